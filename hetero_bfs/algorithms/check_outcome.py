@@ -1,4 +1,4 @@
-"""What the check of a result found."""
+"""The outcome of a result's check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hetero_bfs.errors import ValidationError
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """What a check found; `message` says it in a line."""
+    """The outcome of a check; `message` is one line."""
 
     valid: bool
     message: str

@@ -1,4 +1,4 @@
-"""What an algorithm did in each of its iterations."""
+"""Records of an algorithm's iterations."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class IterationTrace(NamedTuple):
     ----------
     iteration : int
     strategy : str
-        A name of the algorithm's own, with "device " before it where an OpenCL device ran it.
+        The algorithm's name for it, after "device " if an OpenCL device ran it.
     vertices : int
         Vertices that the iteration worked on.
     edges_scanned : int
         Entries of neighbour lists that it read.
     seconds : float
     migrated_bytes : int
-        That crossed to another place before the iteration.
+        Bytes transferred by a migration before the iteration.
     migration_seconds : float
-        Of that, beside `seconds`.
+        Seconds of that migration, not included in `seconds`.
     """
 
     iteration: int

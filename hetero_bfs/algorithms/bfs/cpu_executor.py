@@ -38,7 +38,7 @@ _MOST_DEFERRED = 1 << 16
 """Most edges of a frontier that the owners of partitions expand."""
 
 _MOST_RECYCLED_BYTES = 1 << 28
-"""Most memory of discarded parent arrays that is kept for later searches."""
+"""Most bytes of discarded parent arrays that are kept for later searches."""
 
 
 class Allocator(Protocol):
@@ -111,7 +111,7 @@ class CPUExecutor:
         start(self._control, self._shared, source, frontier.state)
 
     def begin_at(self, seeds: Seeds, frontier: Frontier) -> None:
-        """Make several vertices the frontier, and pass over others until `end_mask`."""
+        """Make several vertices the frontier, and ignore masked vertices until `end_mask`."""
         from hetero_bfs.algorithms.bfs.kernels.job import MASKED
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start_at
 
@@ -121,7 +121,7 @@ class CPUExecutor:
         start_at(self._control, self._shared, seeds.sources, frontier.state)
 
     def end_mask(self) -> None:
-        """Pass over no vertices any more."""
+        """Remove the mask."""
         from hetero_bfs.algorithms.bfs.kernels.job import MASKED
 
         self._control[MASKED] = 0
@@ -161,7 +161,7 @@ class CPUExecutor:
         """
         assert frontier.kind == "cpu", "the frontier is elsewhere"
         assert not frontier.is_over, "the search is over"
-        self.note_foreign_parents()  # no end of a search will invalidate them
+        self.note_foreign_parents()  # the end of a search will not invalidate them
         record = np.zeros((1, schema.record_width(1)))
         state = frontier.state
         level = float(state[schema.LEVEL])
@@ -202,7 +202,7 @@ class CPUExecutor:
         return restored
 
     def note_foreign_parents(self) -> None:
-        """Note that any entry of `parent` may have been written by others than this search."""
+        """Note that others than this search may have written any entry of `parent`."""
         n = self.graph.num_searched
         self._written[:] = 0xFFFFFFFF
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
@@ -269,16 +269,16 @@ class CPUExecutor:
         return Struct("HostArrays", self._arrays._asdict())
 
     def _bitmap_words(self) -> int:
-        """Return the words of a bitmap of all vertices that a list may hold."""
+        """Return the words of a bitmap of all vertices that a list may contain."""
         return -(-self.graph.num_searched // 32)
 
     def _own_work(self) -> dict[int, int]:
-        """Return addresses of kernels that take the place of the usual ones, by task."""
+        """Return addresses of kernels that replace the usual ones, by task."""
         return {}
 
     @property
     def arrays_type(self) -> Any:
-        """The type that kernels know the arrays by; it is that of all graphs' arrays."""
+        """The kernels' type of the arrays, the same for all graphs."""
         return self._struct().numba_type
 
     def compile_work(self) -> None:

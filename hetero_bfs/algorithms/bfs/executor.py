@@ -27,7 +27,7 @@ class DeviceExecutor(Protocol):
 
     device: OpenCLDevice
     unified: bool
-    """Whether the search's arrays are the host's own."""
+    """Whether the search's arrays are the host's arrays."""
 
     ended_at: float | None
     """The clock when `run_levels` learned that the device was done; None if unknown."""
@@ -55,7 +55,7 @@ class DeviceExecutor(Protocol):
         ...
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
-        """Receive the policy of coming searches ahead of them, if that saves time."""
+        """Receive the policy of the next searches beforehand, if that saves time."""
         ...
 
     def start_early(
@@ -131,14 +131,14 @@ class DeviceExecutor(Protocol):
         ...
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Pass over the vertices of a bitmap until `end_mask`.
+        """Ignore the vertices of a bitmap until `end_mask`.
 
         The search has begun on the host: the vertices are in its bitmap of visited ones.
         """
         ...
 
     def end_mask(self) -> None:
-        """Pass over no vertices any more."""
+        """Remove the mask."""
         ...
 
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:

@@ -31,7 +31,7 @@ class OpenCLExecutor:
     device : OpenCLDevice
     graph : SearchGraph
     host : CPUExecutor
-        Whose arrays are the device's too on unified memory.
+        On unified memory its arrays are the device's, too.
     max_alloc_bytes : int, optional
         Limit for one part of the edge array; by default the device's own.
     tuning : Tuning, optional
@@ -75,7 +75,7 @@ class OpenCLExecutor:
         )
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Pass over the vertices of a bitmap until `end_mask`; compile for that at first."""
+        """Ignore the vertices of a bitmap until `end_mask`; the first call compiles."""
         if self._masked is None:
             buffer = self.device.buffer(mask.size, np.uint32)
             self._masked = self._make_program(buffer), buffer
@@ -85,7 +85,7 @@ class OpenCLExecutor:
         self._plain, self.program = self.program, masked
 
     def end_mask(self) -> None:
-        """Pass over no vertices any more."""
+        """Remove the mask."""
         if self._plain is not None:
             self.program, self._plain = self._plain, None
 
@@ -149,7 +149,7 @@ class OpenCLExecutor:
         return run_one_level(self, policy, frontier)
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
-        """Send the device the policy of coming searches; see `SearchProgram.load_policy`."""
+        """Send the device the policy of the next searches; see `SearchProgram.load_policy`."""
         self.program.load_policy(policy, interval, self.place)
 
     def start_early(

@@ -1,8 +1,8 @@
 """The kernels of whole searches on an OpenCL device: compiled, probed, bound and launched.
 
-If all work-groups of a grid make progress together, one launch runs all levels that the policy
-keeps on the device. Otherwise each launch runs one step. The host queues as many launches at once
-as the previous search needed, and one small read-back returns the state.
+If all work-groups of a grid make progress at the same time, one launch runs all levels that the
+policy keeps on the device. Otherwise each launch runs one step. The host queues as many launches at
+once as the previous search needed, and one small read-back returns the state.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SearchProgram:
     lists : DeviceGraph
     memory : SearchMemory
     mask : buffer, optional
-        The bitmap of vertices that all searches by these kernels pass over (bottom_up.cl).
+        The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
 
     Raises
     ------
@@ -197,7 +197,7 @@ class SearchProgram:
         self._device.fill(self._counters, 0)
 
     def _find_grid(self) -> bool:
-        """Find the largest grid whose work-groups make progress together; False if there is none.
+        """Find the largest grid whose work-groups all make progress; False if there is none.
 
         The kernel of whole searches is probed, since it decides how many work-groups fit. There is
         no grid if the compiler cannot translate that kernel.
@@ -225,7 +225,7 @@ class SearchProgram:
         return min(max(wanted, units), self.groups)
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
-        """Launch the probe of grid.cl on so many work-groups; tell whether it ended."""
+        """Launch the probe of grid.cl; tell whether it ended."""
         self.groups = groups
         self._bind_search(patience)
         self._words[:] = 0
@@ -320,7 +320,7 @@ class SearchProgram:
             kernels = self._next_kernels(int(state[steps.STEP]), levels)
 
     def _note_steps(self, count: int) -> None:
-        """Remember how many steps a search had.
+        """Store how many steps a search had.
 
         The next search queues one more, as sources differ. Launches after the end return at once.
         """

@@ -1,4 +1,4 @@
-"""Searches by one thread in the order of a queue, as NetworkX and SciPy have it."""
+"""Searches by one thread in the order of a queue, as in NetworkX and SciPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hetero_bfs.graph.unsorted_lists import Lists
 
 @dataclass(frozen=True)
 class QueueSearch:
-    """What a search found.
+    """The result of a search.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def search_from(
 ) -> QueueSearch:
     """Search from sources (ids, each once).
 
-    With `most_levels` a level is looked for if the one before it is below that, as NetworkX's
-    `depth_limit` and `cutoff` say, which need not be integers.
+    With `most_levels` a level is searched if the number of the one before it is below that, as with
+    NetworkX's `depth_limit` and `cutoff`, which need not be integers.
     """
     from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
 

@@ -1,4 +1,4 @@
-"""State and result of one search."""
+"""The state and the result of one search."""
 
 from __future__ import annotations
 
@@ -186,8 +186,8 @@ class BFSResult:
     source : int
         The first source.
     parent : int64 array, shape (num_vertices,)
-        A source is its own parent; -1 for vertices not reached. Empty if the search was asked for
-        levels alone.
+        A source is its own parent; -1 for vertices not reached. Empty if only levels were
+        requested.
     seconds : float
         Time from the source to the complete parent array in the memory of the device that finished,
         initialisation included.
@@ -263,7 +263,7 @@ class BFSResult:
         Raises
         ------
         ArgumentError
-            The search was asked for levels alone.
+            Only levels were requested.
         GraphError
             The vertex is not in the graph, or was not reached.
         """
@@ -290,7 +290,7 @@ class BFSResult:
         return self.nedge / self.seconds if self.seconds > 0 else 0.0
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the numbers, and the timeline of the levels."""
+        """Return HTML for notebooks: the figures, and the timeline of the levels."""
         facts = {
             "reached": f"{self.reached:,} of {self.input_degree.size:,} vertices",
             "edges": self.nedge,

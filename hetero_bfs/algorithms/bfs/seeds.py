@@ -1,4 +1,4 @@
-"""Where a search starts, if that is not one vertex of the whole graph."""
+"""The start of a search with several sources or a mask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 class Seeds(NamedTuple):
-    """Several vertices from which one search starts, and vertices that it passes over.
+    """Several vertices from which one search starts, and vertices that it ignores.
 
     Such a search starts on the host, and may then migrate like any other.
 
@@ -18,7 +18,7 @@ class Seeds(NamedTuple):
     sources : uint32 array
         New ids, none of them twice, none of them masked, at least one.
     mask : uint32 array, shape (words,), optional
-        A bitmap of the vertices to pass over (level.py).
+        A bitmap of the vertices to ignore (level.py).
     """
 
     sources: npt.NDArray[np.uint32]

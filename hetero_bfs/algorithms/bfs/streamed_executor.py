@@ -1,8 +1,8 @@
-"""Runs levels on an OpenCL device that has no room for the edges: pages of edges are sent to it.
+"""Runs levels on an OpenCL device that cannot hold the edges: pages of edges are sent to it.
 
 The host runs the loop over levels. It queues a level's kernels at once (stream.cl). One read-back
 returns what they found, or which pages of edges are missing; the host sends these pages. BGC runs
-like BG, since the bus bounds both.
+like BG, since the bus limits both.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StreamedExecutor:
     Parameters
     ----------
     device, graph, host, tuning
-        As for OpenCLExecutor; the device has memory of its own.
+        As for OpenCLExecutor; the device has its own memory.
     plan : StreamPlan
         The plan for this device and graph.
     """
@@ -150,7 +150,7 @@ class StreamedExecutor:
         return StreamKernels(self.device, self._program, self._lists, arrays, self._slots)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Pass over the vertices of a bitmap until `end_mask`."""
+        """Ignore the vertices of a bitmap until `end_mask`."""
         if self._masked is None:
             buffer, reached = (self.device.buffer(mask.size, np.uint32) for _ in range(2))
             unmask = self.device.bind(
@@ -164,7 +164,7 @@ class StreamedExecutor:
         self._bound = masked
 
     def end_mask(self) -> None:
-        """Pass over no vertices any more."""
+        """Remove the mask."""
         self._bound = self._plain
 
     # One search.

@@ -1,8 +1,8 @@
 """The five checks of the Graph500 specification on search results, many in one pass.
 
 Independent of the search: nothing is taken from it but the parents and, if it gives them, the
-levels. Depths are computed anew from the parents. What must be held of every search while the
-edges go by, and how, is described in validate_kernels.py.
+levels. Depths are computed anew from the parents. validate_kernels.py describes what is stored of
+every search during the pass over the edges.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MAX_SEARCHES = 64
 """Most searches that one pass validates: a tree edge has one bit for each."""
 
 RESULT_BYTES_PER_VERTEX = 20
-"""What a search's result takes: parents 8, levels 4, the path that levels are found along 8."""
+"""Bytes per vertex of a search's result: parents 8, levels 4, and 8 to compute levels."""
 
-_USABLE_SHARE = 0.9  # of the memory that is free, for a group of searches
+_USABLE_SHARE = 0.9  # share of the free memory for a group of searches
 _TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph, at most
 _TREE_EDGE_BYTES = 12
 _PACKED_BYTES = 8
@@ -61,7 +61,7 @@ class Validator:
     Parameters
     ----------
     edges : EdgeSource
-        What the searched graph was made from.
+        The edges from which the searched graph was made.
     capacity : int
         Most searches in a group, 1 to `MAX_SEARCHES`.
     """
@@ -150,9 +150,10 @@ class Validator:
         return self.finish()[0]
 
     def is_full(self) -> bool:
-        """Tell whether no other search shall join: none does, or there is no memory for one.
+        """Tell whether the group takes no further search: it is full, or memory is short.
 
-        Searches may differ more than `group_size` takes it; one there is room for, always.
+        Searches may take more memory than `group_size` assumes. An empty group takes one in any
+        case.
         """
         need = self.bytes_to_add() + RESULT_BYTES_PER_VERTEX * self.edges.num_vertices
         short = len(self) > 0 and need > memory.free_bytes()
@@ -272,9 +273,9 @@ def validate(
 
     `parent` and `level` are integer arrays of shape (num_vertices,) with -1 for unreached.
 
-    The other arguments say what the search was asked for (`Engine.bfs`; `mask` as flags). With
-    several sources there are several trees. Edges at masked vertices do not count. Nothing is
-    reached beyond a depth limit or a target that was reached, and check 4 asks for nothing there.
+    The other arguments are those of the search (`Engine.bfs`; `mask` as flags). With several
+    sources there are several trees. Edges at masked vertices do not count. Nothing may be reached
+    beyond a depth limit or a reached target, and check 4 does not apply there.
 
     Raises
     ------
@@ -329,7 +330,7 @@ def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
 
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
-    """Return int32 as it is and other integers as int64, if shape and dtype will do."""
+    """Return int32 unchanged and other integers as int64, if shape and dtype are valid."""
     refuse_masked(name, array)
     array = np.asarray(array)
     if array.shape != (num_vertices,):

@@ -1,10 +1,9 @@
-"""Searches that were asked for less, or more, than all that one source reaches, as validation
-sees them.
+"""Validation of searches with several sources, a limit, a target, a mask, or reversed edges.
 
-The five checks stay as they are. Only the edges differ (`AskedEdges`):
+The five checks are unchanged. Only the edges differ (`AskedEdges`):
 
-- Several sources hang below a root of their own, one vertex more than the graph has.
-- Edges at masked vertices are left out, and edges are turned round for a reverse search.
+- Several sources get a common root, an additional vertex.
+- Edges at masked vertices are left out, and edges are reversed for a reverse search.
 - Beyond the depth limit nothing needs to be reached, so edges that lead there are left out.
 """
 
@@ -29,7 +28,7 @@ from hetero_bfs.graph.edge_source import (
 
 @dataclass
 class AskedEdges:
-    """The edges along which a search was to go.
+    """The edges that a search had to follow.
 
     Parameters
     ----------
@@ -37,9 +36,9 @@ class AskedEdges:
     sources : tuple of int
         If there are several, vertex `edges.num_vertices` is a root with an edge to each of them.
     mask : bool array, shape (num_vertices,)
-        Vertices that the search passes over.
+        Vertices that the search ignores.
     reverse : bool
-        Whether it goes along edges of a directed graph from their ends to their starts.
+        Whether it follows the edges of a directed graph backwards.
     """
 
     edges: EdgeSource
@@ -85,7 +84,7 @@ class AskedEdges:
         depth_limit: int | None,
         target: int | None,
     ) -> None:
-        """Let the search end at its limit, or at its target's depth; it fails beyond that.
+        """Make the search end at its limit, or at its target's depth; reaching more is a failure.
 
         `depth` has the depths of all vertices, and `unreached` stands for none.
         """

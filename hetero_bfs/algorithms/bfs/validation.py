@@ -54,7 +54,7 @@ class Failure(NamedTuple):
 
 @dataclass
 class CheckedSearch:
-    """What is known of a search; one that fails check 1 or 2 has no `column` in the group."""
+    """The figures of a search; one that fails check 1 or 2 has no `column` in the group."""
 
     source: int
     reached: int
@@ -64,7 +64,7 @@ class CheckedSearch:
     nedge: int = 0
 
     def outcome(self) -> Validation:
-        """Return what the caller is told."""
+        """Return the outcome for the caller."""
         counts = self.nedge, self.reached, self.depth
         if self.failure is None:
             message = f"source {self.source}: valid; {self.reached} vertices reached, "
@@ -101,7 +101,7 @@ def check_tree(
 
 
 def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> Failure | None:
-    """Check 1 but for cycles; `suspect` is what `pack` found."""
+    """Make check 1 except for cycles; `suspect` is from `pack`."""
     if parent[source] != source:
         return Failure(1, source, f"the source has parent {parent[source]} instead of itself")
     if suspect == parent.size:

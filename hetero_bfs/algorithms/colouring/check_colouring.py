@@ -1,4 +1,4 @@
-"""The check of a colouring: a scan of all edges, without code of the colouring."""
+"""The check of a colouring: a scan of all edges, in code that shares nothing with it."""
 
 from __future__ import annotations
 

@@ -15,17 +15,17 @@ from hetero_bfs.timeline.timeline_svg import with_unit
 
 @dataclass(eq=False)
 class Colouring:
-    """A colour for each vertex: no edge joins two vertices of the same one.
+    """A colour for each vertex: no edge joins two vertices of the same colour.
 
     Parameters
     ----------
     colour : int32 array, shape (num_vertices,)
         The first colour is 0, and all up to the largest one occur. A vertex without edges has 0.
     seconds : float
-        Of the colouring, from the lists to the colours in the memory that found them.
+        Of the colouring, from the lists to the colours in the memory of the place that ran it.
     traces : list of IterationTrace
     streamed_bytes : int
-        Of the lists that were sent to a device without room for them.
+        Bytes of lists that were sent to the device, if it does not hold them.
     """
 
     colour: npt.NDArray[np.int32]
@@ -59,7 +59,7 @@ class Colouring:
         return sum(trace.edges_scanned for trace in self.traces)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the numbers, and the timeline of the iterations."""
+        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
         facts = {
             "vertices": self.colour.size,
             "colours": self.num_colours,

@@ -20,11 +20,11 @@ _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
 _HEAVY_EDGES = 1 << 10
 _FILES = "devices/opencl/tiles.cl", "algorithms/colouring/kernels/jones_plassmann.cl"
-_FIRST_ROUNDS, _MOST_ROUNDS = 8, 128  # that are launched without a look at what they did
+_FIRST_ROUNDS, _MOST_ROUNDS = 8, 128  # rounds launched before the host reads the result
 _PATIENCE = 64  # rounds after which the host may take over
 _LEAST_EDGES = 1 << 10
-"""Entries of lists that the host reads in the time of a round without work. Where rounds read fewer
-on average, the host colours the rest: chains of vertices that wait for each other are long."""
+"""Entries of lists that the host reads in the time of a round without work. If rounds read fewer on
+average, the host colours the rest: chains of waiting vertices are long."""
 
 
 class _Kernels(NamedTuple):
@@ -37,7 +37,7 @@ class _Kernels(NamedTuple):
 
 
 class DeviceColouring:
-    """Colours on an OpenCL device, which keeps the lists.
+    """Colours on an OpenCL device that holds the lists.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class DeviceColouring:
     ) -> Any:
         """Count for how many neighbours each vertex of a range waits, and fill the first queue.
 
-        Return the last kernel's event. `skipped` is for lists of which a part is there.
+        Return the last kernel's event. `skipped` is for lists of which only a part is present.
         """
         size, between = self._size(end - begin), np.array([begin, end], np.uint32)
         self._reset_sizes(0)
@@ -173,7 +173,7 @@ class DeviceColouring:
     ) -> int:
         """Colour so many vertices, some of them with long lists.
 
-        Return how many are left: some if chains of vertices that wait for each other are long.
+        Return how many are left uncoloured, because chains of waiting vertices are long.
         """
         queue, rounds = 0, _FIRST_ROUNDS
         while left:

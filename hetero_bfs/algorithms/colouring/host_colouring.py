@@ -14,10 +14,10 @@ from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_worke
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 20
-"""Graphs with fewer stored edges have no block that is worth waking another thread for."""
+"""In graphs with fewer stored edges no block is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 12
-_STRATEGIES = ("greedy", "shared")  # as colour_blocks.py numbers them
+_STRATEGIES = ("greedy", "shared")  # in the order of the numbers in colour_blocks.py
 
 
 class HostColouring:
@@ -70,7 +70,7 @@ class HostColouring:
         return np.zeros((_MOST_RECORDS, RECORD_WIDTH))
 
     def prepare(self) -> None:
-        """Start the workers and compile what a run needs."""
+        """Start the workers and compile the kernels of a run."""
         if self._is_ready:
             return
         import numba
@@ -103,14 +103,14 @@ class HostColouring:
 
 
 def sort_step(lists: UndirectedLists) -> Step:
-    """Sort the vertices; return the record of it."""
+    """Sort the vertices; return the record of that."""
     began = time.perf_counter()
     lists.sort_vertices()
     return Step("sort", lists.num_vertices, 0, time.perf_counter() - began)
 
 
 def finish_in_turn(lists: UndirectedLists, colour: Any) -> Step:
-    """Colour the vertices that have no colour yet, vertex after vertex; return the record of it."""
+    """Colour the uncoloured vertices one after another; return the record of that."""
     from hetero_bfs.algorithms.colouring.kernels.greedy import colour_in_turn
 
     began = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Colouring on an OpenCL device that has no room for the lists: they pass through it once.
+"""Colouring on an OpenCL device that cannot hold the lists: each list is sent once.
 
-Colours depend on neighbours of lower rank only. So the lists come in the order of the ranks, and
-what a buffer holds is coloured before the next lists are read (jones_plassmann.cl).
+Colours depend on neighbours of lower rank only. So the lists are sent in the order of the ranks,
+and the vertices of a buffer are coloured before the next lists are read (jones_plassmann.cl).
 """
 
 from __future__ import annotations

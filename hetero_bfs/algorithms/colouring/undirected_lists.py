@@ -1,4 +1,4 @@
-"""What a colouring reads of a graph: its lists as of an undirected one, and the vertices' ranks."""
+"""The graph for a colouring: its lists as if it were undirected, and the vertices' ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Step(NamedTuple):
 
 
 class Coloured(NamedTuple):
-    """What an executor did: colours in new ids, int32, and a record for each iteration.
+    """The result of an executor: colours in new ids, int32, and a record for each iteration.
 
     `colour` may be the executor's own array, which the next run overwrites. `streamed_bytes` of the
     lists were sent to a device that does not hold them.

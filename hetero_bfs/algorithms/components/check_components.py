@@ -1,8 +1,8 @@
-"""The check of connected components, without code that finds them.
+"""The check of connected components, in code that shares nothing with the algorithm.
 
-1. A label is a vertex, itself labelled so, and no vertex has a label above its own id.
+1. A label is a vertex that is its own label, and no vertex has a label above its own id.
 2. Both ends of each edge have the same label.
-3. There are as many labels as components, which are counted anew.
+3. There are as many labels as components, which are counted independently.
 
 By the second check each component has one label. By the third one no label has several components.
 By the first one the label is the least vertex.
@@ -23,13 +23,13 @@ _Ids = npt.NDArray[np.int64]
 
 
 def check_components(edges: Any, component: npt.NDArray[np.integer[Any]]) -> CheckOutcome:
-    """Check the labels of connected components against all edges, in whatever direction they lead.
+    """Check the labels of connected components against all edges, whatever their direction.
 
     Parameters
     ----------
     edges : EdgeSource
     component : integer array, shape (num_vertices,)
-        The least vertex of each one's component.
+        The smallest vertex of each vertex's component.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _check_count(edges: Any, label: _Ids) -> str | None:
 
 
 def _count_components(edges: Any) -> int:
-    """Count the trees that are left when each edge has joined those of its ends."""
+    """Count the trees that are left after each edge has joined the trees of its ends."""
     above = np.arange(edges.num_vertices)
     for src, dst in typed_chunks(edges):
         u, v = above[src], above[dst]

@@ -15,22 +15,22 @@ from hetero_bfs.timeline.timeline_svg import with_unit
 
 @dataclass(eq=False)
 class Components:
-    """Connected components; of a directed graph the weakly connected ones.
+    """Connected components; in a directed graph, the weakly connected ones.
 
     Parameters
     ----------
     component : int64 array, shape (num_vertices,)
-        The least vertex of each one's component.
+        The smallest vertex of each vertex's component.
     num_components : int
         A vertex without edges is a component, too.
     seconds : float
-        From the call to labels of all vertices in the searched numbering, in the host's memory.
+        From the call to labels in the internal numbering, in the host's memory.
     restore_seconds : float
-        Of turning those into `component`.
+        To convert those to `component`.
     traces : list of IterationTrace
         One for each phase.
     streamed_bytes : int
-        Of the lists that were sent to a device without room for them.
+        Bytes of lists that were sent to the device, if it does not hold them.
     """
 
     component: npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ class Components:
 
     @property
     def iterations(self) -> int:
-        """How many phases there were."""
+        """Number of phases."""
         return len(self.traces)
 
     @property
@@ -62,7 +62,7 @@ class Components:
         return sum(trace.edges_scanned for trace in self.traces)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the numbers, and the timeline of the phases."""
+        """Return HTML for notebooks: the figures, and the timeline of the phases."""
         facts = {
             "vertices": self.component.size,
             "components": self.num_components,

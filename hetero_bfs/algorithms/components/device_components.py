@@ -27,7 +27,7 @@ _ON_DEVICE = 4
 
 
 class DeviceComponents:
-    """Finds components on an OpenCL device, which keeps the lists.
+    """Finds components on an OpenCL device that holds the lists.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class DeviceComponents:
         check_room(info, NEED, largest, needed)
 
     def _entries(self, lists: CSRGraph) -> list[npt.NDArray[Any]]:
-        """Return what the device holds of lists, beside `indptr`."""
+        """Return the buffers of lists on the device, besides `indptr`."""
         return [lists.indices]
 
     def _bind(self, program: Any) -> None:
@@ -113,7 +113,7 @@ class DeviceComponents:
         """Do nothing: all is compiled."""
 
     def run(self) -> Labels:
-        """Find the components; the searched range has vertices. The next run overwrites them."""
+        """Find the components of a non-empty searched range. The next run overwrites them."""
         began = time.perf_counter()
         device, n = self.device, self._vertices
         counters = np.zeros(_COUNTERS, np.uint64)
@@ -139,5 +139,5 @@ class DeviceComponents:
             link_heavy.launch(self._grid, _GROUP, turn)
 
     def _turn(self, rest: bool, way: int, rows: int) -> npt.NDArray[np.uint32]:
-        """Return a pass as kernels take it: kind, number, and rows of tiles."""
+        """Return a pass in the kernels' form: kind, number, and rows of tiles."""
         return np.array([rest, len(self._lists) * rest + way, rows, 0], np.uint32)

@@ -14,23 +14,23 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_VERTICES = 1 << 14
-"""Graphs with fewer vertices have no phase that is worth waking another thread for."""
+"""In graphs with fewer vertices no phase is worth waking another thread."""
 
 
 class Labels(NamedTuple):
-    """What a run found, in new ids.
+    """The result of a run, in new ids.
 
     Parameters
     ----------
     label : uint32 array, shape (num_searched,)
-        A vertex of each one's component, itself labelled so. It may be the executor's own array,
-        which the next run overwrites.
+        A vertex of each vertex's component, which is its own label. It may be the executor's own
+        array, which the next run overwrites.
     num_components : int
         Within the searched range.
     records : float64 array, shape (phases, 4)
         See settle.py.
     streamed_bytes : int
-        Of the lists that were sent to a device which does not hold them.
+        Bytes of lists that were sent to the device, if it does not hold them.
     """
 
     label: npt.NDArray[np.uint32]
@@ -56,7 +56,7 @@ class HostComponents:
 
     @cached_property
     def _arguments(self) -> tuple[Any, ...]:
-        """What the loop takes; the workers have started, and the loop is compiled."""
+        """Arguments of the loop; the workers have started, and the loop is compiled."""
         import numba
 
         from hetero_bfs.algorithms.components.kernels.hook import BLOCK, NUM_TASKS, link_phases
@@ -91,11 +91,11 @@ class HostComponents:
         return arguments
 
     def prepare(self) -> None:
-        """Start the workers and compile what a run needs."""
+        """Start the workers and compile the kernels of a run."""
         _ = self._arguments
 
     def run(self) -> Labels:
-        """Find the components; the searched range has vertices."""
+        """Find the components of a non-empty searched range."""
         from hetero_bfs.algorithms.components.kernels.settle import label_components
 
         arguments = self._arguments

@@ -1,7 +1,7 @@
 """Searches side by side on an OpenCL device; planes.cl has the kernels.
 
-The device finds the planes. The host reads them back, and makes rows and sums of them: eight bytes
-a vertex and level cross the bus, fewer than the levels would be.
+The device computes the planes. The host reads them back, and makes rows and sums from them: that
+transfers eight bytes per vertex and level, fewer than the levels would take.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VERTICES, _EDGES, _LEFT, _ALIVE, _QUEUED, _NUM_COUNTS = range(6)
 
 
 class LevelKernels(NamedTuple):
-    """What finds a plane from the one before it, with the arguments of these two set."""
+    """Kernels that compute a plane from the one before it, with the arguments for these two set."""
 
     clear: BoundKernel
     push: BoundKernel
@@ -38,7 +38,7 @@ class LevelKernels(NamedTuple):
 
 
 class DevicePlanes:
-    """Runs 64 searches at a time on an OpenCL device, which keeps the lists.
+    """Runs 64 searches at a time on an OpenCL device that holds the lists.
 
     Parameters
     ----------
@@ -111,11 +111,11 @@ class DevicePlanes:
             self._levels.append(level)
 
     def prepare(self) -> None:
-        """Have the host ready for rows and sums; the kernels are compiled."""
+        """Prepare the host for rows and sums; the kernels are compiled."""
         self._host.prepare()
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Pass over these vertices, by new ids, until the next call; None for none."""
+        """Ignore these vertices, by new ids, until the next call; None for none."""
         self._has_mask = np.uint32(mask is not None)
         if mask is not None:
             self.device.write(self._mask, mask.astype(np.uint8))
@@ -152,7 +152,7 @@ class DevicePlanes:
             records.append((pushes, float(found), float(scanned), seconds))
 
     def _begin(self, sources: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
-        """Have search i reach only sources[i]; return the counts of the first plane."""
+        """Let search i have reached only sources[i]; return the counts of the first plane."""
         graph = self._host.graph
         known = np.flatnonzero(sources != NO_VERTEX)
         starts = np.unique(sources[known])

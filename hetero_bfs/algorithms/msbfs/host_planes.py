@@ -40,7 +40,7 @@ class HostPlanes:
 
     @cached_property
     def _arguments(self) -> tuple[Any, Any]:
-        """What the loop takes; the workers have started, and the phases are compiled."""
+        """Arguments of the loop; the workers have started, and the phases are compiled."""
         from hetero_bfs.algorithms.msbfs.kernels import planes
         from hetero_bfs.devices.cpu.sharing import run_worker
         from hetero_bfs.support.by_address import Struct
@@ -85,7 +85,7 @@ class HostPlanes:
         return control, shared
 
     def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return where ranges of vertices begin that equally many edges lead to.
+        """Return the begins of ranges of vertices with equally many incoming edges.
 
         Each thread has one, since each range searches every list of the frontier for its part.
         """
@@ -95,11 +95,11 @@ class HostPlanes:
         return ranges
 
     def prepare(self) -> None:
-        """Start the workers and compile what a run needs."""
+        """Start the workers and compile the kernels of a run."""
         _ = self._arguments
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Pass over these vertices, by new ids, until the next call; None for none."""
+        """Ignore these vertices, by new ids, until the next call; None for none."""
         self.prepare()
         self._fields["has_mask"][0] = mask is not None
         if mask is not None:
@@ -115,7 +115,7 @@ class HostPlanes:
     ) -> npt.NDArray[np.float64]:
         """Run a batch of at most 64 searches, and add what they find to `rows` and `sums`.
 
-        `sources` are new ids, `NO_VERTEX` for one that left the searched range. Returns a record
+        `sources` are new ids, `NO_VERTEX` for one outside the searched range. Returns a record
         for each level (many_loop.py).
         """
         from hetero_bfs.algorithms.msbfs.kernels import many_loop

@@ -1,4 +1,4 @@
-"""What searches side by side find: levels of each, or sums of them."""
+"""The results of searches side by side: levels of each, or sums of them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Rows:
 
 
 class Sums:
-    """What is known of each search without its levels; see `ManySearches`."""
+    """The figures of each search without its levels; see `ManySearches`."""
 
     def __init__(self, num_searches: int) -> None:
         self.reached = np.zeros(num_searches, np.int64)
@@ -101,8 +101,8 @@ class ManySearches:
     seconds : float
         From the sources to the complete result.
     traces : list of IterationTrace
-        One record per level: of 64 searches side by side, or of one. A pull looks at a part of its
-        `edges_scanned`.
+        One record per level: of 64 searches side by side, or of one. A pull reads only a part of
+        its `edges_scanned`.
     """
 
     sources: npt.NDArray[np.int64]
@@ -123,14 +123,14 @@ class ManySearches:
         Raises
         ------
         ArgumentError
-            The searches were asked for sums alone.
+            Only sums were requested.
         """
         if self._level is None:
             raise ArgumentError("the searches kept no levels; search with want='levels'")
         return self._level
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the numbers, and the timeline of the levels."""
+        """Return HTML for notebooks: the figures, and the timeline of the levels."""
         facts = {
             "searches": self.sources.size,
             "reached on average": float(self.reached.mean()) if self.sources.size else 0.0,

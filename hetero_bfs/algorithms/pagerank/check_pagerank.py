@@ -1,7 +1,7 @@
-"""The check of PageRank: one step of the power method by SciPy, without code of the iterations.
+"""The check of PageRank: one step of the power method in SciPy, in independent code.
 
-Ranks are right if they do not change. The largest eigenvalue of a step but 1 is alpha at most. So
-ranks that a step changes by r in L1 are at most r / (1 - alpha) from the exact ones.
+Ranks are right if they do not change. Except 1, no eigenvalue of a step exceeds alpha. So ranks
+that a step changes by r in L1 are at most r / (1 - alpha) from the exact ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hetero_bfs.graph.weights import needed_weights
 
 @dataclass(frozen=True)
 class RankCheck:
-    """What a check found; `message` says it in a line.
+    """The outcome of a check; `message` is one line.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def check_pagerank(
     weighted: bool = False,
     personalization: npt.NDArray[np.floating[Any]] | None = None,
 ) -> RankCheck:
-    """Check that one more step of the power method changes ranks by less than it may.
+    """Check that one more step of the power method changes the ranks little enough.
 
-    That is alpha * num_vertices * tol: as much as after a step that changed them by less than
+    The limit is alpha * num_vertices * tol: what follows a step that changed them by less than
     num_vertices * tol.
 
     Parameters

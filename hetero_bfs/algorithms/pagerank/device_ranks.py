@@ -21,7 +21,7 @@ _GROUPS_PER_UNIT = 8
 _LANES = 16  # work-items for a vertex of medium degree
 _LOW_EDGES = 16  # the highest degree of a vertex that one work-item serves
 _MEDIUM_EDGES = 4096  # the highest that _LANES serve; segments of longer lists are as long
-_STEPS_AT_ONCE = 5  # steps that are queued before the host asks how far they came
+_STEPS_AT_ONCE = 5  # steps that are queued before the host reads the state
 _FILE = "algorithms/pagerank/kernels/power.cl"
 _LAST_BASE, _WHOLE, _CHANGE, _DONE, _STEPS, _FIRST_FAST, _NUM_STATES = 1, 3, 6, 7, 8, 9, 10
 _NUM_TOTALS = 4
@@ -48,7 +48,7 @@ class _Kernels(NamedTuple):
 
 
 class DeviceRanks:
-    """Runs on an OpenCL device, which keeps the lists.
+    """Runs on an OpenCL device that holds the lists.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class DeviceRanks:
         self._ranks(kernels, 0, 1.0, 0.0)
 
     def run(self, settings: RankSettings) -> Ranks | None:
-        """Find the ranks of a graph with edges; None if the device's type is too coarse.
+        """Compute the ranks of a graph with edges; None if the device's type is too coarse.
 
         The next run overwrites them.
         """
@@ -225,7 +225,7 @@ class DeviceRanks:
         return Ranks(rank, float(said[_CHANGE]), records)
 
     def _begin(self, kernels: _Kernels, settings: RankSettings, is_fine: bool) -> None:
-        """Write what steps need to know, and give all vertices the same rank."""
+        """Write the settings of steps, and give all vertices the same rank."""
         alpha, personalization = settings.alpha, settings.personalization
         rate = alpha / (1.0 + math.sqrt(1.0 - alpha * alpha))  # that of Chebyshev's acceleration
         within, outside = self.lists.shares(personalization)
@@ -259,7 +259,7 @@ class DeviceRanks:
     def _ranks(
         self, kernels: _Kernels, which: int, scale: float, outside: float
     ) -> npt.NDArray[np.float64]:
-        """Return the ranks in the caller's ids; those left out of the search have `outside`."""
+        """Return the ranks in the caller's ids; `outside` for vertices that are not searched."""
         kernels.write[which].launch(
             self._groups * _GROUP, _GROUP, self._sum(scale), self._sum(outside)
         )

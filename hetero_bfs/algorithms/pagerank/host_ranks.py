@@ -15,14 +15,14 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
 _POOL_EDGES = 1 << 14
-"""Graphs with fewer stored edges have no sweep that is worth waking another thread for."""
+"""In graphs with fewer stored edges no sweep is worth waking another thread."""
 
 _CHUNK_EDGES = 1 << 13  # of a chunk, at least
 _CHUNKS_PER_THREAD = 16
-_VERTEX_EDGES = 4  # what a vertex takes beside its edges, in edges
+_VERTEX_EDGES = 4  # work of a vertex besides its edges, in edges
 
 _MOST_RECYCLED_BYTES = 1 << 28
-"""Most memory of discarded ranks that is kept for later runs."""
+"""Most bytes of discarded ranks that are kept for later runs."""
 
 _STRATEGIES = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
 
@@ -77,7 +77,7 @@ class HostRanks:
         return shared
 
     def prepare(self) -> None:
-        """Start the workers and compile what a run needs."""
+        """Start the workers and compile the kernels of a run."""
         if "_shared" not in self.__dict__:
             from hetero_bfs.devices.cpu.sharing import run_worker
 
@@ -86,7 +86,7 @@ class HostRanks:
             )
 
     def run(self, settings: RankSettings) -> Ranks:
-        """Find the ranks of a graph with edges."""
+        """Compute the ranks of a graph with edges."""
         from hetero_bfs.algorithms.pagerank.kernels.sweeps import (
             ALPHA,
             BASE,
@@ -130,7 +130,7 @@ class HostRanks:
 
 
 def _cut(graph: CSRGraph, threads: int) -> npt.NDArray[np.int64]:
-    """Return the bounds of chunks of vertices that take about equally long."""
+    """Return the bounds of chunks of vertices with about equal work."""
     n = graph.num_vertices
     cost = graph.indptr + _VERTEX_EDGES * np.arange(n + 1)
     chunks = min(_CHUNKS_PER_THREAD * threads, -(-int(cost[-1]) // _CHUNK_EDGES))

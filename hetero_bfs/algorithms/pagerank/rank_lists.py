@@ -1,4 +1,4 @@
-"""What PageRank reads of a graph: who points to a vertex, and what a vertex gives to each."""
+"""The graph for PageRank: incoming lists, and the shares of outgoing edges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hetero_bfs.support.wording import setting
 
 
 class RankSettings(NamedTuple):
-    """How ranks are iterated; see `hetero_bfs.pagerank`.
+    """Settings of the iterations; see `hetero_bfs.pagerank`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class RankSettings(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """What a run did.
+    """The result of a run.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Ranks(NamedTuple):
     change : float
         See `PageRank.change`.
     records : list of (str, float)
-        The way of each iteration, and its seconds.
+        The strategy of each iteration, and its seconds.
     streamed_bytes : int
         Sent to a device that does not hold the lists.
     """
@@ -113,7 +113,7 @@ class RankLists:
     ----------
     graph : SearchGraph
     weighted : bool
-        Whether a vertex gives to its neighbours by the edges' weights, not to all alike.
+        Whether a vertex divides its rank by the edges' weights instead of equally.
 
     Raises
     ------
@@ -146,12 +146,12 @@ class RankLists:
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether who gives to a vertex also gets from it: the iteration's spectrum is real."""
+        """Whether the graph is symmetric: then the iteration's spectrum is real."""
         return not self.graph.graph.directed
 
     @cached_property
     def given(self) -> npt.NDArray[Any]:
-        """Among how many shares each vertex divides its rank, 0 if it is dangling.
+        """The number of shares into which each vertex divides its rank, 0 if it is dangling.
 
         uint32 degrees, or float64 sums of weights.
         """

@@ -23,15 +23,14 @@ class PageRank:
     seconds : float
         From the start to the ranks in the caller's ids, in the host's memory.
     change : float
-        A bound of the error: the sum of ``abs(rank - exact rank)`` is at most
-        change * alpha / (1 - alpha). For iterations of the power method this is the L1 change of
-        the last one; for those that overwrite ranks in place it is as much as such a change would
-        have to be for that bound.
+        A bound of the error: the sum of ``abs(rank - exact rank)`` is at most change * alpha / (1 -
+        alpha). For iterations of the power method this is the L1 change of the last one; for those
+        that overwrite ranks in place it is the change that would give the same bound.
     converged : bool
         Whether `change` fell below num_vertices * tol within max_iter iterations.
     traces : list of IterationTrace
     streamed_bytes : int
-        Bytes of the lists that were sent to a device that does not hold them.
+        Bytes of lists that were sent to the device, if it does not hold them.
     """
 
     rank: npt.NDArray[np.float64]
@@ -43,7 +42,7 @@ class PageRank:
 
     @property
     def iterations(self) -> int:
-        """How often every list was read."""
+        """How many times every list was read."""
         return len(self.traces)
 
     @property
@@ -52,7 +51,7 @@ class PageRank:
         return any(trace.strategy.startswith("device") for trace in self.traces)
 
     def highest(self, count: int = 10) -> list[tuple[int, float]]:
-        """Return the vertices of the highest ranks with these, highest first, then by id."""
+        """Return the vertices of the highest ranks and these ranks, highest first, then by id."""
         count = min(count, self.rank.size)
         if count == 0:
             return []
@@ -62,7 +61,7 @@ class PageRank:
         return [(int(v), float(self.rank[v])) for v in order]
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the numbers, and the timeline of the iterations."""
+        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
         highest = ", ".join(f"{vertex} ({rank:.3g})" for vertex, rank in self.highest(5))
         facts = {
             "vertices": self.rank.size,

@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 MET = np.uint32(NO_VERTEX)
 _PARTS = 64
-_AHEAD = 16  # edges whose distances are on their way
+_AHEAD = 16  # edges whose distances are prefetched
 _ZERO = np.int32(0)
 _WRONG, _LOSSY, _UNCERTAIN = range(3)
 
@@ -82,7 +82,7 @@ def scan(chunk: tuple[Array, Array, Array], directed: bool, distance: Array, par
     Returns
     -------
     int64 array, shape (searches,)
-        The first edge that offers each search a shorter way, the chunk's size if there is none.
+        The first edge that gives each search a shorter distance, the chunk's size if there is none.
     """
     src, dst, weights = chunk
     lanes = distance.shape[1]

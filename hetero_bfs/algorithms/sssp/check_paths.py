@@ -1,9 +1,11 @@
-"""The check of shortest paths, as of Graph500's kernel 3, without code of the searches.
+"""The check of shortest paths, as in Graph500's kernel 3, in code that shares nothing with
+searches.
 
 1. The source has distance 0 and is its own parent.
 2. A vertex has a finite distance if and only if it has a parent.
 3. No edge leads to a vertex that is further than the edge's start plus its weight.
-4. Each reached vertex has an edge from its parent that makes up the difference of their distances.
+4. Each reached vertex has an edge from its parent whose weight is the difference of their
+distances.
 5. Following parents leads to the source.
 
 Sums are those of the weights' own type, without a tolerance, as in Graph500's reference. If float32
@@ -40,7 +42,7 @@ _Parents = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PathOutcome(CheckOutcome):
-    """What the check of one search found.
+    """The outcome of the check of one search.
 
     `nedge` counts the input edges for TEPS, as of a breadth-first search: those that start at a
     reached vertex, duplicates included, self-loops not. `reached` counts the vertices with a
@@ -53,7 +55,7 @@ class PathOutcome(CheckOutcome):
 
 @dataclass
 class _Search:
-    """What is known of a search; `circle` is what check 5 found, which comes last."""
+    """The figures of a search; `circle` is the result of check 5, which is made last."""
 
     source: int
     failure: str | None
@@ -281,7 +283,7 @@ def _check_source(source: int, distance: _Distances, parent: _Parents) -> str | 
 
 
 def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:
-    """Say what check 3 found of an edge: its ends and its weight."""
+    """Describe a failure of check 3: an edge's ends and its weight."""
     u, v, weight = edge
     if not (one_way or distance[u] + weight < distance[v]):
         u, v = v, u
@@ -292,7 +294,7 @@ def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> s
 
 
 def no_tree_edge(child: int, distance: npt.NDArray[Any], parent: npt.NDArray[np.uint32]) -> str:
-    """Say what check 4 found of a vertex."""
+    """Describe a failure of check 4: a vertex."""
     up = int(parent[child])
     return (
         f"check 4 (edges of the tree): no edge from parent {up} to vertex {child} makes up "

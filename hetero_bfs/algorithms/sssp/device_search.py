@@ -1,7 +1,7 @@
 """Shortest paths on an OpenCL device; windows.cl has the kernels.
 
-If all work-groups of a grid make progress together, one launch runs a whole search. Otherwise the
-host launches the kernels of each step and reads what comes next.
+If all work-groups of a grid make progress at the same time, one launch runs a whole search.
+Otherwise the host launches the kernels of each step and reads the next step.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ from hetero_bfs.errors import DeviceError
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
 _CHUNK_EDGES = 1 << 10  # edges of a work-group's piece of a long list
-_PULL_EDGES = 1 << 6  # from which a work-group pulls along a list, instead of a work-item
-_WIDER = 16.0  # windows of whole lists, beside the host's: a step costs a barrier of the grid
+_PULL_EDGES = 1 << 6  # length from which a work-group, not a work-item, pulls along a list
+_WIDER = (
+    16.0  # factor of windows of whole lists over the host's: a step costs a barrier of the grid
+)
 _MOST_RECORDS = 1 << 14
 _FILES = (
     "devices/opencl/tiles.cl",
@@ -83,11 +85,11 @@ OPENCL = {
     "PULL_ONCE": PULL_ONCE,
     "RECORD_WIDTH": _RECORD_WIDTH,
 }
-"""Numbers that the kernels share; windows.cl says what they mean."""
+"""Numbers that the kernels share; windows.cl explains them."""
 
 
 class _Type(NamedTuple):
-    """A type of weights: its name in OpenCL C, of what type its bits are, those of infinity."""
+    """A type of weights: its name in OpenCL C, the type of its bits, and the bits of infinity."""
 
     name: str
     bits: Any
@@ -102,7 +104,7 @@ _TYPES = {
 
 
 class DeviceSearch:
-    """Searches on an OpenCL device, which keeps the lists.
+    """Searches on an OpenCL device that holds the lists.
 
     Parameters
     ----------
@@ -138,7 +140,7 @@ class DeviceSearch:
         self.upload_seconds = time.perf_counter() - began
         self._arguments = [*forward, *self._backward, *self._make_arrays()]
         self._groups = _GROUPS_PER_UNIT * info.compute_units
-        self._one_at_a_time = threading.Lock()  # parents may be asked for during a search
+        self._one_at_a_time = threading.Lock()  # parents may be requested during a search
         self._tree: BoundKernel
         self._search: BoundKernel | None = None
         self._search = self._find_one_launch()
@@ -272,7 +274,7 @@ class DeviceSearch:
         source : int
             A new id.
         distance : array, shape (num_vertices,)
-            What the search found.
+            The distances of the search.
         is_last : bool
             Whether it was the last search, whose distances the device has.
         """

@@ -13,7 +13,7 @@ from hetero_bfs.graph.unsorted_lists import Lists
 
 
 class HeapSearch(NamedTuple):
-    """What a search found.
+    """The result of a search.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_worke
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
-"""Graphs with fewer stored edges have no window that is worth waking another thread for."""
+"""In graphs with fewer stored edges no window is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 14
 
@@ -36,7 +36,7 @@ class HostSearch:
     def run(self, source: int, plan: Plan) -> Windows:
         """Search from `source` (a new id); see windows.py.
 
-        Where a distance is beyond the weights' type, the search runs again in one of 64 bits.
+        If a distance exceeds the weights' type, the search runs again in one of 64 bits.
         """
         for dtype in self.lists.distance_dtypes:
             found = self._run_of(dtype).search(source, plan)
@@ -45,7 +45,7 @@ class HostSearch:
         raise OverflowError("a distance is beyond 64 bits")
 
     def prepare(self) -> None:
-        """Sort the lists, start the workers and compile what a search needs."""
+        """Sort the lists, start the workers and compile the kernels of a search."""
         self._run_of(self.lists.distance_dtypes[0]).compile()
 
     def _run_of(self, dtype: np.dtype[Any]) -> _Run:

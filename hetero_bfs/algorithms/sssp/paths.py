@@ -17,19 +17,18 @@ from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 class WindowTrace(NamedTuple):
-    """What a search did in one step.
+    """One step of a search.
 
     Parameters
     ----------
     start : float
         The distance at which the window starts; NaN where lists stream to the device.
     strategy : str
-        "prefix", "full" or "pull" (kernels/relax.py), with "device " before it where an OpenCL
-        device ran it.
+        "prefix", "full" or "pull" (kernels/relax.py), after "device " if an OpenCL device ran it.
     vertices, edges_scanned : int
         Vertices whose lists were read, and entries of them.
     rounds : int
-        How often a queue of vertices was relaxed. 1 where the host relaxes whole lists: its
+        Number of queues of vertices that were relaxed. 1 if the host relaxes whole lists: then its
         threads do not wait for each other within a window.
     seconds : float
     """
@@ -56,16 +55,16 @@ class ShortestPaths:
     distance : float64 array, shape (num_vertices,)
         Infinity for vertices not reached. Sums of float32 weights are rounded to float32.
     seconds : float
-        Of the search, from the source to the distances in the memory that found them. In
+        Of the search, from the source to the distances in the memory of the place that ran it. In
         `PathSearches.search_with_parents` to distances and parents.
     traces : list of WindowTrace
     directed : bool
     find_parents : callable
-        Returns `parent` when that is asked for.
+        Computes `parent` when it is first read.
     restore_seconds : float
-        Of restoring the caller's ids of the distances, and of parents found with them.
+        Of restoring the caller's ids, of the distances and of parents found with them.
     streamed_bytes : int
-        Bytes of the lists that were sent to a device that does not hold them.
+        Bytes of lists that were sent to the device, if it does not hold them.
     """
 
     source: int
@@ -81,8 +80,8 @@ class ShortestPaths:
     def parent(self) -> npt.NDArray[np.int64]:
         """The vertex before each one on a shortest path, int64 (num_vertices,).
 
-        The source is its own parent; -1 for vertices not reached. It is found when it is first
-        asked for.
+        The source is its own parent; -1 for vertices not reached. It is computed when it is first
+        read.
         """
         return self.find_parents()
 
@@ -118,7 +117,7 @@ class ShortestPaths:
         return path[::-1]
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the numbers, and the timeline of the windows."""
+        """Return HTML for notebooks: the figures, and the timeline of the windows."""
         furthest = self.distance.max(where=np.isfinite(self.distance), initial=0.0)
         facts = {
             "reached": f"{self.reached:,} of {self.distance.size:,} vertices",

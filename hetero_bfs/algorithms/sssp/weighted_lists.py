@@ -1,4 +1,4 @@
-"""What shortest-path searches read of a graph: its lists by rising weight, and facts on weights."""
+"""The graph for shortest-path searches: its lists by rising weight, and sums of weights."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _LONG_LISTS = 8.0
 
 
 PREFIX, FULL, PULL_ONCE = range(3)
-"""What a record says that its window did; see relax.py."""
+"""Strategies of a window in its record; see relax.py."""
 
 
 class Plan(NamedTuple):
-    """How a search goes about its windows; windows.py explains the ways.
+    """Strategy and widths of a search's windows; see windows.py.
 
     Parameters
     ----------
     is_full : bool
         Whether whole lists are relaxed from the start on.
     prefix_width, full_width : float
-        Widths of windows. With whole lists the host cuts this width into buckets, and takes more
+        Widths of windows. With whole lists the host divides this width into buckets, and takes more
         or fewer of them for a window.
     """
 
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """What a search did: distances in new ids, and a record for each window (windows.py).
+    """The result of a search: distances in new ids, and a record for each window (windows.py).
 
     `distance` may be the executor's own array, which the next search overwrites. `streamed_bytes`
     were sent to a device that does not hold the lists.
@@ -82,7 +82,7 @@ class WeightedLists:
 
     @classmethod
     def of(cls, graph: SearchGraph, what: str) -> WeightedLists:
-        """Return the lists of a graph, the same ones as long as somebody has them.
+        """Return the lists of a graph, shared while anything uses them.
 
         `what` needs them, for the message of an error.
         """
@@ -127,7 +127,7 @@ class WeightedLists:
 
     @cached_property
     def backward_order(self) -> npt.NDArray[np.uint32]:
-        """The places of each list's entries in the list, by rising weight; of directed graphs."""
+        """The positions of each list's entries by rising weight; for directed graphs."""
         from hetero_bfs.algorithms.sssp.kernels.by_weight import sort_by_weight
 
         if not self.graph.graph.directed:
@@ -150,7 +150,7 @@ class WeightedLists:
 
     @cached_property
     def plan(self) -> Plan:
-        """How to search, as the mean weight and degree suggest."""
+        """The plan that follows from the mean weight and degree."""
         return planned(self.weight_dtype, *self.sums())
 
     def sums(self) -> tuple[float, int, int, int]:
@@ -165,7 +165,7 @@ class WeightedLists:
 def planned(
     weight_dtype: np.dtype[Any], total: float, finite: float, entries: float, vertices: float
 ) -> Plan:
-    """Return how to search lists of these `WeightedLists.sums`."""
+    """Return the plan for lists of these `WeightedLists.sums`."""
     mean = total / finite if finite else 1.0
     degree = max(entries / max(vertices, 1), 1.0)
     least = 1.0 if weight_dtype.kind == "i" else float(np.finfo(np.float32).tiny)

@@ -13,7 +13,7 @@ typedef struct {
     uint target[SHARE_ITEMS], source[SHARE_ITEMS];
 } Taken;
 
-/* What cooperating groups wait with: the words in which they tell each other what they found, the
+/* What cooperating groups need to wait: the words in which they report what they found, the
  * barrier's words (grid.cl), and the polls after which one gives up. */
 typedef struct {
     volatile __global ulong *words;
@@ -66,8 +66,8 @@ static void read_edges(const Graph *graph, uint now, uint count, uint edges, Tak
     }
 }
 
-/* Put a vertex into a share, at a place of its own. If the share has more than ROOM edges, nobody
- * asks for the vertices of those behind. */
+/* Put a vertex into a share, at its own place. If the share has more than ROOM edges, the vertices
+ * of the edges behind are never read. */
 static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint length,
                 __local Share *mine)
 {
@@ -81,8 +81,8 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
 }
 
 #if COOPERATIVE_GROUPS > 1
-/* A work-group of cooperating groups says in one word what it found: the number of the level,
- * vertices, edges. */
+/* A cooperating work-group reports in one word what it found: the number of the level, vertices,
+ * edges. */
 #define COOPERATIVE_EDGE_BITS 20
 #define MISSING (1u << COOPERATIVE_EDGE_BITS) /* more than any has */
 #define COOPERATIVE_FOUND(word) \
@@ -282,7 +282,7 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
     __local ulong *state = mine->state;
     __local Share *mine_share = &mine->level.share;
     const ulong step = state[STEP];
-    /* Groups go on cooperating for few edges too: coming and going takes time. */
+    /* Groups continue to cooperate when edges are few: starting and stopping takes time. */
     const ulong fewest = step == COOPERATE ? SINGLE_GROUP_EDGES / 2 : 0;
     const ulong most_edges = step == COOPERATE ? COOPERATIVE_EDGES : SINGLE_GROUP_EDGES;
     __global uint *visited = state[VISITED_INDEX] ? arrays->visited1 : arrays->visited0;

@@ -1,6 +1,6 @@
-"""The dense push of breadth-first search on the CPU: a level of most vertices, without atomics.
+"""The dense push of breadth-first search on the CPU: a large level without atomics.
 
-Threads write the parents of unvisited vertices, beside each other. Then they visit the vertices
+Threads write the parents of unvisited vertices at the same time. Then they visit the vertices
 that got one, word by word. level.py describes the arrays, job.py the parameters.
 """
 

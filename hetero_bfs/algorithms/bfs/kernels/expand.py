@@ -4,11 +4,11 @@ level.py describes the arrays, job.py the parameters.
 
 Where vertices are numbered by partitions (locality.py), each partition has an owner. An owner is a
 share of the work that is the same in every level. One thread does it, unless that thread is late.
-Owners expand their own part of the frontier and claim their own vertices. Edges that lead to other
-owners' vertices are few; an owner defers them, by posting them in its outbox. When the next level
-begins, each owner collects the edges that were deferred to it. If the owners do not run the next
-level, they collect in a phase of its own. So the owners meet once a level, and hardly a cache line
-of the graph, the bitmap, the parents or the queue moves from core to core.
+Owners expand their own part of the frontier and claim their own vertices. Few edges lead to other
+owners' vertices; an owner defers them in its outbox. When the next level begins, each owner
+collects the edges that were deferred to it. If the owners do not run the next level, they collect
+in a separate phase. So the owners synchronise once a level, and few cache lines of the graph, the
+bitmap, the parents or the queue move from core to core.
 """
 
 from __future__ import annotations

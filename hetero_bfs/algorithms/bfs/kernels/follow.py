@@ -1,13 +1,12 @@
-"""What one thread does with a part of the frontier: it follows the edges and claims their ends.
+"""Expands a part of the frontier by one thread: follows the edges and claims their ends.
 
-There are two ways. `follow_by_branches` asks of each edge whether its end is visited. Where most
-vertices have equally many edges, as in a grid, the processor predicts the answer well. In other
-high-diameter graphs, such as road networks, it does not, and a branch predicted wrongly costs more
-than all else that is done for an edge. For these there is `follow_packed`, if the processor can
-pack vectors. It copies edges without branches: first all but the edge back to the vertex's parent,
-then those whose end is not visited yet. Few of the edges that are left lead to a vertex that is
-visited after all. In low-diameter graphs small levels take little of a search, so the way makes no
-difference.
+There are two methods. `follow_by_branches` tests for each edge whether its end is visited. If most
+vertices have equally many edges, as in a grid, the processor predicts the branch well. In other
+high-diameter graphs, such as road networks, it does not, and a mispredicted branch costs more than
+all other work for an edge. For these there is `follow_packed`, if the processor can pack vectors.
+It copies edges without branches: first all but the edge back to the vertex's parent, then those
+whose end is not visited yet. Few of the edges that are left lead to a vertex that is visited after
+all. In low-diameter graphs small levels take little of a search, so the method makes no difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turning a frontier from bitmap to queue, and ending a search, on the CPU.
+"""Converts a frontier from bitmap to queue, and ends a search, on the CPU.
 
 frontier.cl does the same on OpenCL devices. level.py describes the arrays, job.py the parameters.
 """

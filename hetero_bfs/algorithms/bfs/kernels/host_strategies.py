@@ -1,4 +1,4 @@
-"""The host's strategies: how the thread pool computes a level top-down and bottom-up.
+"""The host's strategies: top-down and bottom-up levels on the thread pool.
 
 The table of strategies (selection/strategies.py) names `top_down_level` and `bottom_up_level`. The
 level loop calls them by address. Owners of partitions may leave deferred edges behind a level. If
@@ -49,7 +49,7 @@ from hetero_bfs.selection.schema import (
 from hetero_bfs.support.compiling import kernel
 
 _PART_EDGES = LEAST_SHARED_EDGES // 2  # in a chunk, at least
-# Most edges that vertices in `unvisited_list` may have in the mean: one thread looks at all.
+# Largest mean degree of the vertices in `unvisited_list`, which one thread scans.
 _UNVISITED_LIST_DEGREE = 16
 
 _UNCOUNTED = np.int64(-1)
@@ -64,8 +64,8 @@ _is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 def top_down_level(control, arrays, state, records):
     """Run a top-down level.
 
-    Returns the representation of the next frontier, vertices and edges found, and -1: it does not
-    count the edges that it looks at.
+    Returns the representation of the next frontier, vertices and edges found, and -1, since it does
+    not count scanned edges.
     """
     if _is_dense_push(arrays, state):
         found, edges = _dense_push(control, arrays, state)
@@ -130,8 +130,8 @@ def _is_dense_push(arrays, state):
 def _dense_push(control, arrays, state):
     """Run a top-down level that leaves a bitmap, as a dense push; return vertices and edges found.
 
-    Threads write parents without claiming vertices. A second phase looks which vertices got one.
-    Claims would take longer: the bitmap has few cache lines, and they would move from core to core.
+    Threads write parents without claiming vertices. A second phase finds the vertices that got one.
+    Claims would take longer: the bitmap has few cache lines, which would move from core to core.
     """
     join(arrays, state)
     edges = np.int64(state[FRONTIER_EDGES])
@@ -146,8 +146,8 @@ def _dense_push(control, arrays, state):
 def bottom_up_level(control, arrays, state, records):
     """Run a bottom-up level.
 
-    Returns the representation of the next frontier, vertices and edges found, and the neighbours
-    looked at. Once few vertices are unvisited, the master looks through the list of them alone.
+    Returns the representation of the next frontier, vertices and edges found, and edges scanned.
+    Once few vertices are unvisited, the master alone scans the list of them.
     """
     unmask(control, arrays, state)
     if state[UNVISITED_LISTED] >= 0:

@@ -42,10 +42,10 @@ ADDRESS = OWN + 2
 """The address of an array that a phase fills and that is not one of the `HostArrays`."""
 
 MASKED = OWN + 3
-"""Whether vertices are passed over: they count as visited, and are no parents (level.py)."""
+"""Whether the search has a mask: its vertices count as visited, and are no parents (level.py)."""
 
 NEXT_OWN = OWN + 4
-"""The first word that this module leaves to others. No phase changes it."""
+"""The first word that is free for other modules. No phase changes it."""
 
 NONE = np.int64(0)
 """What a kernel returns that has nothing to add up."""
@@ -62,7 +62,7 @@ def edges_of(control, chunk):
 def words_of(control, arrays, chunk):
     """Return where a chunk's words of the bitmap begin and end.
 
-    The cut depends on the number of chunks alone, so a thread meets the same words in every phase.
+    The cut depends only on the number of chunks, so a thread gets the same words in every phase.
     Chunks grow: after relabelling, the first words stand for the hubs, which have the longest
     lists.
     """

@@ -27,14 +27,13 @@ edges.
                                     addition reserves a queue slot and its edge offset together
 
 Bottom-up needs no frontier: a visited neighbour of an unvisited vertex is always in the frontier.
-On the CPU it lists the vertices that it leaves unvisited. Once these are few, one thread looks
-through the list (`bottom_up_by_list`) instead of all threads through the bitmap, and queues what it
-finds, until the search ends. Other levels may come between, also on other devices: it passes over
-vertices that have been visited.
+On the CPU it lists the vertices that it leaves unvisited. Once these are few, one thread scans the
+list (`bottom_up_by_list`) instead of all threads the bitmap, and queues what it finds, until the
+search ends. Other levels may come between, also on other devices: the scan skips visited vertices.
 
-A masked search passes over some vertices. They count as visited from its start on, so no level
-claims them. Bottom-up and the dense push look for parents in another bitmap, `reached`, which lacks
-them (`unmask`). They have no parent, and so none in the result.
+A masked search ignores some vertices. They count as visited from the start, so no level claims
+them. Bottom-up and the dense push look for parents in another bitmap, `reached`, which lacks them
+(`unmask`). They have no parent in the result.
 
 `indptr` is uint32 if the number of edges allows it. That halves what a search of long paths reads.
 Lists are prefetched a few queue entries before they are read.
@@ -255,7 +254,7 @@ def _find_in_list(begin, end, indices, visited):
 
 @kernel(counted=False, inner=True)
 def _resolve_by_lists(control, arrays, late, left):
-    """Look through the lists of the first `left` vertices in `late`, but for first neighbours.
+    """Scan the lists of the first `left` vertices in `late`, without first neighbours.
 
     Vertices that remain unvisited stay in `late`. Returns how many vertices it visits, their edges,
     the neighbours looked at, and how many vertices stay.
@@ -309,7 +308,7 @@ def bottom_up_words(control, arrays, chunk, me):
     """Look for a visited neighbour of every unvisited vertex in a chunk of the bitmap.
 
     Vertices that have none are counted in `counter`, and listed in `unvisited_list` while it has
-    room. Returns vertices found, their edges, and the neighbours looked at.
+    room. Returns vertices found, their edges, and edges scanned.
     """
     low, high = words_of(control, arrays, chunk)
     late = arrays.found[me]
@@ -330,8 +329,8 @@ def bottom_up_words(control, arrays, chunk, me):
 def bottom_up_by_list(control, arrays, state):
     """Look for a visited neighbour of each vertex in `unvisited_list`, by one thread.
 
-    The list stays as it is, since measurements repeat a level. What it finds goes to the other
-    queue. Returns how many vertices that are, and the neighbours looked at.
+    The list is unchanged, since measurements repeat a level. Found vertices go to the other queue.
+    Returns their number, and edges scanned.
     """
     unvisited_list, count = arrays.unvisited_list, np.int64(state[UNVISITED_LISTED])
     indptr, indices = arrays.backward_indptr, arrays.backward_indices
@@ -353,6 +352,6 @@ def bottom_up_by_list(control, arrays, state):
             parent[v] = indices[k]
             found[taken] = v
             taken += 1
-    for i in range(taken):  # not before: the others ask who was visited when the level began
+    for i in range(taken):  # not earlier, since the others must see the bitmap of the level's start
         visited[found[i] >> _WORD_SHIFT] |= ONE << (found[i] & WORD_MASK)
     return taken, np.int64(scanned)

@@ -1,15 +1,15 @@
 /* A search on an OpenCL device, from the first level to the last, without the host.
  *
  * A search is a state machine. Each step first decides what to do, from the state and from what
- * the last step counted. Then the whole grid does it. Every work-group decides for itself, from
- * the same numbers. Only cooperating groups (cooperative.cl) decide for all others too.
+ * the last step counted. Then the whole grid does it. Every work-group decides by itself, from the
+ * same numbers. Only cooperating groups (cooperative.cl) decide for all others, too.
  *
- * All work-groups must be done with a step before the next one begins. There are two ways. If the
- * work-groups are known to make progress together (`probe`), one launch of `search` runs all
- * steps, with a barrier across the work-groups between them. Else a launch runs at most one step.
- * The host queues `step` until the state says that the search is over or that it is the host's
- * turn. Compilers for CPUs fail on so large a kernel. For these the host queues `push_step`,
- * `pull_step` and `other_step`, and each of them runs if the coming step is of its kind.
+ * All work-groups must finish a step before the next one begins. If all work-groups make progress
+ * at the same time (`probe`), one launch of `search` runs all steps, with a barrier across the
+ * work-groups between them. Else a launch runs at most one step. The host queues `step` until the
+ * state says that the search is over or that it is the host's turn. Compilers for CPUs fail on such
+ * a large kernel. For CPUs the host queues `push_step`, `pull_step` and `other_step`, and each of
+ * them runs if the coming step is of its kind.
  *
  * The state and its steps are in steps.cl, the barrier in grid.cl. */
 

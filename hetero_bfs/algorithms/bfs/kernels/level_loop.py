@@ -78,7 +78,7 @@ from hetero_bfs.support.intrinsics import clock_seconds, trailing_zeros
 _SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
 # Times the threads, at least: the master scans so many words before the workers come.
 _SCAN_WORDS_BY_THREAD = 512
-_RESTORED_VERTICES = 1 << 16  # in a chunk: smaller ones by several threads are no faster
+_RESTORED_VERTICES = 1 << 16  # in a chunk: sharing smaller ones is no faster
 
 # A word that stays from phase to phase. It is 0, or 1 plus the index of the bitmap that the last
 # search left blank. A search leaves a blank bitmap only if no other device took part in it: then
@@ -90,7 +90,7 @@ _has_queue = kernel(has_queue, counted=False, inner=True)
 _is_over = kernel(is_over, counted=False, inner=True)
 
 ENDED, LEAVES = 0, 1
-"""What `run_levels` returns: the search has ended, or Python has the next move."""
+"""Return values of `run_levels`: the search has ended, or Python must continue."""
 
 
 @njit(inline="always")
@@ -116,7 +116,7 @@ def _may_wait(control, arrays, state, limit):
 
 @kernel(counted=False, inner=True)
 def _resolve_deferred(control, arrays, state, records):
-    """Have the owners collect deferred edges, and make each owner's part a segment."""
+    """Let the owners collect deferred edges, and make each owner's part a segment."""
     if control[DEFERRED]:
         _, _, _, late, late_edges = share_among_owners(control, arrays, state, COLLECT)
         count_late(state, records, late, late_edges)
@@ -144,7 +144,7 @@ def convert(control, arrays, state):
 
 @kernel(counted=False)
 def invalidate(control, arrays, state):
-    """Leave NO_VERTEX as parent wherever this search wrote none."""
+    """Set the parent to NO_VERTEX wherever this search wrote none."""
     share_words(control, arrays, state, INVALIDATE)
 
 
@@ -208,7 +208,7 @@ def start(control, arrays, source, state):
 def start_at(control, arrays, sources, state):
     """Make `sources`, uint32 without duplicates, the frontier of a search; see `Seeds`.
 
-    If control[MASKED] is set, the vertices of `arrays.mask` are passed over.
+    If control[MASKED] is set, the vertices of `arrays.mask` are ignored.
     """
     _blank(control, arrays, state)
     this, degree, parent = np.int64(state[QUEUE_INDEX]), arrays.degree, arrays.parent

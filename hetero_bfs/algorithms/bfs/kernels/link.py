@@ -1,6 +1,6 @@
-"""Compiling what the level loop and its phases call by address (by_address.py).
+"""Compiles the kernels that the level loop and its phases call by address (by_address.py).
 
-A kernel is compiled once, and only if searches of the graph can come to it.
+A kernel is compiled once, and only if searches of the graph can call it.
 """
 
 from __future__ import annotations

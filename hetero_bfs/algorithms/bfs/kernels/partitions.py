@@ -1,6 +1,6 @@
 """Partitions of vertices, and their owners (expand.py).
 
-The vertices of a partition have consecutive numbers and lie close together in the graph. All
+The vertices of a partition have consecutive numbers and are close together in the graph. All
 partitions have the same size, a power of two, and start at multiples of it.
 """
 

@@ -1,4 +1,4 @@
-"""How the thread pool does the phases of a search on the host; link.py lists their kernels.
+"""Runs the phases of a search on the host's thread pool; link.py lists their kernels.
 
 The master does small pieces of work alone, since a phase takes time to begin and to end. Larger
 pieces become phases (thread_pool.py). The master calls `share` and the functions after it
@@ -66,7 +66,7 @@ class HostArrays(NamedTuple):
     unvisited_list
         All vertices that bottom-up leaves unvisited, if it has room for them.
     mask, reached
-        Bitmaps of a masked search: the vertices it passes over, and those visited without them.
+        Bitmaps of a masked search: the ignored vertices, and the visited ones without them.
     found, source : uint32 (threads, CHUNK_EDGES + 64)
         Scratch of each thread.
     outbox : uint32 (2, owners, edges + 1, 2)
@@ -114,13 +114,13 @@ class HostArrays(NamedTuple):
 
 @njit(inline="always")
 def _run(control, arrays, chunk, me):
-    """Do a chunk of the phase, or an owner's part; return what that adds to the phase's sums."""
+    """Run a chunk of the phase, or an owner's part; return its contribution to the phase's sums."""
     return call_at(arrays.work[control[TASK]], control, arrays, chunk, me)
 
 
 @kernel(counted=False, inner=True)
 def _take_part(control, arrays, me):
-    """Take chunks of the phase until none is left; return what they add to the phase's sums."""
+    """Run chunks of the phase until none is left; return their share of the phase's sums."""
     found, edges, scanned = 0, 0, 0
     while True:
         chunk = take_chunk(control, me, arrays.found.shape[0])

@@ -20,7 +20,7 @@ def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, pare
 
     queue, uint32 (n,), begins with the sources, which are their own parents. The other entries of
     parent, uint32 (n,), are 0xFFFFFFFF. Level i is queue[ends[i] : ends[i + 1]]; ends, int64, has
-    room for n + 2 entries. No level above `most_levels` is looked for.
+    room for n + 2 entries. No level above `most_levels` is searched.
     """
     begin, end, levels = 0, num_sources, 1
     ends[0] = 0
@@ -49,8 +49,8 @@ def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, pare
 def search_from_both_ends(forward_lists, backward_lists, source, target, before, after):
     """Search from source and target in turn until they meet; return where, or 0xFFFFFFFF.
 
-    The side with the smaller frontier goes on, the source's if they are equal. The path leads over
-    before[v] back to the source and over after[v] on to the target. Both, uint32 (n,), are
+    The side with the smaller frontier continues, the source's if they are equal. The path leads
+    along before[v] back to the source and along after[v] to the target. Both, uint32 (n,), are
     0xFFFFFFFF at first; a side's end is its own entry.
     """
     before[source] = source

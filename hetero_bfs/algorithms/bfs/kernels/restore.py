@@ -1,4 +1,4 @@
-"""Compiled loops that bring a result back to the caller's vertex ids."""
+"""Compiled loops that convert a result to the caller's vertex ids."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NO_VERTEX = np.uint32(0xFFFFFFFF)
 def clear_or_restore(control, arrays, chunk, me):
     """Fill a chunk of the result, an int64 array by old ids, with -1 or with the parents' old ids.
 
-    The result lies at an address that the job names. Parents are taken in the order of the new
-    ids, since neighbours and parents lie close together in that. A parent that is no vertex becomes
-    an old id that is none, for validation to find; no sound search leaves one.
+    The result lies at an address that the job names. Parents are taken in the order of the new ids,
+    since neighbours and parents lie close together in that. A parent that is no vertex becomes an
+    invalid old id, which validation finds; a correct search leaves none.
     """
     restored = array_at(control[ADDRESS], control[VERTICES])
     begin = chunk * control[SIZE]
@@ -52,7 +52,7 @@ def merge_parents(parent, other, visited):
 
 @kernel
 def restore_levels(parent, old_of_new, depth, level):
-    """Fill `level`, int32 by old ids, from `parent`, uint32 by new ids, of a sound search.
+    """Fill `level`, int32 by old ids, from `parent`, uint32 by new ids, of a correct search.
 
     `depth` is int32, as long as `parent`. If the parents lead in a circle, a depth is wrong. Most
     parents have lower numbers than their children, so their depths are known.
@@ -92,8 +92,8 @@ def _find_depth(v, parent, depth):
 def levels_from_parents(parent, sources, level):
     """Fill `level`, int32 and all -1 before, with each vertex's distance from the nearest source.
 
-    A vertex keeps -1 if its parents do not lead to a source. A sound search leaves no such
-    vertex with a parent.
+    A vertex keeps -1 if its parents do not lead to a source. In a correct search such vertices have
+    no parent.
     """
     on_path, lost = -2, -3
     path = np.empty(parent.size, np.int64)

@@ -44,7 +44,7 @@ typedef struct {
     } level;
 } Shared;
 
-/* What the host is told of a level. */
+/* The report on a level for the host. */
 typedef struct {
     ulong found, chosen, decided, began, ended;
 } Row;
@@ -87,16 +87,16 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
 #define KIND_OF_LEVEL(policy, edges, unvisited_vertices, representation)                         \
     ((representation) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
 
-/* Whether a model would choose the same as for the last level it was asked about. The frontier has
- * so many vertices and edges and is of that kind; so many edges are unvisited. */
+/* Whether a model would choose the same as for the last level for which it was evaluated. The
+ * frontier has so many vertices and edges and is of that kind; so many edges are unvisited. */
 #define IS_ALIKE(state, vertices, edges, unvisited, kind)                                        \
     ((kind) == (state)[MODELLED_REPRESENTATION] &&                                               \
      is_near(vertices, (state)[MODELLED_VERTICES], as_float((uint)(state)[MODELLED_WITHIN])) &&  \
      is_near(edges, (state)[MODELLED_EDGES], as_float((uint)(state)[MODELLED_WITHIN])) &&        \
      is_near(unvisited, (state)[MODELLED_UNVISITED], as_float((uint)(state)[MODELLED_WITHIN])))
 
-/* The candidate for the coming level. If a model must be asked, what it returns means nothing.
- * `before` is the candidate of the last level, if that ran here. */
+/* The candidate for the coming level. If a model must be evaluated, the return value has no
+ * meaning. `before` is the candidate of the last level, if that ran here. */
 static uint choose_level(__local ulong *state, ulong before, __local const REAL *policy,
                          __global const REAL *schedule, __local Question *question)
 {
@@ -138,7 +138,8 @@ static ulong next_step(__local ulong *state, __local const REAL *policy, bool ma
         return PULL;
     if (state[REPRESENTATION] == BITMAP)
         return TO_QUEUE;
-    /* After the first level there often are too many edges, and joining the others takes time. */
+    /* After the first level there are often too many edges, and joining the other groups takes
+     * time. */
     if (!may_cooperate || state[LEVEL] == 0)
         return PUSH;
     if (state[FRONTIER_EDGES] <= SINGLE_GROUP_EDGES)
@@ -147,7 +148,8 @@ static ulong next_step(__local ulong *state, __local const REAL *policy, bool ma
 }
 
 /* Move the state on by the last step, which counted `found`, and find out what to do now; one
- * work-item. Returns whether that is a level. Then its candidate is chosen, or a model is asked. */
+ * work-item. Returns whether that is a level. Then its candidate is chosen, or a model must be
+ * evaluated. */
 static bool look(__local Shared *mine, ulong found, ulong now, __global const REAL *schedule,
                  __global ulong *rows)
 {

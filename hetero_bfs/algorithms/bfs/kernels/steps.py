@@ -1,4 +1,4 @@
-"""What the host and the level loop on an OpenCL device (steps.cl) tell each other, compiled.
+"""The data between the host and the level loop on an OpenCL device (steps.cl), compiled.
 
 A search's state goes to the device as uint64 words; schema.py names the first ones. The state comes
 back at the head of the report. A row for each level that ran follows it.
@@ -41,11 +41,11 @@ SOURCE = PLACE  # a state on the device needs no place
     DONE,  # number of the last step; it tells which counter is the step's
     PENDING,  # STEP is decided and not run yet
     DECIDED,  # the clock when the level was decided on; then a bitmap may become a queue
-    MODELLED_VERTICES,  # the state of the last level that a model was asked about
+    MODELLED_VERTICES,  # the state of the last level for which a model was evaluated
     MODELLED_EDGES,
     MODELLED_UNVISITED,  # edges
     MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.cl)
-    MODELLED_WITHIN,  # the ratio of levels up to which that choice stays, as a REAL's bits
+    MODELLED_WITHIN,  # the ratio of levels up to which that choice holds, as a REAL's bits
 ) = range(CHOSEN + 1, CHOSEN + 14)
 STATE_WORDS = MODELLED_WITHIN + 1
 """The first words of a state on the device are schema.py's, up to CHOSEN."""
@@ -55,11 +55,11 @@ DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, COOPERATE = range(8)
 
 RUNNING, ENDED, LEAVES, FAILED = range(4)
 """STATUS. ENDED: nothing is left to find, or LIMIT levels are done. LEAVES: the host must run
-CHOSEN. FAILED: the work-groups did not make progress together."""
+CHOSEN. FAILED: not all work-groups made progress."""
 
 INVALIDATES, CONVERTS, PROBES = 1, 2, 4
 """FLAGS. INVALIDATES: leave no stale parents at the end. CONVERTS: only convert the bitmap into a
-queue. PROBES: only find out whether the work-groups make progress together."""
+queue. PROBES: only find out whether all work-groups make progress at the same time."""
 
 ROWS = 2 * STATE_WORDS
 ROW_WORDS = 5
@@ -74,7 +74,7 @@ _SHARED = (
     "ROWS ROW_WORDS NUM_COUNTERS"
 )
 OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
-"""What steps.cl and the files after it need of this (header.py)."""
+"""Numbers for steps.cl and the files after it (header.py)."""
 
 _NANOSECOND = 1e-9
 _FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)

@@ -1,7 +1,7 @@
 /* Levels of a search whose edges stay on the host and come to the device in pages
  * (streamed_executor.py). Arrays with an entry per vertex are resident. So are the heads of all
- * lists, and the first RESIDENT pages of the edges; in the order by degree these are the hubs'
- * lists. A page has 2^PAGE_SHIFT edges.
+ * lists, and the first RESIDENT pages of the edges; in the order by falling degree these are the
+ * hubs' lists. A page has 2^PAGE_SHIFT edges.
  *
  * The host queues four kernels for a level at once. The first one (stream_heads_*) does what it
  * can with the heads. It marks the pages that the rest needs in `needed`, one bit each. Top-down
@@ -12,13 +12,13 @@
  * reads them, and then the level ends.
  *
  * There are three bitmaps (level.py). `visited` is as the level found it, `next` as it leaves it;
- * between levels they are equal. The third is `frontier`. A search that passes over some vertices
- * has a fourth, `reached`, without them, in which bottom-up looks for parents.
+ * between levels they are equal. The third is `frontier`. A masked search has a fourth, `reached`,
+ * without the masked vertices, in which bottom-up looks for parents.
  *
  * Work-items share a page by edges. Each takes SEGMENT_EDGES edges and finds the vertex of the
  * first one: `owner` has the vertex of every 2^OWNER_SHIFT-th edge, and a binary search does the
  * rest. From there it walks on. If all edges of a page belong to one vertex, work-items take them
- * by turns. Nothing is kept in local memory, since the bus to the host bounds these levels.
+ * by turns. Local memory is not used, since the bus to the host limits these levels.
  *
  * Needs common.cl, parts.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
  * arguments are the forward or the backward lists. */
@@ -60,8 +60,8 @@ __kernel void stream_start(const uint n, const uint words, const uint source,
     __global const uint *heads, __global const ulong *at, __global const uint *size,           \
         const uint columns
 
-/* Mark the pages of edges [begin, end). It looks at a word of marks before it writes, unless all
- * pages of the word are in that range: then others hardly mark any of them. */
+/* Mark the pages of edges [begin, end). It reads a word of marks before it writes, unless all pages
+ * of the word are in that range: then other work-items rarely mark any of them. */
 static void mark_pages(OFFSET begin, OFFSET end, volatile __global uint *needed)
 {
     if (begin >= end)
@@ -111,8 +111,8 @@ __kernel void stream_heads_push(const uint n, __global const OFFSET *indptr, HEA
             claim(heads[at[k] + v], (uint)v, next, parent);
 }
 
-/* Look for a parent in the heads of unvisited vertices' lists, and write `next`. For vertices that
- * find none, mark the pages of the rest of their lists. One vertex per work-item. */
+/* Look for a parent in the heads of unvisited vertices' lists, and write `next`. If there is none,
+ * mark the pages of the rest of the list. One vertex per work-item. */
 __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
                                            __global const OFFSET *indptr, HEADS_PARAMS,
                                            __global const uint *visited,
@@ -148,7 +148,7 @@ __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
         next[word] = visited[word] | fresh[lid];
 }
 
-/* Write which vertices may be parents in a search that passes over those in `mask`. */
+/* Write which vertices may be parents in a search that ignores those in `mask`. */
 __kernel void stream_unmask(const uint words, __global const uint *visited,
                             __global const uint *mask, __global uint *reached)
 {

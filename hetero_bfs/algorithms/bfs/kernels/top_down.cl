@@ -125,9 +125,9 @@ static uint claim_together(uint v, uint before, __global uint *visited)
 #endif
 
 /* Push the `edges` edges of the `count` vertices in the queue.
- * If one tile for each work-group is enough, the level is `eager`. Then it takes as long as its
- * reads wait for each other. So all work-groups take a share, claim without a look before, and
- * read the degrees of all ends before they know which are needed. */
+ * If one tile for each work-group is enough, the level is `eager`. Then its time is the latency of
+ * dependent reads. So all work-groups take a share, claim without reading first, and read the
+ * degrees of all ends before they know which are needed. */
 static void top_down(const Step *step, const Graph *graph, uint count, OFFSET edges,
                      __local TopDown *mine)
 {

@@ -1,7 +1,7 @@
-"""Phases of a colouring on the host; colour_blocks.py has the loop that runs them.
+"""The phases of a colouring on the host; colour_blocks.py has the loop that runs them.
 
 Vertices are coloured in the order of their ranks (ranks.py). Each gets the first colour that none
-of its neighbours of lower rank has. There are two ways to colour a block of successive ranks:
+of its neighbours of lower rank has. There are two strategies to colour a block of successive ranks:
 
     GREEDY  One thread colours vertex after vertex. A neighbour that has a colour is one of lower
             rank.
@@ -11,13 +11,12 @@ of its neighbours of lower rank has. There are two ways to colour a block of suc
             the vertices that need not wait. Then one thread colours those that wait, by their notes
             (`colour_waiting`).
 
-Both ways give the same colours. Neighbour lists are sorted by number. If vertices are numbered by
-falling degree, neighbours of lower rank are at the front of a list. No vertex of lower rank has a
-number beyond LIMIT, so scans end there.
+Both strategies give the same colours. Neighbour lists are sorted by number. If vertices are
+numbered by falling degree, neighbours of lower rank are at the front of a list. No vertex of lower
+rank has a number beyond LIMIT, so scans end there.
 
-The taken colours of a vertex are the bits of one word. It stands for 64 successive colours. Where
-none of them is free, the list is read again for the next 64: that is faster than to note every
-colour in memory.
+The taken colours of a vertex are the bits of one word. It stands for 64 successive colours. If none
+of them is free, the list is read again for the next 64, which is faster than storing every colour.
 
 State (n vertices; ids are new ids):
 
@@ -47,7 +46,7 @@ FIRST, STRIDE = ITEMS + 1, ITEMS + 2
 """Words of a job: the first rank of the block, and the most entries of notes for a vertex."""
 
 LIMIT = OWN
-"""A word that stays: the largest number of a vertex up to the end of the block."""
+"""A word that phases keep: the largest number of a vertex up to the end of the block."""
 
 CLEAR, MARK, PUBLISH = range(3)
 NUM_TASKS = 3
@@ -73,7 +72,7 @@ def _clear(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _prefetch(order, indptr, indices, i, end):
-    """Fetch what is read of later vertices: where their lists are, then the lists."""
+    """Prefetch the data of later vertices: offsets of their lists, then the lists."""
     if i + 2 * _PREFETCH_DISTANCE < end:
         prefetch(indptr, order[i + 2 * _PREFETCH_DISTANCE])
     if i + _PREFETCH_DISTANCE < end:
@@ -129,7 +128,7 @@ def colour_in_turn(indptr, indices, order, colour, begin, end, limit):
 
 @kernel(counted=False, inner=True)
 def _mark(control, arrays, chunk, me):
-    """Colour what need not wait; return entries read, vertices waited for, and 0."""
+    """Colour the vertices that need not wait; return entries read, vertices waited for, and 0."""
     begin, end = chunk_of(control, chunk)
     at = begin * control[STRIDE]
     started_at = at

@@ -2,15 +2,15 @@
  * Plassmann, 1993, "A parallel graph coloring heuristic").
  *
  * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`, and -DROUNDS for the
- * rounds that are launched one after the other without a look at what they did.
+ * rounds that are launched one after the other before the host reads the result.
  *
  * A vertex waits for its neighbours of lower rank (ranks.py). A coloured vertex notes its colour in
  * the sets of its neighbours of higher rank, and is not waited for any more. A vertex that waits for
  * none takes the first colour that its set lacks. No set changes in the round in which it is read.
  *
  * With -DSTREAMED the device has a part of the lists at a time. Vertices are numbered by rank then.
- * Those of a part, a range, are coloured before the next part comes: all others that they wait for
- * are before them. So each list is there once.
+ * The vertices of a part, a range, are coloured before the next part is sent: all others that they
+ * wait for precede them. So each list is sent once.
  *
  *     rank        uint (n,)
  *     colour      int (n,)        written when the vertex is coloured
@@ -24,7 +24,7 @@
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 #ifdef STREAMED
-/* `neighbours` begins with the entry of all lists that has the number `skipped`. */
+/* `neighbours` begins with entry number `skipped` of all lists. */
 #define LISTS __global const OFFSET *indptr, __global const uint *neighbours, const ulong skipped
 #define RANK(v) (v)
 #define ENTRY(k) ((k) - (OFFSET)skipped)
@@ -67,7 +67,7 @@ __kernel void start(const uint n, const ulong words, __global uint *taken, __glo
 }
 
 /* Count for how many neighbours each vertex of a range waits; those of over HEAVY_EDGES are left for
- * `count_heavy`. Neighbours in earlier parts were taken away already, when they got their colours. */
+ * `count_heavy`. Neighbours in earlier parts were subtracted when they got their colours. */
 __kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
                             volatile __global uint *waiting, volatile __global uint *sizes)
 {
@@ -142,8 +142,8 @@ __kernel void collect(const uint2 range, __global const uint *waiting, __global 
             queue[atomic_inc(sizes)] = v;
 }
 
-/* Tell a neighbour of higher rank the colour of a vertex; queue it if it waits for none now. One in a
- * later part was not counted yet: it waits for less than none meanwhile. */
+/* Tell a neighbour of higher rank the colour of a vertex; queue it if it waits for none now. One in
+ * a later part was not counted yet: its count is negative until then. */
 static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __global uint *taken,
                  volatile __global uint *waiting, __global uint *next, volatile __global uint *size)
 {

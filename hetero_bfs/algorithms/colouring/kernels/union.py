@@ -1,4 +1,4 @@
-"""Lists of a directed graph as of an undirected one: neighbours by edges of either direction."""
+"""Lists of a directed graph as if it were undirected: neighbours in either direction."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unite_lists(there: Any, back: Any) -> tuple[npt.NDArray[np.int64], npt.NDArr
 
 @njit(inline="always")
 def _next(a, i, i_end, b, j, j_end):
-    """Return the lesser of two lists' next entries, and the positions behind it."""
+    """Return the smaller of two lists' next entries, and the positions behind it."""
     if j == j_end or (i < i_end and a[i] < b[j]):
         return a[i], i + 1, j
     if i == i_end or b[j] < a[i]:

@@ -1,4 +1,4 @@
-/* Connected components on a device, as in hook.py, which says what labels are and why it is right.
+/* Connected components on a device, as in hook.py, which explains labels and correctness.
  *
  * Built with tiles.cl, -DOFFSET=uint or ulong for the type of `indptr`, and -DGROUP.
  *
@@ -7,21 +7,21 @@
  *     heavy       uint (n,)   vertices with lists of over HEAVY_EDGES
  *     counters    ulong (12,)  see below
  *
- * A tile is the lists of GROUP vertices in sequence, which a work-group takes. With -DSTREAMED the
- * device has some of them only, a tile in each row: `rows` has the tile's number, and where its lists
- * begin in `neighbours`.
+ * A tile is the lists of GROUP consecutive vertices, which a work-group processes. With -DSTREAMED
+ * the device has only some tiles, one in each row: `rows` has the tile's number, and where its
+ * lists begin in `neighbours`.
  *
- * The host launches all kernels in turn and reads nothing between them: those whose work turns out
- * not to be needed return at once. What they decide by was written by earlier launches.
+ * The host launches all kernels in turn and reads nothing between them: a kernel whose work is not
+ * needed returns at once. It decides by what earlier launches wrote.
  *
  * Memory may be weakly ordered. Only a compare-and-swap changes a root's label, and only to a
- * smaller vertex. All other writes are of vertices that are no roots, and that they never become
- * again. Such a label goes from one vertex above to another one. So whatever label is read, new or
- * out of date, leads to a vertex of the same component, and never upwards: no circle can form, and
- * paths end. Where a vertex is taken for a root that is none any more, its compare-and-swap fails
- * and returns the label that it has. */
+ * smaller vertex. All other writes are to vertices that are not roots, and never become roots
+ * again. Such a label goes from one vertex above to another one. So any label that is read, current
+ * or stale, leads to a vertex of the same component, and never to a larger one: no cycle can form,
+ * and paths end. If a vertex is no longer a root, its compare-and-swap fails and returns its label.
+ */
 
-/* A look at a label that others may lower meanwhile, and the writing of one. With -DATOMIC_PEEK,
+/* Read a label that others may lower meanwhile, and write one. With -DATOMIC_PEEK,
  * for a checker of races, they are atomic. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) atomic_or(address, 0)
@@ -48,7 +48,7 @@ static uint find_root(volatile __global uint *label, uint v)
     return up;
 }
 
-/* Make the trees of two vertices one; return whether they were two. */
+/* Join the trees of two vertices; return whether they were different. */
 static uint link_trees(volatile __global uint *label, uint u, uint v)
 {
     uint one = find_root(label, u), other = find_root(label, v);
@@ -75,8 +75,8 @@ __kernel void hook_first(const uint n, __global const uint *first, __global uint
         atom_add(counters + TREES, (ulong)trees);
 }
 
-/* Make each vertex's label its root. A label is written at each step, so that other vertices that
- * are on their way get two steps at once: paths may be long. */
+/* Replace each vertex's label by its root. Each step writes a label, which shortens the paths of
+ * other vertices: paths may be long. */
 __kernel void compress(const uint n, volatile __global uint *label, __global const ulong *counters)
 {
     if (counters[HOOKS] == counters[COMPRESSED])
@@ -212,7 +212,7 @@ __kernel void choose_tiles(const uint4 turn, const uint n, __global const OFFSET
     }
 }
 
-/* Get ready for the long lists of other tiles. */
+/* Prepare for the long lists of other tiles. */
 __kernel void end_heavy(const uint4 turn, volatile __global ulong *counters)
 {
     counters[HEAVY + turn.PASS] = 0;

@@ -1,11 +1,11 @@
-"""Phases of finding components on the host; settle.py has the loop that runs them.
+"""The phases of finding components on the host; settle.py has the loop that runs them.
 
 Every vertex has a label: itself, or a smaller vertex of its component. A vertex that is its own
-label is a root. Labels only fall, and never below the least vertex of the component; so following
-them ends at a root. Two trees become one when the larger root gets the smaller one as its label
-(`_link`), by compare-and-swap: of two threads that hook one root, one looks again. Reading and
-shortening paths needs no atomics: a label that is out of date is still a vertex above, and the
-label of a root is never written but by compare-and-swap.
+label is a root. Labels only become smaller, and never smaller than the smallest vertex of the
+component; so following them ends at a root. Two trees become one when the larger root gets the
+smaller one as its label (`_link`), by compare-and-swap: of two threads that hook the same root, one
+tries again. Reading and shortening paths needs no atomics: a stale label is still a vertex above,
+and only compare-and-swap writes the label of a root.
 
 State (n vertices):
 
@@ -37,7 +37,7 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import compare_and_swap
 
 LARGEST = OWN
-"""Word that stays: the root of the largest component, as far as it is known."""
+"""Word that phases keep: the root of the largest component, as far as it is known."""
 
 FIRST, ROOTS, REST, COMPRESS, FOLLOW = range(5)
 NUM_TASKS = 5
@@ -46,7 +46,7 @@ BLOCK = 1 << 12
 """Vertices of a block; a chunk has whole blocks."""
 
 HEAD_BLOCKS = 8
-"""Blocks whose labels one thread follows before all others. Where vertices are numbered by falling
+"""Blocks whose labels one thread follows before all others. If vertices are numbered by falling
 degree, most first neighbours are there."""
 
 _NONE = np.uint32(NO_VERTEX)
@@ -78,10 +78,10 @@ def _compress(label, v):
 
 @njit(inline="always")
 def _link(label, u, v):
-    """Make the trees of two vertices one; return whether they were two.
+    """Join the trees of two vertices; return whether they were different.
 
-    A hook needs the larger root to be a root still. Where it is none any more, its label is smaller
-    than before: so this ends.
+    A hook needs the larger root to be a root still. If it is not, its label is smaller than before,
+    so this ends.
     """
     if label[u] == label[v]:
         return 0
@@ -118,7 +118,7 @@ def _link_lists(arrays, v):
 
 @njit(inline="always")
 def _is_done(arrays, block, root):
-    """Tell whether all vertices of a block have a label that is a root still: this one."""
+    """Tell whether all vertices of a block have the same label, which is still a root."""
     return arrays.common[block] == root and arrays.label[root] == root
 
 
@@ -157,7 +157,7 @@ def follow_labels(arrays, first_block, last_block, n):
     """Label the vertices of some blocks by the label of their label.
 
     It goes from smaller vertices to larger ones. So labels within these blocks are roots, unless
-    their path leads to other blocks. There a label may be written meanwhile: both are of the path.
+    their path leads to other blocks, where labels may change meanwhile.
     """
     label = arrays.label
     for block in range(first_block, last_block):

@@ -16,7 +16,7 @@ from hetero_bfs.support.compiling import kernel
 def number_components(indptr, indices, label):
     """Fill label, uint32 (n,), with the number of each vertex's component; return how many.
 
-    Of a directed graph these are the weakly connected ones.
+    In a directed graph these are the weakly connected ones.
     """
     for v in range(label.size):
         label[v] = v  # its parent, until the last loop

@@ -56,11 +56,11 @@ def _record(records, row, strategy, vertices, edges, began):
 
 @kernel
 def label_components(control, arrays, records):
-    """Label each vertex by the least vertex of its component, in new ids.
+    """Label each vertex by the smallest vertex of its component, in new ids.
 
-    Where the lists of vertices outside the largest component, as sampled, have more entries than
-    there are vertices, roots link their lists before all others do. Each root so joins other trees
-    of about its size, for a few per cent of the edges (benchmarks/NOTES.md).
+    If the lists of vertices outside the largest component, by a sample, have more entries than
+    there are vertices, roots link their lists first. Each root then joins trees of about its size,
+    for a few per cent of the edges (benchmarks/NOTES.md).
 
     Parameters
     ----------

@@ -18,14 +18,14 @@ _NONE = np.uint32(NO_VERTEX)
 
 
 def smallest_ids(label: npt.NDArray[np.uint32], relabelling: Relabelling) -> npt.NDArray[np.int64]:
-    """Return the least id of each vertex's component, by the caller's ids.
+    """Return the smallest id of each vertex's component, by the caller's ids.
 
     Parameters
     ----------
     label : uint32 array, shape (num_searched,)
-        A vertex of each one's component, itself labelled so, in new ids.
+        A vertex of each vertex's component, which is its own label, in new ids.
     relabelling : Relabelling
-        Vertices that left the searched range are components of their own.
+        Vertices outside the searched range are components of their own.
     """
     component = np.empty(relabelling.new_of_old.size, np.int64)
     given: dict[str, Any] = {

@@ -41,24 +41,24 @@ STATE_SIZE = 7
 the vertices that lack a search, where the lists that are kept end, how many they are, and whether
 the searches have ended."""
 
-WAY, RECORD_VERTICES, RECORD_EDGES, RECORD_SECONDS = range(4)
-"""Columns of a level's record. The edges are those of the lists that it went along; a pull looks at
+RECORD_STRATEGY, RECORD_VERTICES, RECORD_EDGES, RECORD_SECONDS = range(4)
+"""Columns of a level's record. The edges are those of its lists; a pull reads only
 a part of them."""
 
 PULLS, PUSHES, BOTH = range(3)
-"""Ways of a level."""
+"""Strategies of a level."""
 
 MOST_LEVELS = PLANES + SEGMENTS
 """Levels of one call of `run_planes`."""
 
 PUSH_COST = 4
-"""A push takes as long for an edge as a pull for so many."""
+"""Edges of a pull that take as long as an edge of a push."""
 
 _HUBS_FIRST = 4
-"""A pull finds a search so many times sooner than if neighbours came in random order."""
+"""Factor by which a pull finds a search sooner than in lists of random order."""
 
 _LIST_COST = 2
-"""A push by one thread takes as long for an edge as a pass by one thread over so many vertices."""
+"""Vertices of a pass by one thread that take as long as an edge of a push by one thread."""
 
 _LEAST_CHUNK = 1 << 12
 _NONE = np.uint64(0)
@@ -221,7 +221,7 @@ def run_planes(control, arrays, state, most_levels, records):
             share(control, arrays, LIST, n, size)
             frontier_list[LIST_BEGIN], frontier_list[LIST_END] = state[LOG_END], job[LISTED]
         pulls = active[PULLED] != _NONE
-        records[ran, WAY] = (BOTH if pushed else PULLS) if pulls else PUSHES
+        records[ran, RECORD_STRATEGY] = (BOTH if pushed else PULLS) if pulls else PUSHES
         records[ran, RECORD_VERTICES] = state[VERTICES]
         records[ran, RECORD_EDGES] = state[LEFT] if pulls else state[EDGES]
         state[LEVEL] += 1

@@ -16,7 +16,7 @@
  * two halves, the searches that found a vertex; then the vertices in the queue. */
 enum { VERTICES, EDGES, LEFT, ALIVE, QUEUED, NUM_COUNTS };
 
-/* Have no search reach anything; masked vertices count as reached. */
+/* Reset all searches; masked vertices count as reached. */
 __kernel void start(const uint n, const uint has_mask, __global const uchar *mask,
                     __global ulong *seen, __global ulong *plane)
 {
@@ -83,7 +83,7 @@ static ulong group_sum(ulong value, __local ulong *scratch)
     return scratch[0];
 }
 
-/* Note what a work-group's vertices, one for each work-item, gained: `new` of what was `wanted`. */
+/* Store what a work-group's vertices, one for each work-item, gained: `new` of `wanted`. */
 static void take(uint v, bool has_vertex, ulong wanted, ulong new, __global const OFFSET *indptr,
                  __global const OFFSET *lists, volatile __global ulong *counts,
                  __global uint *queue, __local uint *ends, __local ulong *scratch,
@@ -130,7 +130,7 @@ static void take(uint v, bool has_vertex, ulong wanted, ulong new, __global cons
     __local ulong scratch[GROUP];                                                               \
     const uint lid = get_local_id(0);
 
-/* Keep what a push found and was not reached before. */
+/* Keep what a push found and no earlier level reached. */
 __kernel GROUP_SIZE void settle(TAKE_PARAMS)
 {
     DECLARE_TAKE

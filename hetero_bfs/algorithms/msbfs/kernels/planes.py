@@ -2,11 +2,11 @@
 
 After Then et al. (2014), "The more the merrier: efficient multi-source graph traversal". Search i
 has bit i of a word for each vertex. A *plane* has the words of one level: which searches reach
-which vertices there. Level by level the next plane is found from the last one, so one look at an
-edge serves all searches. A level that finds few vertices has no plane but a list of them, with
+which vertices there. Level by level the next plane is computed from the last one, so reading an
+edge once serves all searches. A level that finds few vertices has no plane but a list of them, with
 their words. State (n vertices):
 
-    seen        uint64 (n,)             which searches reached the vertex, or pass over it
+    seen        uint64 (n,)             which searches reached the vertex, or ignore it
     planes      uint64 (PLANES, n)      the last levels of many vertices, by turns
     plane_level int64 (PLANES,)         the level of a plane; -1 if its level is delivered
     listed      uint32 (2 n,)           the lists of levels, one behind the other
@@ -25,11 +25,11 @@ their words. State (n vertices):
                                         the last row has the sums
     job         int64 (8,)              the words named below
 
-A *pull* looks through the lists of vertices that lack some search, a *push* goes along the edges of
-the frontier. Searches with few edges would have a pull look through all lists to the end: these are
-pushed, and the others pulled, in one level. Levels reach the caller at the end: each vertex has a
-row of 64 items, and by a plane or list all searches' items of its row get that level. If there are
-more levels than fit, this is done in between.
+A *pull* scans the lists of vertices that lack some search, a *push* follows the edges of the
+frontier. For searches with few frontier edges a pull would scan most lists to the end. So in one
+level these are pushed, and the others pulled. Levels are delivered to the caller at the end: each
+vertex has a row of 64 items, and a plane or list writes its level to the items of all its searches.
+If there are more levels than fit, they are delivered in between.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ being made. Then what rows need: where the first one begins, bytes from one to t
 item, and whether the rows have earlier levels."""
 
 GOING, PUSHED, PULLED = range(3)
-"""Words of the last row of `active`: searches that go on, and which of them a level pushes and
+"""Words of the last row of `active`: searches that continue, and which of them a level pushes and
 pulls."""
 
 LIST_BEGIN, LIST_END = range(2)
@@ -90,7 +90,7 @@ _ZERO = np.int64(0)
 
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
-    """Have no search reach anything; masked vertices count as reached."""
+    """Reset all searches; masked vertices count as reached."""
     begin, end = chunk_of(control, chunk)
     seen, mask = arrays.seen, arrays.mask
     for v in range(begin, end):
@@ -181,7 +181,7 @@ def _take_first(arrays, number, start, stop, me):
 
 @njit(inline="always")
 def _look_through_lists(arrays, number, count, me):
-    """Look through the lists of pending vertices until all searches that they lack are found."""
+    """Scan the lists of pending vertices until all searches that they lack are found."""
     frontier, found, seen = arrays.planes[arrays.job[CURRENT]], arrays.planes[number], arrays.seen
     lists, indices, pending = arrays.backward_indptr, arrays.backward_indices, arrays.pending[me]
     going, pulled = arrays.active[arrays.threads, GOING], arrays.active[arrays.threads, PULLED]
@@ -207,7 +207,7 @@ def _look_through_lists(arrays, number, count, me):
 
 @njit(inline="always")
 def _settle(arrays, number, start, stop, me):
-    """Have the searches reach what a block found; see `_pull` for what it returns."""
+    """Mark the vertices of a block as reached; see `_pull` for the results."""
     found, seen = arrays.planes[number], arrays.seen
     degree, backward_degree = arrays.degree, arrays.backward_degree
     going, alive = arrays.active[arrays.threads, GOING], _NONE
@@ -338,7 +338,7 @@ def add_list_to_rows(arrays, level, begin, end):
 
 @kernel(counted=False, inner=True)
 def _alone(control, arrays, chunk, me):
-    """Write the rows of vertices that left the searched range: nothing reaches them."""
+    """Write the rows of vertices outside the searched range: no search reaches them."""
     begin, end = chunk_of(control, chunk)
     alone, job = arrays.alone, arrays.job
     words = (_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)

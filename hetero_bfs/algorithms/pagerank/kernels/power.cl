@@ -1,17 +1,17 @@
 /* PageRank on a device: steps of the power method, and Chebyshev's acceleration of them.
  *
  * Portions, `given` and `restart` are those of sweeps.py. A step reads all portions in one array and
- * writes to the other. Of an undirected graph the spectrum is real; once changes fall more slowly
- * than by RATE, a step goes from the ranks before the last ones, x'', to x'' + r (t - x''), with
- * r = 2 / (2 - alpha^2) and then 1 / (1 - alpha^2 r / 4) (Golub and Varga, 1961).
+ * writes to the other. An undirected graph has a real spectrum; once changes fall more slowly than
+ * by RATE, a step goes from the ranks before the last ones, x'', to x'' + r (t - x''), with r = 2 /
+ * (2 - alpha^2) and then 1 / (1 - alpha^2 r / 4) (Golub and Varga, 1961).
  *
  * The bound of sweeps.py is here, with x the new ranks and x' the last ones,
  *
  *     alpha |x - x'| + (r - 1) / r |x - x''| + (1 - alpha) |change of the sum|
  *
  * A launch is a step. Each work-group adds up what all groups of the last step found, in the same
- * order, and so learns what to do: the host need not read anything between steps. If the last step
- * was good enough, a launch does nothing, and says so to the next.
+ * order, and so decides what to do: the host reads nothing between steps. If the last step was good
+ * enough, a launch does nothing, and tells the next one.
  *
  * Built with -DGROUP, -DLANES (work-items for a vertex of medium degree), -DOFFSET=uint or ulong,
  * -DREAL=float or double for portions, -DSUM=float or double for sums, -DGIVEN=uint or SUM, and
@@ -58,7 +58,7 @@ static SUM total_of(__global const SUM *row, uint which, uint groups, __local SU
     return group_sum(sum, scratch);
 }
 
-/* Set `now` to the state for step number `step`, from what the last step left. */
+/* Set `now` to the state for step number `step`, from the results of the last step. */
 static void advance(SUM *now, uint step, uint groups, __global const SUM *settings,
                     __global const SUM *state, __global const SUM *totals, __local SUM *scratch)
 {
@@ -94,7 +94,7 @@ static void advance(SUM *now, uint step, uint groups, __global const SUM *settin
 
 static SUM parts_of(GIVEN given) { return given > 0 ? (SUM)given : (SUM)1; }
 
-/* Give all vertices the same rank, and leave what the first step needs to know. */
+/* Give all vertices the same rank, and write the state for the first step. */
 __kernel void start(const uint n, const SUM equal, __global const GIVEN *given,
                     __global REAL *first, __global REAL *second, __global SUM *totals,
                     __global SUM *state)
@@ -149,13 +149,13 @@ __kernel void sum_segments(const uint step, const uint count, __global const OFF
     }
 }
 
-/* What a work-item has found so far, and what it needs to know for that. */
+/* A work-item's sums so far, and the settings that it needs. */
 typedef struct {
     SUM alpha, base, relaxation, totals[NUM_TOTALS];
     uint restart_step;
 } Work;
 
-/* Give a vertex its new rank by the sum of the portions that it gets. */
+/* Compute a vertex's new rank from the sum of its incoming portions. */
 static void settle(Work *work, uint v, SUM sum, __global const GIVEN *given,
                    __global const SUM *restart, __global const REAL *portions,
                    __global REAL *next)
@@ -238,7 +238,7 @@ __kernel void power_step(const uint step, const uint n, const uint high, const u
     }
 }
 
-/* Tell the host how far the steps before `step` came; one work-group. */
+/* Write the state after the steps before `step` for the host; one work-group. */
 __kernel void report(const uint step, const uint groups, __global const SUM *settings,
                      __global const SUM *state, __global const SUM *totals, __global SUM *said)
 {

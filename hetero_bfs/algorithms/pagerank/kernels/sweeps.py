@@ -1,7 +1,7 @@
 """PageRank on the host: sweeps over all vertices that replace ranks in place.
 
-A vertex of rank x gives the *portion* x / given along each edge, `given` being its degree. A sweep
-computes what each vertex should have by the portions there are,
+A vertex of rank x contributes the *portion* x / given along each edge, where `given` is its degree.
+A sweep computes for each vertex, from the current portions,
 
     t = alpha * (sum of portions) + base,
 
@@ -10,24 +10,25 @@ run their chunks in any order, which makes it a chaotic relaxation: Chazan and M
 `base` holds the restarts and the mass of dangling vertices. Vertices outside the searched range
 have no edges, and the rank `base` at any time, so their mass is known in closed form.
 
-Sweeps in place do not keep the sum of the ranks. So restarts are in proportion to the present sum,
-and the ranks are divided by their sum at the end. Otherwise most sweeps would only mend the sum. It
-is S = s + base * outside, with s that of the searched range. By its definition
+Sweeps in place do not keep the sum of the ranks. So restarts are in proportion to the current sum,
+and the ranks are divided by their sum at the end. Otherwise most sweeps would only correct the sum.
+It is S = s + base * outside, with s the sum over the searched range. By its definition
 
     base = (1 - alpha) S + alpha (dangling + base * outside), base * within
          = (1 - alpha) s + alpha dangling.
 
 Over-relaxation (Young, 1950) goes from x to x + r (t - x). An undirected graph has a real spectrum,
 and with r = 2 / (1 + sqrt(1 - alpha^2)) changes fall to r - 1 of themselves in each sweep. So the
-loop goes over to that once they fall more slowly. If after a while they fall even more slowly than
-by the power method, too many threads run in step, and it goes back for good.
+loop changes to over-relaxation once they fall more slowly than that. If after a while they fall
+even more slowly than in the power method, because too many threads run in lockstep, it changes back
+for good.
 
 The bound. A portion that a sweep read was the old or the new one of its vertex. So a step of the
 power method from the end of the sweep would change the ranks by at most
 
     alpha |change| + (r - 1) / r |change| + (1 - alpha) |change of the sum|
 
-in L1. What the loop calls `change` is that over alpha, and of float32 the rounding of portions.
+in L1. The loop's `change` is that divided by alpha, plus, for float32, the rounding of portions.
 
 State (n searched vertices):
 
@@ -94,7 +95,7 @@ def _start(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _along(neighbours, weights, portions, k):
-    """Return what a vertex gets along an edge."""
+    """Return the portion that a vertex gets along an edge."""
     if weights is None:
         return portions[neighbours[k]]
     return portions[neighbours[k]] * np.float64(weights[k])
@@ -102,7 +103,7 @@ def _along(neighbours, weights, portions, k):
 
 @njit(inline="always")
 def _sum_of(neighbours, weights, portions, k, last):
-    """Return what a vertex gets along its edges, from number `k` to before `last`.
+    """Return the sum of portions along a vertex's edges, from number `k` to before `last`.
 
     Both are unsigned, since Numba looks whether a signed index is negative. Eight portions are
     added in their own type, with few roundings, since each conversion to float64 takes a while.
@@ -132,7 +133,7 @@ def _sum_of(neighbours, weights, portions, k, last):
 
 @njit(inline="always")
 def _sweep(arrays, portions, weights, chunk):
-    """Replace the ranks of a chunk; the head of this module says how."""
+    """Replace the ranks of a chunk, as the head of this module describes."""
     indptr, neighbours, given = arrays.indptr, arrays.neighbours, arrays.given
     restart, step = arrays.restart, np.int64(arrays.numbers[RESTART_STEP])
     alpha, base = arrays.numbers[ALPHA], arrays.numbers[BASE]
@@ -220,7 +221,7 @@ def _write_double(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _each(control, arrays, task, items):
-    """Do a task of single vertices."""
+    """Run a task on single vertices."""
     return share(control, arrays, task, items, even_size(arrays, items, _LEAST_VERTICES))
 
 

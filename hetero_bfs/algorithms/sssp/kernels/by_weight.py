@@ -1,4 +1,4 @@
-"""Neighbour lists sorted by weight: a search stops in a list where the rest is too heavy."""
+"""Sorts neighbour lists by weight: a search stops in a list where the rest is too heavy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _WORD_BITS = 64
 
 
 def sort_by_weight(indptr: Array, indices: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the neighbours and weights of every list by rising weight, equal ones as they were.
+    """Return the neighbours and weights of every list by rising weight, equal ones in their old
+    order.
 
     Parameters
     ----------

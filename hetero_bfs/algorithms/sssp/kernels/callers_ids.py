@@ -1,4 +1,4 @@
-"""Compiled loops that bring distances and parents of shortest paths back to the caller's ids."""
+"""Compiled loops that convert distances and parents of shortest paths to the caller's ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hetero_bfs.support.parallel import in_parallel, part_of
 Array = npt.NDArray[Any]
 
 _SHARED_FROM = 1 << 17
-"""Vertices from which threads share the work; waking them takes longer than fewer."""
+"""Vertices from which threads share the work; for fewer, waking them takes longer."""
 
 
 def restore_distances(found: Array, infinity: Any, new_of_old: Array) -> npt.NDArray[np.float64]:
@@ -25,7 +25,7 @@ def restore_distances(found: Array, infinity: Any, new_of_old: Array) -> npt.NDA
     found : array, shape (num_searched,)
         By new ids.
     infinity
-        What unreached vertices have there.
+        The value of unreached vertices there.
     new_of_old : uint32 array, shape (num_vertices,)
         Beyond `found` for vertices that cannot be reached.
     """

@@ -1,6 +1,6 @@
 """Dijkstra's search (1959) by one thread with a binary heap, whose paths are unique.
 
-Of vertices with equal distances that one is settled first which was put on the heap first.
+Of vertices with equal distances, the one that was pushed first is settled first.
 NetworkX's search has this order.
 """
 
@@ -18,8 +18,8 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
     """Fill distance, parent and order with the vertices as they are settled; return how many.
 
     distance, float64 (n,), is infinite at first, parent, uint32 (n,), 0xFFFFFFFF; the source is its
-    own. Weights are float64, finite, at least 0. No distance above `limit` is looked for, none
-    after that of `target`, which is 0xFFFFFFFF for all.
+    own. Weights are float64, finite, at least 0. The search stops at distances above `limit`, and
+    once `target` is settled; 0xFFFFFFFF means no target.
     """
     vertex = np.empty(indices.size + 1, np.uint32)  # of each entry that was put on the heap
     heap = np.empty(indices.size + 1, np.int64)  # of entries, with their distances beside
@@ -41,7 +41,7 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
         for k in range(indptr[v], indptr[v + 1]):
             u = indices[k]
             new = distance[v] + weights[k]
-            if new < distance[u] and new <= limit:  # those that are settled are no farther
+            if new < distance[u] and new <= limit:  # settled vertices are no farther
                 distance[u], parent[u] = new, v
                 vertex[entries] = u
                 _push(heap, at, size, entries, new)
@@ -52,7 +52,7 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
 
 @kernel(inner=True)
 def _push(heap, at, size, entry, distance):
-    """Put an entry, the newest, on a heap of so many."""
+    """Push an entry, the newest, on a heap."""
     i = size
     while i > 0:
         up = (i - 1) >> 1
@@ -65,7 +65,7 @@ def _push(heap, at, size, entry, distance):
 
 @kernel(inner=True)
 def _pop(heap, at, size):
-    """Take the least entry off a heap of so many, the oldest of equal ones."""
+    """Pop the least entry of a heap, the oldest of equal ones."""
     least = heap[0]
     last, distance = heap[size - 1], at[size - 1]
     size -= 1

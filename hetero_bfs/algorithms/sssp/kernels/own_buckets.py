@@ -1,16 +1,16 @@
-"""Whole lists relaxed in buckets: how a window goes where lists are short; see relax.py.
+"""Relaxes whole lists in buckets, the strategy FULL for short lists; see relax.py.
 
-A window is cut into buckets of distances. Each thread has buckets of its own. It takes its share of
-the far pile, puts into its buckets what falls within the window, and relaxes them one after the
-other. An end that falls within the window goes into the bucket of its distance, and one beyond it
-onto the far pile. So a thread waits for others once a window, not after each queue, and relaxes few
-vertices twice (Zhang et al., 2020, "Optimizing ordered graph algorithms with GraphIt", fuse buckets
-like this). Another thread may meanwhile find a shorter way to a vertex. Then it has the vertex in a
-bucket of its own, and relaxes it again.
+A window is divided into buckets of distances. Each thread has its own buckets. It takes its share
+of the far pile, puts the vertices within the window into its buckets, and relaxes these one after
+the other. An end that falls within the window goes into the bucket of its distance, and one beyond
+it onto the far pile. So a thread waits for others once a window, not after each queue, and relaxes
+few vertices twice (Zhang et al., 2020, "Optimizing ordered graph algorithms with GraphIt", fuse
+buckets like this). Another thread may meanwhile find a shorter path to a vertex. Then it puts the
+vertex into one of its buckets, and relaxes it again.
 
 A vertex is put into a bucket each time its distance falls. `relaxed` tells a thread that has it in
-several buckets which of them need no work. So no flag is cleared, and of what a bucket needs only
-`bits` is changed by atomics. Arrays beside those of relax.py:
+several buckets which of them need no work. So no flag is cleared, and only `bits` is changed by
+atomics. Arrays beside those of relax.py:
 
     pool    uint32 (blocks * POOL_BLOCK,)   items of all buckets
     link    int32 (blocks,)                 the next block of a bucket, or of a thread's free ones
@@ -113,7 +113,7 @@ def _put(arrays, me, bucket, v):
 
 @njit(inline="always")
 def _bucket_of(control, arrays, scale, reached):
-    """Return the bucket of a distance within the window; rounding matters to nobody."""
+    """Return the bucket of a distance within the window; rounding does not matter."""
     bucket = np.int64((reached - arrays.window[START]) * scale)
     return min(max(bucket, 0), control[BUCKETS] - 1)
 

@@ -1,7 +1,7 @@
 /* Phases of a shortest-path search on a device; relax.py is the twin.
  *
- * Lists are sorted by weight. So what a vertex relaxes in a window is a run of its list, whose end
- * a binary search finds. A work-group shares the runs of several vertices evenly. Runs of more than
+ * Lists are sorted by weight. So in a window a vertex relaxes a run of its list, whose end a binary
+ * search finds. A work-group shares the runs of several vertices evenly. Runs of more than
  * CHUNK_EDGES are cut into pieces, and each piece is a work-group's. */
 
 static void relax_edge(uint v, BITS from, WEIGHT weight, __local const long *now, BITS *lowest,

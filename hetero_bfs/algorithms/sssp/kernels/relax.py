@@ -1,13 +1,13 @@
 """Phases of a shortest-path search on the host; windows.py has the loop that runs them.
 
 The search settles vertices in windows of distances, one after the other (Meyer and Sanders, 2003,
-"Delta-stepping: a parallelizable shortest path algorithm"). There are three ways to relax edges:
+"Delta-stepping: a parallelizable shortest path algorithm"). There are three strategies:
 
     PREFIX  Lists are sorted by weight (by_weight.py). A vertex relaxes the edges that end within
             the window, and keeps its position in its list for the next window. No edge is relaxed
             for a later window; this serves graphs of long lists.
-    PULL    Each unsettled vertex looks through its own list for its best settled neighbour. It
-            stops where an edge alone is too heavy. One pull comes once the settled vertices have
+    PULL    Each unsettled vertex scans its own list for its best settled neighbour. It stops
+            where an edge alone is too heavy. One pull comes once the settled vertices have
             more edges left than the unsettled ones have in all.
     FULL    A vertex relaxes its whole list. Ends beyond the window wait in a list, the far pile
             (Davidson et al., 2014, "Work-efficient parallel GPU methods for single-source shortest
@@ -35,9 +35,8 @@ State (n vertices; D is int32, int64, float32 or float64):
     counters    int64 (7, 8)    blocks of the lists that are written, QUEUED and KEPT; OVERFLOW;
                                 those of own_buckets.py; each on its own line
 
-A list is an array of blocks of BLOCK items. A thread writes into blocks of its own, and in the next
-phase it gets its own blocks first (blocks.py): so it goes on with the vertices around those that it
-has in its cache.
+A list is an array of blocks of BLOCK items. A thread writes into its own blocks, and in the next
+phase it gets them first (blocks.py), since their vertices are in its cache.
 
 A distance that its type does not hold sets OVERFLOW and is not stored: the caller searches again
 with a wider type.
@@ -68,8 +67,8 @@ QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
 """Words of a job: which queue and which list of active vertices are read."""
 
 SOURCE, ROUND, BUCKETS, PILE, PILE_BLOCKS = range(OWN, OWN + 5)
-"""Words that stay: the search's source, and the number of the round; buckets of a window, and the
-items and blocks of the far pile."""
+"""Words that phases keep: the search's source, and the number of the round; buckets of a window,
+and the items and blocks of the far pile."""
 
 START, END, INFINITY = range(3)
 
@@ -135,13 +134,13 @@ def _relax_prefix(control, arrays, u, me, at):
         elif weights[k] < window[INFINITY]:
             arrays.counters[OVERFLOW, 0] = 1
         else:
-            k = last  # an infinite weight, and all behind it, is no edge
+            k = last  # edges of infinite weight, here and behind, do not count
     return at, k - begin, last - k, last - first if before < 0 else ZERO
 
 
 @kernel(counted=False, inner=True)
 def reset(control, arrays, chunk, me):
-    """Forget the search before."""
+    """Reset the arrays."""
     begin, end = chunk_of(control, chunk)
     for v in range(begin, end):
         arrays.distance[v] = arrays.window[INFINITY]
@@ -153,7 +152,7 @@ def reset(control, arrays, chunk, me):
 
 @njit(inline="always")
 def prefetch_lists(arrays, items, i, end):
-    """Fetch what is read of later items: where their lists are, then the lists."""
+    """Prefetch the data of later items: offsets of their lists, then the lists."""
     if i + 2 * _PREFETCH_DISTANCE < end:
         u = items[i + 2 * _PREFETCH_DISTANCE]
         prefetch(arrays.indptr, u)
@@ -190,7 +189,7 @@ def _relax_all(control, arrays, chunk, me, items, lists, is_queue):
 
 @kernel(counted=False, inner=True)
 def relax_active(control, arrays, chunk, me):
-    """Go on in the lists of a block of active vertices."""
+    """Continue in the lists of a block of active vertices."""
     items = arrays.active[control[ACTIVE]]
     return _relax_all(control, arrays, chunk, me, items, arrays.active_blocks, False)
 

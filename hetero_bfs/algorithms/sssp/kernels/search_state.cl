@@ -1,4 +1,4 @@
-/* What the phases of a shortest-path search share on a device: types, arrays, lists and counters.
+/* Shared by the phases of a shortest-path search on a device: types, arrays, lists and counters.
  * relax.cl has the phases, windows.cl the loop.
  *
  * Built with -DWEIGHT=int, float or double, and -DOFFSET=uint or ulong for the type of `indptr`. A
@@ -40,9 +40,9 @@
 #endif
 #endif
 
-/* A look at a distance that others may lower meanwhile. Before an atomic minimum a stale one only
- * costs the atomic; of a vertex whose list is relaxed, whoever lowers it has queued it again. With
- * -DATOMIC_PEEK, for a checker of races, it is atomic too. */
+/* Read a distance that others may lower meanwhile. Before an atomic minimum a stale one only costs
+ * the atomic. If it is that of a vertex whose list is relaxed, whoever lowers it queues the vertex
+ * again. With -DATOMIC_PEEK, for a checker of races, it is atomic too. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) READ(address)
 #else

@@ -20,9 +20,9 @@ _NONE = np.uint32(NO_VERTEX)
 def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt.NDArray[np.uint32]:
     """Return a parent of each reached vertex, `NO_VERTEX` of the others; the source's is itself.
 
-    A parent is a vertex that is nearer to the source by the weight of the edge to it. Where weights
-    are 0 there may be only one as near; such vertices get theirs from one that has a parent
-    already, so that no parents form a circle.
+    A parent is nearer to the source by the weight of the edge to it. If weights are 0, a vertex may
+    have only neighbours that are as near. It gets a parent from one of those that have one already,
+    so that parents form no cycle.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
     distance : array, shape (num_searched,)
         The least distances, as the search's arithmetic adds them.
     infinity
-        What unreached vertices have.
+        The value of unreached vertices.
     source : int
         A new id.
     """

@@ -1,12 +1,11 @@
 /* The loop of a shortest-path search on a device; windows.py is the twin, relax.cl has the phases.
  *
- * A search is a sequence of steps. After each one `decide` says what the next one does, from what
- * the last one counted. If the work-groups are known to make progress together, one launch of
- * `search` runs all steps, with a barrier across the work-groups after each, and every work-group
- * decides for itself from the same numbers. Else the host launches the kernel of each step, and
- * `next_step` decides.
+ * A search is a sequence of steps. After each one `decide` chooses the next one, from the counts of
+ * the last one. If all work-groups make progress at the same time, one launch of `search` runs all
+ * steps, with a barrier across the work-groups after each, and every work-group decides for itself
+ * from the same numbers. Else the host launches the kernel of each step, and `next_step` decides.
  *
- * `now` is what a step must know:
+ * `now` is the state of a step:
  *
  *     STEP            DONE, RELAX, ACTIVE, SELECT, FIND or PULL
  *     COUNT           entries of the list that the step reads
@@ -41,7 +40,7 @@ static void open_window(BITS start, WEIGHT width, __local long *now)
 {
     const BITS end = behind(start, width);
     now[START] = start;
-    now[END] = end > start ? end : INFINITE; /* a width that the type cannot tell from nothing */
+    now[END] = end > start ? end : INFINITE; /* a width too small for the type */
     now[EDGES] = now[LEFT] = now[VERTICES] = now[STEPS] = 0;
 }
 
@@ -95,7 +94,7 @@ static void record(long strategy, __local long *now, __global long *records, uin
     now[EDGES] = now[VERTICES] = now[STEPS] = 0;
 }
 
-/* Go from a finished window to the next one. */
+/* Move from a finished window to the next one. */
 static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __local long *now)
 {
     if (lowest >= INFINITE || now[BEYOND]) {
@@ -110,7 +109,7 @@ static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __l
     now[COUNT] = now[LISTED];
 }
 
-/* Decide what comes after a step, by one work-item. `records` is 0 unless it writes them. */
+/* Decide the next step, by one work-item. `records` is 0 unless it writes them. */
 static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local long *now,
                    volatile __global ulong *counters, __global long *records, uint most_records)
 {

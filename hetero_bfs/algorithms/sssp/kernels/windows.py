@@ -57,7 +57,7 @@ _RESET, _RELAX_ACTIVE, _RELAX_QUEUE, _FIND_UNSETTLED, _PULL, _SETTLE, _FIND_WAIT
 )
 
 _LEAST_VERTICES = 1 << 12  # of a chunk of single entries
-_LEAST_SHARE = 32  # items of the far pile that are worth a thread
+_LEAST_SHARE = 32  # items of the far pile that are enough for a thread
 _FOUND_FROM_ONE = 16  # vertices of a window that are as much work as one of the far pile
 _FEW_VERTICES, _MANY_VERTICES = 1 << 12, 1 << 14  # of a window, for each thread
 
@@ -70,7 +70,7 @@ def _forget_lowest(arrays):
 
 @njit(inline="always")
 def _open_window(arrays, start, width):
-    """Set the next window; one that the type cannot tell from nothing takes all distances."""
+    """Set the next window; if its width is too small for the type, it takes all distances."""
     window = arrays.window
     infinity = window[INFINITY]
     end = infinity
@@ -93,7 +93,7 @@ def _least_waiting(arrays):
 
 @njit(inline="always")
 def _next_round(control, arrays, task, blocks):
-    """Relax prefixes as a round of its own, and take up the queue that this wrote.
+    """Relax prefixes as a separate round, and switch to the queue that this wrote.
 
     Returns what the phase does, and blocks and vertices of the queue.
     """
@@ -105,14 +105,14 @@ def _next_round(control, arrays, task, blocks):
 
 @njit(inline="always")
 def _turn_list(control, arrays):
-    """Take up the list of active vertices, or the far pile, that was written."""
+    """Switch to the list of active vertices, or the far pile, that was written."""
     control[ACTIVE] = 1 - control[ACTIVE]
     control[PILE_BLOCKS], control[PILE] = close_list(arrays, KEPT, arrays.active_blocks)
 
 
 @njit(inline="always")
 def _relax_window(control, arrays):
-    """Go on in the active vertices' lists; relax queues until no distance falls within the window.
+    """Continue in active vertices' lists; relax queues until no distance falls within the window.
 
     Returns vertices and edges relaxed, edges left and met first, and how many queues there were.
     """
@@ -160,7 +160,7 @@ def _settle_window(control, arrays, n, before):
 def _next_buckets(buckets, vertices, threads):
     """Return the buckets of the next window: more if this one had few vertices.
 
-    Wide windows make threads wait seldom. In narrow ones they share more evenly.
+    In wide windows threads rarely wait. In narrow ones they share work more evenly.
     """
     if vertices < _FEW_VERTICES * threads:
         return min(2 * buckets, MOST_BUCKETS)
@@ -169,7 +169,7 @@ def _next_buckets(buckets, vertices, threads):
 
 @njit(inline="always")
 def _begin(control, arrays, source):
-    """Forget the search before, and list the source."""
+    """Reset the arrays, and list the source."""
     n = arrays.distance.size
     control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
     share(control, arrays, _RESET, n, even_size(arrays, n, _LEAST_VERTICES))
@@ -230,7 +230,7 @@ def search(control, arrays, source, widths, is_full, records):
                 records, rows, start, PULL_ONCE, control[PILE], scanned, 1, ended - began
             )
         start = _least_waiting(arrays)
-    # A search that was given up leaves lists as they are: the next one begins with empty ones.
+    # An aborted search leaves its lists: the next one begins with empty ones.
     close_list(arrays, KEPT, arrays.active_blocks)
     return -1 if arrays.counters[OVERFLOW, 0] else rows
 
