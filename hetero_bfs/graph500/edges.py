@@ -58,23 +58,24 @@ class TimedEdges(KroneckerEdges):
             yield chunk
 
 
+def check_memory(generator: KroneckerEdges) -> None:
+    """Raise `GraphError` if a run on this graph needs more memory than is free."""
+    memory.check_free_memory(
+        bytes_without_list(generator),
+        f"a graph of scale {generator.scale}",
+        f"choose a smaller {setting('scale')} or {setting('edgefactor')}",
+    )
+
+
 def generate(
     generator: KroneckerEdges, regenerate: bool, notes: list[str]
 ) -> tuple[EdgeSource, float]:
     """Generate the edges, and time it; return a generator if they are not held.
 
-    Raises
-    ------
-    GraphError
-        The run needs more memory than is free.
+    `check_memory` must have passed.
     """
     started = time.perf_counter()
     need = bytes_without_list(generator)
-    memory.check_free_memory(
-        need,
-        f"a graph of scale {generator.scale}",
-        f"choose a smaller {setting('scale')} or {setting('edgefactor')}",
-    )
     per_edge = _LIST_BYTES_PER_EDGE + _WEIGHT_BYTES * generator.weighted
     held = need + per_edge * generator.num_input_edges
     free = memory.free_bytes()

@@ -22,7 +22,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.bfs_kernel import BFSKernel
-from hetero_bfs.graph500.edges import TimedEdges, generate, tiny_graph
+from hetero_bfs.graph500.edges import TimedEdges, check_memory, generate, tiny_graph
 from hetero_bfs.graph500.kernel import GroupValidator, Kernel, KernelName
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.graph500.sssp_kernel import SSSPKernel
@@ -80,6 +80,7 @@ def run_graph500(options: Graph500Options) -> Graph500Report:
     order = options.engine.order
     weighted = options.kernel == "sssp"
     if options.graph is None:
+        check_memory(generator_of(options, weighted))
         tiny = tiny_graph(KroneckerEdges(1, weighted=weighted))
         _compile(options.kernel, tiny, order, ("degree",))
     edges, generation_seconds = _edges(options, weighted, notes)
