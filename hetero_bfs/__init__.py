@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hetero_bfs.algorithms.iterations import IterationTrace
     from hetero_bfs.algorithms.msbfs.many_result import ManySearches
     from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
-    from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+    from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
     from hetero_bfs.algorithms.sssp.check_paths import check_paths
     from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
     from hetero_bfs.errors import (
@@ -144,7 +144,7 @@ _MODULE_OF = {
     "LevelTrace": "selection.trace",
     "ManySearches": "algorithms.msbfs.many_result",
     "ModelError": "errors",
-    "PageRank": "algorithms.pagerank.rank_result",
+    "PageRank": "algorithms.pagerank.pagerank_result",
     "Program": "programs.program",
     "ProgramError": "errors",
     "ProgramResult": "programs.program_result",

@@ -23,7 +23,7 @@ import scipy.sparse
 import hetero_bfs as hb
 from benchmarks.programs.contest import Contest, Gap, call, opened
 from benchmarks.programs.peers import add_peers
-from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings
+from hetero_bfs.algorithms.pagerank.pagerank_lists import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.runtime.page_ranks import PageRanks

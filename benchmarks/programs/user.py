@@ -20,7 +20,7 @@ import numpy as np
 import hetero_bfs as hb
 from benchmarks.programs.contest import Contest
 from hetero_bfs.algorithms.bfs.validate import validate
-from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings
+from hetero_bfs.algorithms.pagerank.pagerank_lists import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import build_search_graph

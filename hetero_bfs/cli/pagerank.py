@@ -8,8 +8,8 @@ from typing import Any
 
 from hetero_bfs.algorithms.iterations import format_iterations
 from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
-from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
-from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
+from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
 from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks

@@ -13,8 +13,8 @@ import numpy as np
 
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.components.component_result import Components
-from hetero_bfs.algorithms.pagerank.rank_lists import RankSettings, check_settings
-from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+from hetero_bfs.algorithms.pagerank.pagerank_lists import RankSettings, check_settings
+from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.construction import construct

@@ -8,8 +8,8 @@ from typing import Any
 
 from hetero_bfs.algorithms.colouring.coloured import Colouring
 from hetero_bfs.algorithms.components.component_result import Components
-from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
-from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
+from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph

@@ -12,8 +12,8 @@ from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.colouring.coloured import Colouring
 from hetero_bfs.algorithms.components.component_result import Components
 from hetero_bfs.algorithms.msbfs.many_result import ManySearches
-from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
-from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
+from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hetero_bfs.algorithms.iterations import IterationTrace
-from hetero_bfs.algorithms.pagerank.device_ranks import DeviceRanks
-from hetero_bfs.algorithms.pagerank.host_ranks import HostRanks
-from hetero_bfs.algorithms.pagerank.rank_lists import RankLists, Ranks, RankSettings
-from hetero_bfs.algorithms.pagerank.rank_result import PageRank
+from hetero_bfs.algorithms.pagerank.device_pagerank import DeviceRanks
+from hetero_bfs.algorithms.pagerank.host_pagerank import HostRanks
+from hetero_bfs.algorithms.pagerank.pagerank_lists import RankLists, Ranks, RankSettings
+from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.algorithms.pagerank.rank_lists import RankLists, Ranks, RankSettings
+from hetero_bfs.algorithms.pagerank.pagerank_lists import RankLists, Ranks, RankSettings
 from hetero_bfs.algorithms.sssp.device_search import ON_DEVICE
 from hetero_bfs.algorithms.sssp.weighted_lists import (
     FULL,

@@ -157,8 +157,8 @@ from unittest import mock
 import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
-from hetero_bfs.algorithms.pagerank import device_ranks
-from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
+from hetero_bfs.algorithms.pagerank import device_pagerank
+from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.page_ranks import ranks_kind
@@ -170,7 +170,7 @@ for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), direc
     weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
     edges, n = replace(graph, weights=weights), graph.num_vertices
     for weighted in (False, True):
-        with mock.patch.multiple(device_ranks, **SMALL):
+        with mock.patch.multiple(device_pagerank, **SMALL):
             ranks = ranks_kind(weighted)(build_search_graph(edges), 1, choose_device())
             assert ranks.device_name.startswith("Oclgrind"), ranks.notes
             for tol in (1e-2, 1e-8):  # portions of float32, then of float64

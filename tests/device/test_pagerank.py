@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from real_graphs import real_graph_file
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.pagerank.rank_lists import check_settings
+from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph

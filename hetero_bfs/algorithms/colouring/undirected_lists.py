@@ -72,14 +72,14 @@ class UndirectedLists:
 
     def sort_vertices(self) -> None:
         """Fill `order` and `rank`. Every run does so, since this is a part of its work."""
-        from hetero_bfs.algorithms.colouring.kernels.ranks import rank_vertices
+        from hetero_bfs.algorithms.colouring.kernels.colour_order import rank_vertices
 
         new_of_old = self.graph.relabelling.new_of_old
         rank_vertices(self.degree, new_of_old, self.order, self.rank)
 
     def by_rank(self) -> tuple[OffsetArray, VertexArray]:
         """Return indptr and indices of the lists with each vertex numbered by its rank."""
-        from hetero_bfs.algorithms.colouring.kernels.ranks import renumber_lists
+        from hetero_bfs.algorithms.colouring.kernels.colour_order import renumber_lists
 
         self.sort_vertices()
         if np.array_equal(self.order, np.arange(self.num_vertices)):

@@ -28,7 +28,7 @@ class Labels(NamedTuple):
     num_components : int
         Within the searched range.
     records : float64 array, shape (phases, 4)
-        See settle.py.
+        See label_loop.py.
     streamed_bytes : int
         Bytes of lists that were sent to the device, if it does not hold them.
     """
@@ -60,7 +60,7 @@ class HostComponents:
         import numba
 
         from hetero_bfs.algorithms.components.kernels.hook import BLOCK, NUM_TASKS, link_phases
-        from hetero_bfs.algorithms.components.kernels.settle import (
+        from hetero_bfs.algorithms.components.kernels.label_loop import (
             MOST_RECORDS,
             RECORD_WIDTH,
             label_components,
@@ -96,7 +96,7 @@ class HostComponents:
 
     def run(self) -> Labels:
         """Find the components of a non-empty searched range."""
-        from hetero_bfs.algorithms.components.kernels.settle import label_components
+        from hetero_bfs.algorithms.components.kernels.label_loop import label_components
 
         arguments = self._arguments
         rows, components = label_components(*arguments)

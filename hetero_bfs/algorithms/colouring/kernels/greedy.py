@@ -1,7 +1,7 @@
 """The phases of a colouring on the host; colour_blocks.py has the loop that runs them.
 
-Vertices are coloured in the order of their ranks (ranks.py). Each gets the first colour that none
-of its neighbours of lower rank has. There are two strategies to colour a block of successive ranks:
+Vertices are coloured in the order of their ranks (colour_order.py). Each gets the first colour that
+none of its neighbours of lower rank has. There are two strategies for a block of successive ranks:
 
     GREEDY  One thread colours vertex after vertex. A neighbour that has a colour is one of lower
             rank.

@@ -4,9 +4,10 @@
  * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`, and -DROUNDS for the
  * rounds that are launched one after the other before the host reads the result.
  *
- * A vertex waits for its neighbours of lower rank (ranks.py). A coloured vertex notes its colour in
- * the sets of its neighbours of higher rank, and is not waited for any more. A vertex that waits for
- * none takes the first colour that its set lacks. No set changes in the round in which it is read.
+ * A vertex waits for its neighbours of lower rank (colour_order.py). A coloured vertex notes its
+ * colour in the sets of its neighbours of higher rank, which no longer wait for it. A vertex that
+ * waits for none takes the first colour that its set lacks. No set changes in the round in which it
+ * is read.
  *
  * With -DSTREAMED the device has a part of the lists at a time. Vertices are numbered by rank then.
  * The vertices of a part, a range, are coloured before the next part is sent: all others that they

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.pagerank.rank_lists import RankLists, Ranks, RankSettings
+from hetero_bfs.algorithms.pagerank.pagerank_lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import Recycler, aligned_empty

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.pagerank.rank_lists import RankLists, Ranks, RankSettings
+from hetero_bfs.algorithms.pagerank.pagerank_lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
