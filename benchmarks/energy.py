@@ -131,7 +131,7 @@ def measure(
                     about = {
                         "scale": scale,
                         "selector": selector,
-                        "aim": objective_name,
+                        "objective": objective_name,
                         "round": number,
                     }
                     about |= describe_searches(engine, keys, metering)

@@ -18,7 +18,7 @@ from hetero_bfs.training.metering import Metering
 def summarise(windows: pd.DataFrame) -> pd.DataFrame:
     """Return means over the rounds; errors come from their scatter, and at least from sampling."""
     rows = []
-    groups = windows.groupby(["scale", "selector", "aim", "domain"], sort=False)
+    groups = windows.groupby(["scale", "selector", "objective", "domain"], sort=False)
     for (scale, selector, objective_name, domain), rounds in groups:
         joules = rounds["joules"].to_numpy()
         sampling = float(rounds["sampling_error_joules"].mean())
@@ -28,7 +28,7 @@ def summarise(windows: pd.DataFrame) -> pd.DataFrame:
             {
                 "scale": scale,
                 "selector": selector,
-                "aim": objective_name,
+                "objective": objective_name,
                 "chosen_selector": first["chosen_selector"],
                 "domain": domain,
                 "median_seconds": float(rounds["median_seconds"].median()),
@@ -122,7 +122,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
         {
             "scale": table["scale"],
             "selector": table["selector"],
-            "aim": table["aim"],
+            "objective": table["objective"],
             "chosen": table["chosen_selector"],
             "domain": table["domain"],
             "ms": [f"{1e3 * s:.3f}" for s in table["median_seconds"]],

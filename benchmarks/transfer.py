@@ -48,7 +48,7 @@ from hetero_bfs.training.regret import measure_graph, summarise
 
 Models = dict[tuple[str, str], SpeedModel]
 _LEVEL = ["graph", "root", "level"]
-_ERRORS = (*STRATEGIES, *(f"deep {name}" for name in STRATEGIES))
+_ERRORS = (*STRATEGIES, *(f"high-diameter {name}" for name in STRATEGIES))
 
 
 def main() -> None:

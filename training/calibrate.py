@@ -130,7 +130,7 @@ def measure_graphs(
 def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float]:
     """Return the median relative error of predicted seconds, by strategy or migration.
 
-    High-diameter graphs are separate ("deep TC") if the model has formulas for them.
+    High-diameter graphs are separate ("high-diameter TC") if the model has formulas for them.
     """
     migrations = {
         f"{_MIGRATIONS[w]}_{k}": m for w in _MIGRATIONS for k, m in getattr(model, w).items()
@@ -147,7 +147,7 @@ def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float
         else:
             continue
         error = np.abs(predicted / rows["seconds"].to_numpy(np.float64) - 1.0)
-        for kind, those in (("", ~high_diameter), ("deep ", high_diameter)):
+        for kind, those in (("", ~high_diameter), ("high-diameter ", high_diameter)):
             if those.any():
                 errors[f"{kind}{name}"] = float(f"{np.median(error[those]):.4g}")
     return errors
@@ -178,7 +178,7 @@ def _tuning_of(base: SpeedModel, info: DeviceInfo) -> Tuning:
 
 def _report(before: Mapping[str, float], after: Mapping[str, float]) -> None:
     print("median relative error on other graphs, of the model started from and of this one:")
-    print(f"  {'':<15} {'before':>8} {'after':>8}")
+    print(f"  {'':<18} {'before':>8} {'after':>8}")
     for name in after:
         found = f"{100 * before[name]:.0f} %" if name in before else ""
-        print(f"  {name:<15} {found:>8} {100 * after[name]:>6.0f} %")
+        print(f"  {name:<18} {found:>8} {100 * after[name]:>6.0f} %")

@@ -109,7 +109,7 @@ def _objective_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
     """Return the objective, and the search's joules by the model's watts."""
     objective = engine.objective
     if objective is None:
-        return {"aim": "time"}
+        return {"objective": "time"}
     return objective.to_dict() | {
         "model_joules": objective.joules(result.traces),
         "model_net_joules": objective.net_joules(result.traces),

@@ -44,7 +44,7 @@ class BFSReport(Graph500Report):
         Metered joules are in `energy`; they include the host's work between searches.
         """
         if self.objective is None:
-            return {"aim": "time"}
+            return {"objective": "time"}
         traces = [record.result.traces for record in self.sources]
         joules, net = (
             float(np.mean([of(t) for t in traces])) if traces else None

@@ -217,7 +217,7 @@ class Objective:
     def to_dict(self) -> dict[str, Any]:
         """Return the objective and its watts as JSON has them."""
         return {
-            "aim": self.objective_name,
+            "objective": self.objective_name,
             "domains": list(self.domains),
             "watts": dict(self.watts),
             "error_watts": dict(self.error_watts),

@@ -63,7 +63,7 @@ def test_a_device_by_name_is_none_for_the_cpu_alone(make):
 
 
 @pytest.mark.parametrize("make", [hb.EngineOptions, lambda **wrong: hb.Engine(None, **wrong)])
-def test_an_aim_that_the_selector_does_not_know(make):
+def test_an_objective_that_the_selector_does_not_know(make):
     with pytest.raises(
         hb.ModelError, match=r"optimize='edp' goes with .*; daga knows no objective"
     ):

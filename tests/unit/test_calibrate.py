@@ -131,7 +131,7 @@ def test_the_model_is_fitted_to_the_probes_alone(monkeypatch, tmp_path):
     errors = model.about["median_relative_error"]
     assert all(errors["before"][name] > 0.5 for name in ("TC", "BC", "BG"))
     assert max(errors["after"].values()) < 0.1
-    assert {"deep TC", "deep BC"} <= set(errors["after"])
+    assert {"high-diameter TC", "high-diameter BC"} <= set(errors["after"])
     start = model_json("third__card")
     start["learned"]["TC"]["constant"] *= 1e4
     del start["learned"]["BC"], start["start"]["on_cpu"]

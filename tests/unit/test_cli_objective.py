@@ -46,7 +46,7 @@ class ClockMeter:
 
 @pytest.mark.usefixtures("with_watts")
 @pytest.mark.parametrize("objective_name", ["energy", "edp"])
-def test_the_report_has_the_aim_its_figures_and_the_metered_ones(
+def test_the_report_has_the_objective_its_figures_and_the_metered_ones(
     monkeypatch, tmp_path, capsys, objective_name
 ):
     monkeypatch.setattr("hetero_bfs.graph500.protocol.meters_of", lambda *_: ([ClockMeter()], []))
@@ -60,7 +60,7 @@ def test_the_report_has_the_aim_its_figures_and_the_metered_ones(
     assert "updates every 2 ms" in text
     data = json.loads(out.read_text())
     optimize = data["optimize"]
-    assert (optimize["aim"], optimize["domains"], optimize["idle_watts"]) == (
+    assert (optimize["objective"], optimize["domains"], optimize["idle_watts"]) == (
         objective_name,
         ["cpu"],
         30.0,
@@ -83,8 +83,8 @@ def test_the_report_has_the_aim_its_figures_and_the_metered_ones(
 def test_time_is_the_default_and_says_nothing_of_watts(tmp_path, capsys):
     out = tmp_path / "r.json"
     assert run(*G500, "--json", out) == 0
-    assert "aim:" not in capsys.readouterr().out
-    assert json.loads(out.read_text())["optimize"] == {"aim": "time"}
+    assert "objective:" not in capsys.readouterr().out
+    assert json.loads(out.read_text())["optimize"] == {"objective": "time"}
 
 
 @pytest.mark.usefixtures("with_watts")
@@ -100,7 +100,7 @@ def test_one_search(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("selector", ["alpha-beta", "daga", "fixed:TC,BC"])
-def test_selectors_that_know_no_aim_are_wrong_usage(capsys, selector):
+def test_selectors_that_know_no_objective_are_wrong_usage(capsys, selector):
     assert run(*G500, "--selector", selector, "--optimize", "energy") == 2
     error = capsys.readouterr().err
     assert (
@@ -109,7 +109,7 @@ def test_selectors_that_know_no_aim_are_wrong_usage(capsys, selector):
     )
 
 
-def test_an_unknown_aim_is_wrong_usage(capsys):
+def test_an_unknown_objective_is_wrong_usage(capsys):
     assert run(*G500, "--optimize", "power") == 2
     assert "choose from" in capsys.readouterr().err
 
@@ -132,7 +132,7 @@ def test_power_only_goes_without_a_folder(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("with_watts")
-def test_an_engine_with_an_aim():
+def test_an_engine_with_an_objective():
     edges = KroneckerEdges(8).materialise()
     with Engine(edges, selector="learned", devices="cpu", optimize="energy") as engine:
         assert engine.objective.objective_name == "energy"

@@ -150,6 +150,10 @@ class DeviceRanks:
         bind, graph, work, portions = self.device.bind, self._graph, self._work, self._portions
         n, every = np.uint32(self.lists.num_vertices), np.uint32(self.lists.graph.num_vertices)
         edges = [graph["neighbours"], *([graph["weights"]] if self.lists.weighted else [])]
+        lists = (
+            n, np.uint32(self._high), np.uint32(self._medium), graph["rows"], graph["indptr"],
+            *edges, graph["given"],
+        )  # fmt: skip
         record = work["settings"], work["state"], work["totals"]
         count = np.uint32(self._segments)
         return _Kernels(
@@ -166,10 +170,8 @@ class DeviceRanks:
             ],
             [
                 bind(
-                    program, "power_step", VARIES, n, np.uint32(self._high),
-                    np.uint32(self._medium), graph["indptr"], *edges, graph["given"],
-                    work["restart"], graph["rows"], graph["first_segment"], work["segment_sums"],
-                    portions[i], portions[1 - i], *record,
+                    program, "power_step", VARIES, *lists, graph["first_segment"],
+                    work["segment_sums"], work["restart"], portions[i], portions[1 - i], *record,
                 )
                 for i in range(2)
             ],

@@ -35,6 +35,19 @@ enum { BASE, LAST_BASE, SUM_BEFORE, WHOLE, RELAXATION, LAST_MOVED, CHANGE, DONE,
        NUM_STATES };
 enum { ALPHA, GOAL, WITHIN, OUTSIDE, SYMMETRIC, RATE, ROUNDING, RESTART_STEP };
 
+/* Parameters of kernels by role: the entries of lists, the graph, and what steps leave. */
+#ifdef WEIGHT
+#define ENTRIES __global const uint *neighbours, __global const WEIGHT *weights
+#define ALONG(k) ((SUM)portions[neighbours[k]] * (SUM)weights[k])
+#else
+#define ENTRIES __global const uint *neighbours
+#define ALONG(k) ((SUM)portions[neighbours[k]])
+#endif
+#define GRAPH                                                                                      \
+    const uint n, const uint high, const uint medium, __global const uint *rows,                   \
+        __global const OFFSET *indptr, ENTRIES, __global const GIVEN *given
+#define RECORD __global const SUM *settings, __global SUM *state, __global SUM *totals
+
 /* Sum over the work-group, for all work-items. */
 static SUM group_sum(SUM value, __local SUM *scratch)
 {
@@ -121,19 +134,9 @@ __kernel void start(const uint n, const SUM equal, __global const GIVEN *given,
     }
 }
 
-#ifdef WEIGHT
-#define ALONG(k) ((SUM)portions[neighbours[k]] * (SUM)weights[k])
-#else
-#define ALONG(k) ((SUM)portions[neighbours[k]])
-#endif
-
 /* Add up the segments of the lists of high degree, a work-group each. */
 __kernel void sum_segments(const uint step, const uint count, __global const OFFSET *segments,
-                           __global const uint *neighbours,
-#ifdef WEIGHT
-                           __global const WEIGHT *weights,
-#endif
-                           __global const REAL *portions, __global const SUM *state,
+                           ENTRIES, __global const REAL *portions, __global const SUM *state,
                            __global SUM *segment_sums)
 {
     __local SUM scratch[GROUP];
@@ -178,16 +181,9 @@ static void settle(Work *work, uint v, SUM sum, __global const GIVEN *given,
 }
 
 /* Do step number `step`, from 1 on. */
-__kernel void power_step(const uint step, const uint n, const uint high, const uint medium,
-                         __global const OFFSET *indptr, __global const uint *neighbours,
-#ifdef WEIGHT
-                         __global const WEIGHT *weights,
-#endif
-                         __global const GIVEN *given, __global const SUM *restart,
-                         __global const uint *rows, __global const uint *first_segment,
-                         __global const SUM *segment_sums, __global const REAL *portions,
-                         __global REAL *next, __global const SUM *settings,
-                         __global SUM *state, __global SUM *totals)
+__kernel void power_step(const uint step, GRAPH, __global const uint *first_segment,
+                         __global const SUM *segment_sums, __global const SUM *restart,
+                         __global const REAL *portions, __global REAL *next, RECORD)
 {
     __local SUM scratch[GROUP];
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
@@ -239,8 +235,7 @@ __kernel void power_step(const uint step, const uint n, const uint high, const u
 }
 
 /* Write the state after the steps before `step` for the host; one work-group. */
-__kernel void report(const uint step, const uint groups, __global const SUM *settings,
-                     __global const SUM *state, __global const SUM *totals, __global SUM *said)
+__kernel void report(const uint step, const uint groups, RECORD, __global SUM *said)
 {
     __local SUM scratch[GROUP];
     SUM now[NUM_STATES];
