@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, Self, get_args
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from hetero_bfs.devices.opencl.driver import DeviceInfo
 from hetero_bfs.graph.edge_source import EdgeSource
@@ -13,8 +13,6 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 
 KernelName = Literal["bfs", "sssp"]
 """The specification's kernel 2 and kernel 3."""
-
-KERNELS: tuple[KernelName, ...] = get_args(KernelName)
 
 
 class Outcome(Protocol):

@@ -30,11 +30,6 @@ def crosses_whole(changed: int, num_vertices: int, item_bytes: int) -> bool:
     return state_bytes(changed, num_vertices, item_bytes) < changed * (_ID_BYTES + item_bytes)
 
 
-def set_bytes(count: int, num_vertices: int) -> int:
-    """Return the bytes of a set of vertices, as a list or as a bitmap."""
-    return min(_ID_BYTES * count, _ID_BYTES * bitmap_words(num_vertices))
-
-
 def bitmap_words(num_vertices: int) -> int:
     """Return the words of 32 bits of a bitmap."""
     return -(-num_vertices // 32)

@@ -30,7 +30,7 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.device_run import DeviceProgram
 from hetero_bfs.programs.device_stay import DeviceStay
-from hetero_bfs.programs.handover import VertexSet, bitmap_words, set_bytes, state_bytes
+from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.runtime.program_runs import ProgramRuns
@@ -269,7 +269,7 @@ def test_nothing_but_what_is_counted_crosses(apart):
 def test_sets_are_the_same_as_lists_and_as_bitmaps(n, share):
     items = np.flatnonzero(np.random.default_rng(n).random(n) < share).astype(np.uint32)
     found = VertexSet.of_list(items, n)
-    assert found.words.nbytes == set_bytes(items.size, n) == 4 * min(items.size, -(-n // 32))
+    assert found.words.nbytes == set_bytes(items.size, n)
     np.testing.assert_array_equal(found.listed(), items)
     bits = np.zeros(32 * bitmap_words(n), bool)
     bits[items] = True
@@ -311,6 +311,11 @@ def expecting(**seconds: float):
         }
 
     return mock.patch.object(PlaceEstimates, "__init__", make)
+
+
+def set_bytes(count: int, num_vertices: int) -> int:
+    """The bytes of a set of vertices in transfer: a list or a bitmap."""
+    return 4 * min(count, -(-num_vertices // 32))
 
 
 def strategies(result: ProgramResult) -> list[str]:
