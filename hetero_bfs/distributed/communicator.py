@@ -1,6 +1,6 @@
-"""What ranks say to each other: the few collective calls that a distributed run makes.
+"""The communication of ranks: the few collective calls of a distributed run.
 
-mpi.py makes them by MPI. simulated.py makes them within one process, for tests and for predictions.
+mpi.py makes them with MPI, simulated.py within one process, for tests and predictions.
 Every rank must make the same calls in the same order.
 """
 
@@ -37,7 +37,7 @@ class Communicator(Protocol):
         """Wait for all ranks."""
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Replace each item by the greatest, the least or the sum of all ranks' items."""
+        """Replace each item by the maximum, the minimum or the sum over ranks."""
 
     def collect(self, value: Any) -> list[Any]:
         """Return the values of all ranks, by rank; values are small and can be pickled."""
@@ -45,13 +45,13 @@ class Communicator(Protocol):
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
-        """Give `send` to all; rank r's counts[r] items arrive at receive[places[r]:].
+        """Send `send` to all ranks; rank r's counts[r] items arrive at receive[places[r]:].
 
         `send` may be the part of `receive` where it would arrive.
         """
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
-        """Give item r to rank r, for all r; item r of `receive` is from rank r."""
+        """Send item r to rank r, for all r; item r of `receive` is from rank r."""
 
     def exchange_parts(
         self,
@@ -61,16 +61,16 @@ class Communicator(Protocol):
         receive: npt.NDArray[Any],
         received: Counts,
     ) -> None:
-        """Give each rank r the counts[r] items from send[places[r]] on.
+        """Send each rank r the counts[r] items from send[places[r]] on.
 
-        What arrives lies in the order of the ranks, received[r] items of rank r.
+        Received items are in the order of the ranks, received[r] items from rank r.
         """
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros that all ranks of this host share."""
 
     def free_shared(self) -> None:
-        """Free all memory of `shared_array`, which nobody may use afterwards; all ranks call it."""
+        """Free all memory of `shared_array`, which must not be used any more; all ranks call it."""
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Combine the `shared_array` of all hosts, item by item; all ranks wait for it."""
@@ -80,7 +80,7 @@ class Communicator(Protocol):
 
 
 def parts_of(counts: Counts) -> Counts:
-    """Return where each part begins if parts of these sizes lie one behind the other."""
+    """Return the begin of each part, for contiguous parts of these sizes."""
     places = np.zeros(counts.size, np.int64)
     np.cumsum(counts[:-1], out=places[1:])
     return places

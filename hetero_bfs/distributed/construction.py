@@ -1,4 +1,4 @@
-"""Construction by all ranks: each reads a share of the edges and gets its vertices' lists."""
+"""Construction on all ranks: each reads a share of the edges and gets its vertices' lists."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _number_own(degree: VertexArray) -> tuple[VertexArray, VertexArray]:
 
 
 def _check_numbers(communicator: Communicator, size: int) -> None:
-    """Refuse vertices whose numbers need more than 32 bits; `size` is that of this rank."""
+    """Refuse graphs that need numbers of more than 32 bits; `size` is that of this rank."""
     largest = np.array([size])
     communicator.reduce_to_all(largest, "max")
     needed = communicator.size * (int(largest[0]) + LINE_COLUMNS)

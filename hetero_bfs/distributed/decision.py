@@ -2,15 +2,15 @@
 
 Each rank predicts its own seconds of the coming level in both directions: a push by its edges and
 the vertices that it is expected to find, a pull by its machine's speed model. One reduction takes
-the maxima. To them come the seconds of the exchange: latency plus bytes over bandwidth, both
-measured when the search opens (exchange.py). All ranks compute with the same numbers, so they
-decide alike.
+the maxima. The seconds of the exchange are added: latency plus bytes over bandwidth, both measured
+when the search opens (exchange.py). All ranks compute with the same numbers, so they decide the
+same.
 
-A model was trained with all cores of one process. So each rank corrects its predictions by what
-its levels took.
+A model was trained with all cores of one process. So each rank corrects its predictions by the
+measured times of its levels.
 
-A rank with an OpenCL device predicts a pull there, too, and takes the faster place. That is its own
-affair: the ranks agree on the direction only.
+A rank with an OpenCL device predicts a pull there, too, and takes the faster place. The ranks agree
+only on the direction, not on the place.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from hetero_bfs.selection.strategies import (
 
 DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
 
-_WEIGHT = 0.25  # of a new measurement in a correction
+_WEIGHT = 0.25  # weight of a new measurement in a correction
 _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
 _TRIES = 2  # pulls on the device before it is compared with the host
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
 class Decision:
-    """Chooses directions for one rank; all ranks' objects choose alike.
+    """Chooses directions for one rank; all ranks choose the same.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Exchanges between ranks, and what they cost.
+"""Exchanges between ranks, and their costs.
 
-A *dense* exchange gives all ranks the visited bits of each rank's vertices that lead anywhere: one
-collective call. A *sparse* one tells owners of their vertices, in words of child and parent
+A *dense* exchange sends all ranks the visited bits of each rank's vertices that have several edges:
+one collective call. A *sparse* one sends words of child and parent to the child's owner
 (kernels/push.py): one call for the counts, one for the words.
 """
 
@@ -25,7 +25,7 @@ _PROBE_WORDS = 1 << 15  # of a large sparse exchange, for each rank
 
 @dataclass(frozen=True)
 class ExchangeCosts:
-    """Seconds of exchanges, measured by `probe`: alike on all ranks.
+    """Seconds of exchanges, measured by `probe`: the same on all ranks.
 
     `dense` is a whole dense exchange; a sparse one takes `latency` and `per_byte` of what the rank
     with the most sends.
@@ -41,7 +41,7 @@ class ExchangeCosts:
 
 
 class Mail(NamedTuple):
-    """Messages to a rank's own vertices: their numbers, and how many are from each rank."""
+    """Messages to a rank's own vertices: these vertices, and the count from each rank."""
 
     numbers: npt.NDArray[np.uint32]
     messages: npt.NDArray[Any]

@@ -1,4 +1,4 @@
-"""Errors that all ranks learn of, so that none waits for a rank that has failed."""
+"""Errors that are sent to all ranks, so that none waits for a rank that has failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def agreed(communicator: Communicator, work: Callable[[], T]) -> T:
-    """Do work that talks to no other rank; return its result.
+    """Do work without communication; return its result.
 
     Raises
     ------

@@ -16,7 +16,7 @@ _REMEDY = "give --no-validate, or the container more (--shm-size)"
 
 
 class HostTree:
-    """Memory for one search after another; all ranks make the same calls.
+    """Memory for successive searches; all ranks make the same calls.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class HostTree:
         parent: npt.NDArray[np.uint32],
         *others: tuple[npt.NDArray[Any], npt.NDArray[Any]],
     ) -> None:
-        """Bring the parents of all ranks into this host's memory, each plus 1: 0 is none.
+        """Copy the parents of all ranks into this host's memory, each plus 1: 0 is none.
 
         `others` are further arrays of the host's memory, and what this rank has of them. The
         source has level 1, all others 0.

@@ -1,4 +1,4 @@
-"""Ranks by MPI (mpi4py). It is imported only in a process that a launcher of MPI has started."""
+"""Ranks under MPI (mpi4py). It is imported only in a process that an MPI launcher has started."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class MPICommunicator:
         self._comm.Barrier()
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Replace each item by the greatest, the least or the sum of all ranks' items."""
+        """Replace each item by the maximum, the minimum or the sum over ranks."""
         self._comm.Allreduce(self._in_place, array, self._operations[operation])
 
     def collect(self, value: Any) -> list[Any]:
@@ -93,16 +93,16 @@ class MPICommunicator:
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
-        """Give `send` to all.
+        """Send `send` to all ranks.
 
-        All ranks must say alike whether it is in place, also one whose part is empty.
+        All ranks must agree on whether it is in place, also one whose part is empty.
         """
         there = _address(receive) + int(places[self.rank]) * receive.itemsize
         is_there = _address(send) == there
         self._comm.Allgatherv(self._in_place if is_there else send, [receive, (counts, places)])
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
-        """Give item r to rank r, for all r."""
+        """Send item r to rank r, for all r."""
         self._comm.Alltoall(send, receive)
 
     def exchange_parts(
@@ -113,7 +113,7 @@ class MPICommunicator:
         receive: npt.NDArray[Any],
         received: Counts,
     ) -> None:
-        """Give each rank its part of `send`."""
+        """Send each rank its part of `send`."""
         self._comm.Alltoallv([send, (counts, places)], [receive, (received, parts_of(received))])
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -1,6 +1,6 @@
-"""Which rank owns a vertex, and the numbers that a rank gives to all vertices.
+"""The owners of vertices, and the numbers by which a rank knows all vertices.
 
-Old ids (the caller's) are dealt out: rank r owns the ids r, r + P, r + 2 P and so on (P ranks). A
+Rank r of P owns the old ids (the caller's) r, r + P, r + 2 P and so on. A
 rank numbers its own vertices by falling degree; those without edges get no number.
 
 A rank searches with *columns*: its own vertices come first, then those of the next rank, and so on,
@@ -35,7 +35,7 @@ def count_owned(num_vertices: int, ranks: int) -> Int64Array:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The vertices of all ranks, as one of them numbers them.
+    """The vertices of all ranks, as one rank numbers them.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The OpenCL device of a rank: it runs bottom-up levels by the kernels of one process.
+"""The OpenCL device of a rank: it runs bottom-up levels with the kernels of a single process.
 
 The host's bitmap of all columns is what ranks complete for each other, so each level on the device
 begins and ends there. On unified memory the device works on the host's own arrays. Another device
-gets the bitmap before the level, and gives back the words of the rank's own vertices. The parents
-that it finds stay there until the search ends.
+gets the bitmap before the level, and returns the words of the rank's own vertices. The parents that
+it finds stay there until the search ends.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _FLOOR_REPEATS = 5
 def choose_rank_device(options: EngineOptions, host_rank: int) -> DeviceInfo | None:
     """Return the device of a rank, given its number on its host; None for the host alone.
 
-    The ranks of a host take the devices by turns: those that the options name; for "all" every one
-    there is; by default every one that is no CPU, since the cores are the ranks' own.
+    The ranks of a host take the devices in turn: those that the options name; for "all" every
+    device; by default every device that is not a CPU, since the ranks use the cores themselves.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class RankDevice:
         self._policy = fixed_policy([0], [plain("bottom-up", "device")])
         self._used = False
         self.floor_seconds = self._measure_floor()
-        """Of a level in which there is nothing to look at."""
+        """Seconds of a level without work."""
 
     def begin(self) -> None:
         """Begin a search: it has not used the device yet."""
@@ -130,7 +130,7 @@ class RankDevice:
         self._used = True
         executor.receive(frontier, with_queue=False)
         level = frontier.copy()
-        # A rank without a frontier of its own looks for those of other ranks.
+        # A rank without a frontier pulls from those of other ranks.
         level.state[schema.FRONTIER_EDGES] = max(frontier.edges, 1)
         found, _ = run_one_level(executor, self._policy, level)
         state = frontier.state
@@ -144,7 +144,7 @@ class RankDevice:
             executor.read_visited(self.host.visited[now][:words], now)
 
     def complete(self, frontier: Frontier) -> None:
-        """Bring the parents that the device found to the host."""
+        """Copy the parents that the device found to the host."""
         if not self._used:
             return
         host = self.host

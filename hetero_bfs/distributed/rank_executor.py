@@ -1,4 +1,4 @@
-"""The executor of a rank on its host's cores: that of one process, with bitmaps of all ranks."""
+"""The executor of a rank on its host's cores: as in one process, with bitmaps of all ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def usual_threads(communicator: Communicator) -> int:
 
 
 class RankExecutor(CPUExecutor):
-    """Runs the levels of a rank; what ranks tell each other is the business of its caller."""
+    """Runs the levels of a rank; its caller communicates with other ranks."""
 
     graph: RankGraph
 
@@ -79,7 +79,7 @@ class RankExecutor(CPUExecutor):
         return {TOP_DOWN: chunk_kernel(own, self._rank_arrays)}
 
     def start(self, source: int | None) -> Frontier:
-        """Forget the last search; the own number `source` is the frontier, if it is not None."""
+        """Reset the arrays; the own number `source` is the frontier, if it is not None."""
         self._pulls.blank(*self.visited)
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         degree = 0 if source is None else int(self.graph.degree[source])
@@ -111,12 +111,12 @@ class RankExecutor(CPUExecutor):
     def receive(
         self, frontier: Frontier, words: Words, counts: Counts, found: tuple[int, int]
     ) -> None:
-        """Visit what other ranks told of, and advance to the next level."""
+        """Visit the vertices that other ranks sent, and advance to the next level."""
         in_all = self._pushes.receive(self._rank_arrays, frontier.state, words, counts, *found)
         schema.advance(frontier.state, schema.QUEUE, *in_all)
 
     def pull(self, frontier: Frontier) -> int:
-        """Run a bottom-up level; return the neighbours that it looked at."""
+        """Run a bottom-up level; return the edges scanned."""
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # of the records there is one
         scanned = self._pulls.pull(self._control, self._shared, _PULL_ROW, state, self._records)
@@ -124,7 +124,7 @@ class RankExecutor(CPUExecutor):
         return int(scanned)
 
     def copy_others(self, source: int, target: int) -> None:
-        """Copy what one bitmap knows of other ranks' vertices to the other one."""
+        """Copy other ranks' bits from one bitmap to the other one."""
         own = int(self.partition.words[self.partition.rank])
         self._pulls.copy_words(self.visited[source], self.visited[target], own)
 

@@ -1,8 +1,8 @@
-"""The five checks of shortest paths by all ranks; shares no code with the search.
+"""The five checks of shortest paths on all ranks; shares no code with the search.
 
-They are those of algorithms/sssp/check_paths.py. Distances and parents of one search lie once on
-each host, in memory that its ranks share: 12 or 16 bytes a vertex. Each rank looks at its share of
-the edges.
+They are those of algorithms/sssp/check_paths.py. Each host has the distances and parents of one
+search, in memory that its ranks share: 12 or 16 bytes a vertex. Each rank checks its share of the
+edges.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class RankPathValidator(HostTree):
         return PathOutcome(True, said, ends // (1 if self._share.directed else 2), count)
 
     def _first(self, failure: _Failure | None) -> str | None:
-        """Return what failed first on any rank, alike on all of them."""
+        """Return the first failure of any rank, the same on all ranks."""
         failures = [one for one in self._communicator.collect(failure) if one is not None]
         return min(failures)[2] if failures else None
 

@@ -1,15 +1,15 @@
-"""Shortest paths by all ranks, window by window of distances.
+"""Shortest paths on all ranks, window by window of distances.
 
 Each rank relaxes the edges of its own vertices (kernels/relax_parts.py) until none of them has a
 distance within the window. Then it sends the distances that it found for others' vertices: a round.
 A window ends when no rank has a vertex left in it. Calls between ranks in a round: counts, numbers
 and distances, and a reduction of what the ranks decide by.
 
-Once all vertices settled on a rank have more edges left than those unsettled on any, the ranks give
-all distances to each other in one call, and each unsettled vertex looks for its best settled
-neighbour. Parents are found at the end, after another such call.
+Once some rank's settled vertices have more edges left than the unsettled ones of any rank, the
+ranks send all distances to each other in one call, and each unsettled vertex looks for its best
+settled neighbour. Parents are found at the end, after another such call.
 
-A rank searches by one thread; looking for parents takes all of its threads.
+A rank searches with one thread, and finds parents with all of its threads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RankWindow:
     bytes_sent : int
         To other ranks.
     vertices, edges : int
-        The rank's own vertices that relaxed edges or looked for a neighbour, and these edges.
+        The rank's own vertices that relaxed or scanned edges, and these edges.
     """
 
     start: float
@@ -235,7 +235,7 @@ class _Run:
     def search(self, source: int | None, plan: Plan) -> list[RankWindow] | None:
         """Search from an own number, if it is this rank's; None if a distance is beyond the type.
 
-        All ranks return alike.
+        All ranks return the same.
         """
         from hetero_bfs.distributed.kernels import relax_parts as loops
 
@@ -279,7 +279,7 @@ class _Run:
         return RankWindow(start, name, rounds, *times, sent, int(vertices), int(edges))
 
     def _end_of(self, start: float, width: float) -> Any:
-        """Return the end of a window; one that the type cannot tell from nothing takes all."""
+        """Return the end of a window; if its width is too small for the type, it takes all."""
         if self._dtype.kind == "i":
             return int(start + width) if start < _EXACT else self._infinity
         with np.errstate(over="ignore"):
@@ -302,7 +302,7 @@ class _Run:
         return [-lowest, *most]
 
     def _tell(self) -> None:
-        """Send the distances that were found for others' vertices, and take theirs."""
+        """Send the distances that were found for others' vertices, and receive theirs."""
         from hetero_bfs.distributed.kernels import relax_parts as loops
 
         if self._part.ranks == 1:
@@ -315,7 +315,7 @@ class _Run:
         loops.take_in(self._arrays, numbers, distances)
 
     def _give_distances(self) -> None:
-        """Give the distances of own vertices to all ranks."""
+        """Send the distances of own vertices to all ranks."""
         part, distance = self._part, self._fields["distance"]
         mine = distance[: int(part.sizes[part.rank])]
         self._communicator.gather_to_all(mine, distance, part.sizes, part.first_column)

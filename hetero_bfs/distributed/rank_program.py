@@ -1,11 +1,11 @@
-"""A vertex program by all ranks: push and pull on own lists, and messages to other ranks' vertices.
+"""A vertex program on all ranks: push and pull on own lists, and messages to other ranks' vertices.
 
 Calls between ranks in an iteration. A push sends lists: counts, numbers, and messages, combined
-before where that changes nothing. A pull gives what each vertex sends to all, in one call. Both: a
-reduction that decides the direction and finds the end, and one of the program's sums if it has any.
-All ranks decide by the same numbers.
+beforehand if that does not change results. A pull sends each vertex's message to all ranks, in one
+call. Both make a reduction that decides the direction and finds the end, and one of the program's
+sums if it has any. All ranks decide by the same numbers.
 
-A rank runs a program by one thread.
+A rank runs a program with one thread.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RankProgram:
     communicator : Communicator
     graph : RankGraph
     plan : Plan
-        Not of a program that counts equal messages.
+        Not for programs that count equal messages.
     """
 
     def __init__(self, communicator: Communicator, graph: RankGraph, plan: Plan) -> None:
@@ -258,7 +258,7 @@ class RankProgram:
         if lowest[0] < end:
             return end
         beyond = float(lowest[0] + width)
-        return beyond if beyond > lowest[0] else np.inf  # a width that is nothing beside it
+        return beyond if beyond > lowest[0] else np.inf  # a width too small to change it
 
     def _pulls(self, limits: Limits, iteration: int, edges: int) -> bool:
         """Tell whether an iteration pulls."""
@@ -269,7 +269,7 @@ class RankProgram:
         return bool(edges * _PULL_SHARE > self._stored)
 
     def _exchange_outgoing(self, count: int) -> None:
-        """Write what own vertices send, and give it to all ranks."""
+        """Write the messages of own vertices, and send them to all ranks."""
         self._phases.prepare(self._arrays, self._due, count)
         part, outgoing = self._graph.partition, self._fields["outgoing"]
         mine = outgoing[: int(part.sizes[part.rank])]
@@ -308,7 +308,7 @@ class RankProgram:
         fields["loop"][NUM_ACTIVE] = int(all_sums[-1])
 
     def _is_finished(self) -> bool:
-        """Tell whether the program says on any rank that the run is to end."""
+        """Tell whether the program ends the run on any rank."""
         if "finished" not in self.plan.methods:
             return False
         ends = np.array([int(self._phases.ends(self._arrays))])

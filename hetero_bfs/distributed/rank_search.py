@@ -1,4 +1,4 @@
-"""Breadth-first search by all ranks, level by level.
+"""Breadth-first search on all ranks, level by level.
 
 Calls between ranks in a level. Bottom-up: a dense exchange before it. Top-down: counts and words
 after it. Both: one reduction, which decides the direction of the next level and finds the end.
@@ -39,7 +39,7 @@ class RankLevel:
     frontier_vertices, frontier_edges : int
         The rank's own, before the level.
     push_seconds, pull_seconds : float
-        What the ranks expected of the slowest one in both directions, exchange included.
+        Seconds predicted for the slowest rank in both directions, exchange included.
     on_device : bool
         Whether the rank ran it on its OpenCL device.
     """
@@ -57,7 +57,7 @@ class RankLevel:
 
 @dataclass(eq=False)
 class RankResult:
-    """A search as one rank has it.
+    """A search's result on one rank.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class DistributedSearch:
     threads : int, optional
         Threads of this rank; by default one per core that it may use.
     costs : ExchangeCosts, optional
-        Of exchanges, alike on all ranks; measured by default.
+        Of exchanges, the same on all ranks; measured by default.
     device : RankDevice, optional
         This rank's, for bottom-up levels; it has the threads, too.
     """

@@ -1,7 +1,7 @@
-"""The five checks of Graph500 by all ranks; shares no code with the search.
+"""The five checks of Graph500 on all ranks; shares no code with the search.
 
-The tree of one search lies once on each host, in memory that its ranks share: 8 bytes a vertex.
-Each rank looks at its share of the edges.
+Each host has the tree of one search, in memory that its ranks share: 8 bytes a vertex. Each rank
+checks its share of the edges.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hetero_bfs.graph.edge_source import check_ends, typed_chunks
 
 
 class RankValidator(HostTree):
-    """Validates searches one after another; all ranks make the same calls."""
+    """Validates successive searches; all ranks make the same calls."""
 
     def validate(self, source: int, parent: npt.NDArray[np.uint32]) -> Validation:
         """Check a search; `parent` has the parents of this rank's old ids, 2**32 - 1 for none.
@@ -31,7 +31,7 @@ class RankValidator(HostTree):
         if not failures:
             nedge, failure = self._check_edges(source)
             failures = [one for one in communicator.collect(failure) if one is not None]
-        # The vertices of a host are shared out among its ranks, the edges among all.
+        # A host's ranks divide all vertices among themselves, and all ranks the edges.
         totals = np.array([reached, nedge], np.int64)
         communicator.reduce_to_all(totals, "sum")
         depth = np.array([deepest], np.int64)

@@ -107,7 +107,7 @@ def read_share(
 ) -> FileShare:
     """Read a graph file; return this rank's share, with weights and directions if wanted.
 
-    Rank 0 reads all of it, and gives the other ranks their lists when the graph is constructed. It
+    Rank 0 reads all of it, and sends the other ranks their lists when the graph is constructed. It
     needs the memory that one process needs for the edges.
 
     Raises

@@ -1,8 +1,7 @@
 """Ranks within one process: threads that run one at a time, in turn.
 
-A rank runs until its next collective call, then the next rank runs. So each rank has the machine
-for itself, and the seconds of its levels are those that it would take on a machine of its own. The
-transfers cost nothing.
+A rank runs until its next collective call, then the next rank runs. So each rank has the machine to
+itself, and its levels take as long as on a separate machine. Transfers cost nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class _Aborted(BaseException):
 
 
 class _Meeting:
-    """Where the ranks meet: whose turn it is, and what they brought to the present call."""
+    """The state of a collective call: whose turn it is, and the ranks' contributions."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -50,7 +49,7 @@ class _Meeting:
                 raise _Aborted
 
     def pass_turn(self, rank: int) -> None:
-        """Let the next rank run; the others sleep on, for they would disturb its levels."""
+        """Let the next rank run; the others sleep, since they would disturb its levels."""
         with self.lock:
             self.turn = (rank + 1) % self.size
             self.turns[self.turn].notify()
@@ -64,7 +63,7 @@ class _Meeting:
 
 
 class SimulatedCommunicator:
-    """A rank of `run_ranks`; see `Communicator`. `host_size` ranks in a row are a host."""
+    """A rank of `run_ranks`; see `Communicator`. `host_size` consecutive ranks are a host."""
 
     def __init__(self, rank: int, meeting: _Meeting, host_size: int) -> None:
         self.rank, self.size = rank, meeting.size
@@ -79,7 +78,7 @@ class SimulatedCommunicator:
         """Items of arrays that this rank gave to `gather_to_all` and the exchanges so far."""
 
     def _meet(self, kind: str, brought: Any, combine: Callable[[list[Any]], Any]) -> Any:
-        """Bring something; the last rank combines; return the result to each in turn."""
+        """Contribute something; the last rank combines; return the result to each rank in turn."""
         meeting, number = self._meeting, self._meeting.number
         if any(meeting.ended):
             raise RuntimeError(f"rank {self.rank} calls {kind}, and a rank has ended")
@@ -100,7 +99,7 @@ class SimulatedCommunicator:
         self._meet("barrier", None, lambda _: None)
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Replace each item by the greatest, the least or the sum of all ranks' items."""
+        """Replace each item by the maximum, the minimum or the sum over ranks."""
         array[:] = self._meet(
             "reduce", array.copy(), lambda all_: _REDUCTIONS[operation](np.stack(all_))
         )
@@ -112,13 +111,13 @@ class SimulatedCommunicator:
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
-        """Give `send` to all."""
+        """Send `send` to all ranks."""
         self.items_sent += send.size
         for r, items in enumerate(self._meet("gather", send.copy(), list)):
             receive[places[r] : places[r] + counts[r]] = items
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
-        """Give item r to rank r, for all r."""
+        """Send item r to rank r, for all r."""
         self.items_sent += send.size
         receive[:] = self._meet("exchange", send.copy(), np.stack)[:, self.rank]
 
@@ -130,7 +129,7 @@ class SimulatedCommunicator:
         receive: npt.NDArray[Any],
         received: Counts,
     ) -> None:
-        """Give each rank its part of `send`."""
+        """Send each rank its part of `send`."""
         self.items_sent += int(counts.sum())
         parts = [send[p : p + n].copy() for p, n in zip(places, counts, strict=True)]
         mine = [parts[self.rank] for parts in self._meet("exchange parts", parts, list)]
@@ -166,7 +165,7 @@ class SimulatedCommunicator:
 def run_ranks(
     size: int, function: Callable[[SimulatedCommunicator], T], host_size: int | None = None
 ) -> list[T]:
-    """Run a function by so many ranks; return what each returned.
+    """Run a function on simulated ranks; return what each returned.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Compiled loops that make a rank's neighbour lists of the edges that all ranks read.
+"""Compiled loops that make a rank's neighbour lists from the edges that all ranks read.
 
 A *key* is a uint64 for one entry of a list: the vertex in the upper half, the neighbour in the
-lower one. On its way the vertex is its place among the owner's old ids, the neighbour an old id.
-Sorted keys are sorted lists.
+lower one. In transfer the vertex is its position among the owner's old ids, the neighbour an old
+id. Sorted keys are sorted lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a rank expects of the coming level, in both directions; decision.py describes it."""
+"""A rank's prediction of the next level, in both directions; decision.py describes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ predicted seconds, and bytes for other ranks. Each is the most of any rank."""
 
 NUM_REDUCED = 7
 PUSH, PULL, DEVICE_PULL = range(3)
-"""Ways of a level that a rank predicts. The last one is a pull on the rank's OpenCL device."""
+"""Levels that a rank predicts: a push, a pull, and a pull on the rank's OpenCL device."""
 
 _SECONDS_PER_EDGE, _SECONDS_PER_FOUND = 2e-9, 8e-9  # of a push
 _SECONDS_PER_SCAN, _SECONDS_PER_WORD = 1.5e-9, 2e-9  # of a pull, without a model

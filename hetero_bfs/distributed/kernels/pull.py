@@ -1,4 +1,4 @@
-"""The other steps of a rank's search: a bottom-up level, its start, and its result."""
+"""A bottom-up level of a rank, and the start and the result of its search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _advance = kernel(advance, counted=False, inner=True)
 
 @kernel(counted=False)
 def pull(control, arrays, row, state, records):
-    """Run a level by the strategy in a row of the table; return the neighbours looked at."""
+    """Run a level by the strategy in a row of the table; return the edges scanned."""
     address = arrays.levels[row]
     representation, found, edges, scanned = call_level(address, control, arrays, state, records)
     _advance(state, representation, found, edges)

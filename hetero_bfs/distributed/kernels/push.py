@@ -1,8 +1,8 @@
-"""A top-down level of a rank: claims its own vertices, and notes what other ranks must be told.
+"""A top-down level of a rank: claims its own vertices, and collects words for other ranks.
 
 level.py describes the arrays, partition.py the columns. Here `visited` covers all columns, `parent`
-and `degree` the rank's own vertices. In the bitmap a bit of another rank's vertex says that the
-vertex is visited, or that its owner was told of it. A *word* for its owner has the vertex's own
+and `degree` the rank's own vertices. In the bitmap a bit of another rank's vertex means that the
+vertex is visited, or that a word for it was sent. A *word* for its owner has the vertex's own
 number in the upper half and that of its parent in the lower one.
 """
 
@@ -70,7 +70,7 @@ class RankFields(NamedTuple):
 
 @njit(inline="always")
 def _word_for(arrays, v, u):
-    """Return the owner of a column, and the word that tells it of the column's parent."""
+    """Return the owner of a column, and the word with the column's parent for it."""
     owner = np.int64(arrays.owner_of_line[v >> _LINE_SHIFT])
     number = np.uint64(np.int64(v) - arrays.first_column[owner])
     return owner, number << _HALF | np.uint64(u)
@@ -169,7 +169,7 @@ def push(control, arrays, state, told_counts, counts):
 
 @kernel(counted=False)
 def receive(arrays, state, received, counts, found, edges):
-    """Visit the vertices that others told of; return how many the level found, and their edges.
+    """Visit the vertices that other ranks sent; return how many the level found, and their edges.
 
     `arrays` are the rank's. `counts` says how many words each rank sent. `found` and `edges` are
     what the rank found by itself.

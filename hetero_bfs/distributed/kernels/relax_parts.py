@@ -1,7 +1,7 @@
-"""A window of a shortest-path search by several ranks: the part of one of them.
+"""A window of a shortest-path search on several ranks: the part of one rank.
 
 A rank relaxes the edges of its own vertices, whose lists are sorted by weight. The phases and the
-two ways of relaxing are those of one process (algorithms/sssp/kernels/relax.py):
+two strategies of relaxing are those of one process (algorithms/sssp/kernels/relax.py):
 
     PREFIX  A vertex relaxes the edges that end within the window, and goes on in the next one.
     FULL    A vertex relaxes its whole list.
@@ -41,7 +41,7 @@ HEAD, QUEUED, PILED, TOLD, LEFT, UNSETTLED, SOURCE, OVERFLOW = range(8)
 `told`; entries left in the lists of vertices that relaxed some, and entries of all other lists; the
 source's own number, or -1; whether a distance is beyond the type."""
 
-_AHEAD = 8  # vertices whose lists are on their way
+_AHEAD = 8  # vertices whose lists are prefetched
 _ON, _OFF = np.uint8(1), np.uint8(0)
 
 NO_PARENT = np.uint32(NO_VERTEX)
@@ -49,7 +49,7 @@ NO_PARENT = np.uint32(NO_VERTEX)
 
 @kernel(counted=False)
 def begin(arrays, source):
-    """Forget the search before; `source` is an own number, or -1."""
+    """Reset the arrays; `source` is an own number, or -1."""
     arrays.distance[:] = arrays.window[INFINITY]
     arrays.relaxed[:] = -1
     arrays.queued[:] = _OFF
@@ -84,7 +84,7 @@ def _queue(arrays, v):
 
 @njit(inline="always")
 def _has_fallen(arrays, v):
-    """Put an own vertex whose distance fell where it waits to relax its edges."""
+    """Queue an own vertex whose distance fell, to relax its edges."""
     if arrays.distance[v] < arrays.window[END]:
         _queue(arrays, v)
     else:
@@ -132,7 +132,7 @@ def _relax(arrays, u, limit):
             arrays.lowest[0] = min(arrays.lowest[0], reached)
         else:
             counts[OVERFLOW] |= np.int64(weights[k] < infinity)
-            k = last  # an infinite weight, and all behind it, is no edge
+            k = last  # edges of infinite weight, here and behind, do not count
     arrays.position[u] = k - first
     counts[LEFT] += last - k
     return scanned, k < last
@@ -219,7 +219,7 @@ def pull(arrays):
     """Give own vertices beyond the window the best distance by a neighbour within it.
 
     All ranks' distances are known. Then the pile has the vertices beyond the window that are
-    reached. Returns how many vertices looked, and the edges that they scanned.
+    reached. Returns how many vertices scanned edges, and these edges.
     """
     distance, settled, infinity = arrays.distance, arrays.window[END], arrays.window[INFINITY]
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
