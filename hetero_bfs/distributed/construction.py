@@ -193,35 +193,40 @@ class _Lists(NamedTuple):
 def _sorted_lists(
     keys: Keys, weights: WeightArray | None, duplicates: Duplicates, size: int
 ) -> _Lists:
-    """Return the lists of so many vertices, in the memory of their keys.
+    """Return the lists of so many vertices, without weights in the memory of their keys."""
+    from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys
+
+    if weights is not None:
+        return _weighted_lists(keys, weights, duplicates, size)
+    keys.sort()
+    degree = aligned_empty(size, np.uint32)
+    indices = keys.view(np.uint32)
+    stored = lists_of_keys(keys, degree, indices)
+    return _Lists(degree, shrink(indices, stored), None)
+
+
+def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
+    """Return the lists of so many vertices with the weights of their keys.
 
     Raises
     ------
     GraphError
         A sum of weights is beyond int32; only this rank raises it.
     """
-    from hetero_bfs.distributed.kernels.owned_lists import lists_of_keys
+    from hetero_bfs.algorithms.sssp.kernels.by_weight import sort_by_weight
+    from hetero_bfs.distributed.kernels.owned_lists import combine_duplicates, place_by_vertex
 
-    if weights is None:
-        keys.sort()
-    else:
-        weights = _sort_with_weights(keys, weights, duplicates)
-    degree = aligned_empty(size, np.uint32)
-    indices = keys.view(np.uint32)
-    stored = lists_of_keys(keys, degree, indices)
-    return _Lists(degree, shrink(indices, stored), weights)
-
-
-def _sort_with_weights(keys: Keys, weights: WeightArray, duplicates: Duplicates) -> WeightArray:
-    """Sort keys in place; return the weight of each of those that differ, in their order."""
-    from hetero_bfs.distributed.kernels.owned_lists import combine_duplicates
-
-    order = np.argsort(keys, kind="stable")
-    keys[:], weights = keys[order], weights[order]
-    kept = combine_duplicates(keys, weights, DUPLICATES.index(duplicates))
-    if kept < 0:
+    degree = _count_degrees(keys, size)
+    indptr = np.zeros(size + 1, np.int64)
+    np.cumsum(degree, out=indptr[1:])
+    neighbours, placed = np.empty(keys.size, np.uint32), np.empty(keys.size, weights.dtype)
+    place_by_vertex(keys, weights, indptr[:-1].copy(), neighbours, placed)
+    # Here what lists are sorted by are the neighbours.
+    placed, neighbours = sort_by_weight(indptr, placed, neighbours)
+    stored = combine_duplicates(degree, neighbours, placed, DUPLICATES.index(duplicates))
+    if stored < 0:
         raise GraphError(SUM_BEYOND)
-    return weights[:kept].copy()
+    return _Lists(degree, neighbours[:stored].copy(), placed[:stored].copy())
 
 
 def _num_leading(degree: VertexArray) -> int:

@@ -46,7 +46,7 @@ _HELD_BYTES = 1 << 27
 """Most bytes of a rank's results that wait for validation."""
 _WEIGHT_BYTES = 4
 _SORTED_BYTES = 24
-"""Bytes of an entry of weighted lists besides its key: weights, the order by key, copies."""
+"""Bytes of an entry of weighted lists besides its key: weights, neighbours, copies of both."""
 
 _KERNELS: dict[KernelName, type[RankBFS | RankSSSP]] = {"bfs": RankBFS, "sssp": RankSSSP}
 

@@ -61,26 +61,45 @@ def send_weights(src, dst, weights, both, places, sent):
 
 
 @kernel
-def combine_duplicates(keys, weights, rule):
-    """Combine the weights of equal sorted keys by rule 0 (min), 1 (max) or 2 (sum), in place.
+def place_by_vertex(keys, weights, places, neighbours, placed):
+    """Write the lower halves of keys, and weights, into the lists of the upper halves.
 
-    Returns how many keys differ, whose weights come first; -1 if a sum does not fit.
+    `places` says where each vertex's list begins; it moves on.
     """
-    written = -1
     for i in range(keys.size):
-        weight = weights[i]
-        if i == 0 or keys[i] != keys[i - 1]:
-            written += 1
-            weights[written] = weight
-        elif rule == 0:
-            weights[written] = min(weights[written], weight)
-        elif rule == 1:
-            weights[written] = max(weights[written], weight)
-        else:
-            total = weights[written] + weight
-            weights[written] = total
-            if weights[written] != total:
-                return -1
+        vertex = keys[i] >> _HALF
+        at = places[vertex]
+        places[vertex] = at + 1
+        neighbours[at] = np.uint32(keys[i] & _LOW)
+        placed[at] = weights[i]
+
+
+@kernel
+def combine_duplicates(degree, neighbours, weights, rule):
+    """Combine the weights of equal neighbours in sorted lists by rule 0 (min), 1 (max) or 2 (sum).
+
+    The lists close up in place, and `degree` gets their new lengths. Returns the length of all
+    lists; -1 if a sum does not fit.
+    """
+    begin, written = np.int64(0), np.int64(-1)
+    for v in range(degree.size):
+        end, first = begin + np.int64(degree[v]), written + 1
+        for i in range(begin, end):
+            weight = weights[i]
+            if written < first or neighbours[i] != neighbours[written]:
+                written += 1
+                neighbours[written], weights[written] = neighbours[i], weight
+            elif rule == 0:
+                weights[written] = min(weights[written], weight)
+            elif rule == 1:
+                weights[written] = max(weights[written], weight)
+            else:
+                total = weights[written] + weight
+                weights[written] = total
+                if weights[written] != total:
+                    return np.int64(-1)
+        degree[v] = written + 1 - first
+        begin = end
     return written + 1
 
 
