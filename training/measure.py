@@ -22,16 +22,14 @@ migrations, their extra times are reduced in proportion.
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.search import Search
@@ -40,6 +38,7 @@ from hetero_bfs.selection.selectors import FixedSelector
 from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
 from hetero_bfs.selection.trace import LevelFeatures
 from hetero_bfs.selection.transitions import migrations_of
+from hetero_bfs.training.level_measurement import LevelMeasurement, Middle
 
 REPEATS = 3
 """Times a level is repeated for training."""
@@ -48,8 +47,6 @@ MOST_MEASURED = 64
 """Most levels of a search that are measured; of more levels a sample of this size."""
 
 Table = npt.NDArray[np.float64]
-Middle = Callable[[Sequence[float]], float]
-"""Reduces repeated measurements to one: `min`, or the median."""
 
 _RIVAL = 1.5  # strategies within this factor of the fastest are compared by whole searches
 _WHOLE_SEARCHES = 5
@@ -131,7 +128,7 @@ def measure_search(
     while not frontier.is_over:
         if levels is None or frontier.level in levels:
             features = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
-            measurement = _LevelMeasurement(engine, frontier, repeats, middle)
+            measurement = LevelMeasurement(engine, frontier, repeats, middle)
             for strategy in engine.candidates:
                 seconds, edges_scanned = measurement.strategy(strategy)
                 walk.note(features, strategy.name, seconds, edges_scanned)
@@ -321,87 +318,3 @@ def _beyond(searches: Sequence[Search], parts: Table) -> float:
 def _seconds(search: Search) -> list[tuple[float, float]]:
     """Return the seconds of each level, choosing included, and of the migration before it."""
     return [(t.seconds + t.select_seconds, t.transfer_seconds) for t in search.traces]
-
-
-class _LevelMeasurement:
-    """Repeats work on one level, each time from the same state."""
-
-    def __init__(self, engine: Engine, frontier: Frontier, repeats: int, middle: Middle) -> None:
-        self.engine = engine
-        self.repeats, self.middle = repeats, middle
-        self.frontier = frontier
-        self.host: CPUExecutor = engine.platform.host
-        self.snapshot = self.host.visited[frontier.visited_index].copy()
-        self.unvisited_list = (
-            frontier.unvisited_list
-        )  # the host's unvisited list, as bottom-up left it
-        self.times: dict[str, list[float]] = {}
-        self.found: dict[str, int] = {}
-
-    def restore(self) -> None:
-        """Restore the host's state at the start of the level."""
-        self.host.visited[self.frontier.visited_index][:] = self.snapshot
-
-    def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
-        """Return the seconds of one strategy, and the edges scanned if it counts them."""
-        times = []
-        edges_scanned = None
-        on_device = strategy.device_kind == "device"
-        for _ in range(self.repeats):
-            self.restore()
-            state = self.frontier.copy()
-            if on_device:
-                self._enter_device(state)
-            executor = self.engine.platform.executor(strategy.place)
-            found, seconds = executor.run(strategy, state)
-            times.append(seconds)
-            edges_scanned = found.edges_scanned
-            self.unvisited_list = max(self.unvisited_list, state.unvisited_list)
-            is_plain = strategy == plain("bottom-up", strategy.device_kind)
-            if is_plain and not state.has_queue:
-                self._convert(state, strategy.device_kind, found.vertices)
-            if on_device:
-                self._leave_device(state)
-        return self.middle(times), edges_scanned
-
-    def migrations(self) -> Iterator[tuple[str, float, int]]:
-        """Yield (name, seconds, frontier vertices) of conversions and switches of the device."""
-        for name, times in self.times.items():
-            yield name, self.middle(times), self.found[name]
-
-    def _convert(self, state: Frontier, kind: str, found: int) -> None:
-        if found:
-            state.queue_index ^= 1  # keep the level's own queue
-            seconds = self.engine.platform.executor(DEVICE_KINDS.index(kind)).to_queue(state)
-            self._note(f"convert_{kind}", seconds, found)
-
-    def _enter_device(self, state: Frontier) -> None:
-        accelerator = self.engine.accelerator
-        assert accelerator is not None
-        accelerator.launch_nothing(state)  # sends the policy to the device, untimed
-        started = time.perf_counter()
-        if not accelerator.unified:
-            accelerator.clear(state)
-            queue = self.host.queue[state.queue_index][: state.vertices]
-            accelerator.add_parents(queue, self.host.parent[queue])
-        accelerator.receive(state, with_queue=True)
-        accelerator.launch_nothing(state)
-        self._note("to_device", time.perf_counter() - started, state.vertices)
-
-    def _leave_device(self, state: Frontier) -> None:
-        """Time the migration back after this level, then restore the host."""
-        accelerator = self.engine.accelerator
-        assert accelerator is not None
-        if not state.has_queue or state.vertices == 0:
-            accelerator.release()
-            return
-        started = time.perf_counter()
-        accelerator.send(state, with_queue=True)
-        if not accelerator.unified:  # the host's later finds must be copied to the device
-            queue = self.host.queue[state.queue_index][: state.vertices]
-            accelerator.add_parents(queue, self.host.parent[queue])
-        self._note("to_cpu", time.perf_counter() - started, state.vertices)
-
-    def _note(self, name: str, seconds: float, found: int) -> None:
-        self.times.setdefault(name, []).append(seconds)
-        self.found[name] = found

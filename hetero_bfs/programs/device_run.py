@@ -19,8 +19,9 @@ from hetero_bfs.devices.opencl.header import header
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.programs.device_code import device_text, state_arrays
+from hetero_bfs.programs.device_code import device_text
 from hetero_bfs.programs.device_lists import NEED, DeviceGraph, check_types, offset_type
+from hetero_bfs.programs.device_state import DeviceState, state_sizes
 from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
 from hetero_bfs.programs.run_options import Limits
 from hetero_bfs.programs.typed_program import Plan
@@ -90,7 +91,7 @@ class DeviceProgram:
         check_types(plan, info)
         self.groups = _GROUPS_PER_UNIT * info.compute_units
         self._n = graph.num_vertices
-        shared, state = self._shared_sizes(), self._state_sizes()
+        shared, state = self._shared_sizes(), state_sizes(plan, self._n)
         records = _MOST_RECORDS * _RECORD_WIDTH, np.int64
         arrays = *shared.values(), *state.values(), records
         self._make_room([size * np.dtype(kind).itemsize for size, kind in arrays])
@@ -100,7 +101,8 @@ class DeviceProgram:
             self.shared["order"] = lists.order(graph)
         self._records = buffer(*records)
         of_vertices = {name: lists.of_vertices(graph, name) for name in _OF_GRAPH}
-        self.state = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
+        own = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
+        self.state = DeviceState(plan, self.device, own)
         self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
         self.program = self._build(info)
         self._own: dict[str, BoundKernel] = {}
@@ -176,17 +178,6 @@ class DeviceProgram:
 
         return SLOTS if self.plan.counts else 0
 
-    def _state_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
-        """Return bytes and type of the program's own arrays."""
-        parameters = self.plan.parameters
-        sizes = {"integers": 1 + len(parameters.integers), "fractions": len(parameters.fractions),
-                 "totals": max(len(self.plan.totals), 1)}  # fmt: skip
-        bytes_each = {"uchar": 1, "int": 4, "uint": 4, "float": 4}
-        return {
-            name: (bytes_each.get(kind, 8) * sizes.get(name, self._n), np.uint8)
-            for name, kind, _ in state_arrays(self.plan)
-        }
-
     def _build(self, info: DeviceInfo) -> Any:
         weight = _C_TYPES[self.plan.weight_type or "int32"] if self.plan.uses_weights else "int"
         offset = "uint" if offset_type(self.graph.forward) is np.uint32 else "ulong"
@@ -206,7 +197,7 @@ class DeviceProgram:
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels."""
-        lists, rest = self.forward(), [*self.shared.values(), *self.state.values()]
+        lists, rest = self.forward(), [*self.shared.values(), *self.state.buffers.values()]
         bind, records = self.device.bind, self._records
         self._begin = bind(program, "begin", *lists, *rest)
         self._bind_expand(program, rest)
@@ -272,11 +263,12 @@ class DeviceProgram:
         done, converged, records = self.run_on(limits.max_iterations)
         self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # as many as this run took
         sent = self.bytes_sent - before
-        return Run(self.read_state(), done, converged, self.read_totals(), records, sent)
+        state, totals = self.state.read_fields(self._n), self.state.read_totals()
+        return Run(state, done, converged, totals, records, sent)
 
     def start(self, plan: Plan, limits: Limits) -> int:
         """Write the inputs of a run; return `bytes_sent`."""
-        self._write(plan)
+        self.state.write_parameters(plan, self.graph)
         self._write_limits(limits)
         self._clocked = limits.clocked
         return self.bytes_sent
@@ -311,7 +303,7 @@ class DeviceProgram:
     def launch_own(self, name: str) -> None:
         """Queue a kernel that takes the arguments of `begin`, for a run that migrates."""
         if name not in self._own:
-            arguments = [*self.forward(), *self.shared.values(), *self.state.values()]
+            arguments = [*self.forward(), *self.shared.values(), *self.state.buffers.values()]
             self._own[name] = self.device.bind(self.program, name, *arguments)
         self._own[name].launch(self.groups * _GROUP, _GROUP)
 
@@ -349,46 +341,6 @@ class DeviceProgram:
         with np.errstate(over="ignore"):
             numbers = np.array([end, width, *lone_costs(astuple(self._costs))])
             device.write(self.shared["limits"], numbers.astype(np.float32))
-
-    def _write(self, plan: Plan) -> None:
-        """Write the parameters."""
-        device, graph, parameters = self.device, self.graph, plan.parameters
-        integers = [graph.num_vertices, *parameters.integers.values()]
-        device.write(self.state["integers"], np.array(integers, np.int64))
-        if parameters.fractions:
-            fractions = np.array(list(parameters.fractions.values()), np.float64)
-            device.write(self.state["fractions"], fractions)
-        for name, array in parameters.arrays.items():
-            placed = np.ascontiguousarray(array[graph.names])
-            if placed.size:
-                device.write(self.state[f"parameter_{name}"], placed.view(np.uint8))
-
-    def read_state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the vertices' states."""
-        state = {}
-        for name, kind in self.plan.fields.items():
-            array = np.empty(self._n, kind)
-            if self._n:
-                self.device.read(array.view(np.uint8), self.state[f"state_{name}"])
-            state[name] = array
-        return state
-
-    def read_totals(self) -> dict[str, float]:
-        """Return the program's sums."""
-        if not self.plan.totals:
-            return {}
-        totals = np.empty(len(self.plan.totals), self._total_type)
-        self.device.read(totals, self.state["totals"])
-        return dict(zip(self.plan.totals, totals.tolist(), strict=True))
-
-    @property
-    def _total_type(self) -> type[np.floating[Any]]:
-        return np.float64 if self.device.info.has_double else np.float32
-
-    def write_totals(self, totals: npt.NDArray[np.float64]) -> None:
-        """Write the program's sums."""
-        if self.plan.totals:
-            self.device.write(self.state["totals"], totals.astype(self._total_type))
 
     def _read_records(self, first: int, seconds: list[float]) -> list[Record]:
         count = min(first + len(seconds), _MOST_RECORDS) - first

@@ -119,14 +119,14 @@ class Packing:
         values = {name: self.staging(f"state_{name}", n, kind, n) for name, kind in fields.items()}
         if whole:
             for name, array in values.items():
-                self.device.read(array.view(np.uint8), self._program.state[f"state_{name}"])
+                self.device.read(array.view(np.uint8), self._program.state.field(name))
             return None, values
         items = self.staging("items", count, np.uint32, n)
         if count:
             self.device.read(items, self._items)
         for name, array in values.items():
             values[name] = array[:count]
-            field = self._program.state[f"state_{name}"]
+            field = self._program.state.field(name)
             for first, part in self._portions(values[name]):
                 size, kernel = np.uint32(part.size), f"gather_{part.itemsize}"
                 self.launch(kernel, size, np.uint32(first), self._items, field, self._values)
@@ -141,7 +141,7 @@ class Packing:
         if changed is not None and changed.size:
             device.write(self._items, changed)
         for name, array in values.items():
-            field = self._program.state[f"state_{name}"]
+            field = self._program.state.field(name)
             if changed is None:
                 device.write(field, array.view(np.uint8))
                 continue
@@ -226,11 +226,11 @@ class DeviceStay:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the vertices' states."""
-        return self._program.read_state()
+        return self._program.state.read_fields(self._n)
 
     def totals(self) -> dict[str, float]:
         """Return the program's sums."""
-        return self._program.read_totals()
+        return self._program.state.read_totals()
 
     def leave(self) -> Handover:
         """Return the state for the next place."""
@@ -251,7 +251,7 @@ class DeviceStay:
             int(loop[device_run._RECEIVERS]),
             float(limits[device_run._FIRST_COST + CHANGES_PER_EDGE]),
             float(limits[0]), _from_ordered(lowest),
-            np.array([*program.read_totals().values()], np.float64), active, waiting, changed,
+            np.array([*program.state.read_totals().values()], np.float64), active, waiting, changed,
             values,
         )  # fmt: skip
 
@@ -270,7 +270,7 @@ class DeviceStay:
                 "set_marks", np.uint32(handover.waiting.num_vertices), np.uint32(n),
                 program.shared["far"], _WAITING, program.shared["waiting"],
             )  # fmt: skip
-        program.write_totals(handover.totals)
+        program.state.write_totals(handover.totals)
         counters = self._counters
         counters[:] = 0
         counters[_NEXT_COUNT], counters[_FAR_COUNT] = (

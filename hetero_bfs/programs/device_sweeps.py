@@ -35,7 +35,7 @@ def heavy_edges(info: DeviceInfo) -> int:
 
 
 def turn_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
-    """Return a part as kernels take it, see `Turn` in sweep.cl; its number is to be written."""
+    """Return a part as a `Turn` (sweep_vertex.cl); its number is to be written."""
     return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
 
 
@@ -43,7 +43,9 @@ class DeviceSweeps(DeviceProgram):
     """As `DeviceProgram`, for lists of an arranged graph; sweep.cl has its kernels."""
 
     graph: ArrangedGraph
-    _kernels: ClassVar[list[str]] = ["programs/kernels/state.cl", "programs/kernels/sweep.cl"]
+    _kernels: ClassVar[list[str]] = [
+        f"programs/kernels/{name}.cl" for name in ("state", "sweep_vertex", "sweep")
+    ]
     _keeps_order: ClassVar[bool] = False
 
     def __init__(
@@ -52,7 +54,7 @@ class DeviceSweeps(DeviceProgram):
         super().__init__(plan, lists, graph, costs)
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
-        """Return size and type of the arrays that sweep.cl lists."""
+        """Return size and type of the arrays that sweep_vertex.cl lists."""
         n, stored = self._n, np.dtype(self.plan.stored_type)
         return {
             "outgoing": (n if self.plan.prepares else 1, stored),
@@ -69,7 +71,7 @@ class DeviceSweeps(DeviceProgram):
         """Set the arguments of all kernels."""
         n, nothing = np.uint32(self._n), self.device.buffer(1, np.int64)
         offsets = self.lists.offsets(self.graph.forward)
-        self._rest = [*self.shared.values(), *self.state.values()]
+        self._rest = [*self.shared.values(), *self.state.buffers.values()]
         self._without_lists = [offsets, nothing, nothing, n, *self._rest]
         most = np.uint32(device_run._MOST_RECORDS)
         self._begin = self.device.bind(program, "begin_run", *self._without_lists)
@@ -93,7 +95,7 @@ class DeviceSweeps(DeviceProgram):
         self._batch = min(self._batch, self._most_batch)
 
     def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
-        """Return kernel, work-groups and turn of each launch; see `Turn` in sweep.cl."""
+        """Return kernel, work-groups and turn of each launch; see `Turn` in sweep_vertex.cl."""
         launches = []
         for begin, heavy, end, exact, times in self.graph.parts.tolist():
             turn = turn_of(begin, heavy, end, exact, times)

@@ -45,7 +45,7 @@ class OneLaunch(DeviceProgram):
         lists = [*self.forward(), *self._lists(self.graph.backward)]
         self._grid = Grid(self.device, device_run._GROUPS_PER_UNIT)
         self._iterate: BoundKernel | None = self.device.bind(
-            program, "run_iterations", *lists, *self.shared.values(), *self.state.values(),
+            program, "run_iterations", *lists, *self.shared.values(), *self.state.buffers.values(),
             self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
             VARIES, VARIES, VARIES, VARIES,
         )  # fmt: skip
@@ -85,7 +85,7 @@ class OneLaunch(DeviceProgram):
 
     def after_stall(self) -> None:
         """Use a launch for each phase from now on."""
-        self.shared, self.state, self._records, self._iterate = {}, {}, None, None
+        self.shared, self.state.buffers, self._records, self._iterate = {}, {}, None, None
         self._instead = program_in_phases(self.plan, self.lists, self.graph, self._costs)
 
     def launch_start(self) -> None:

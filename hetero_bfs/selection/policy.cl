@@ -1,5 +1,5 @@
 /* Chooses a strategy: a policy is data, and one function evaluates it. This is the twin of
- * policy.py, which explains rules and columns. `pack_policy` there lays out the data.
+ * policy.py, which explains rules and columns. packed_policy.py lays out the data.
  *
  * The search waits while a policy is evaluated, so that must be fast. REAL is float, since seconds
  * need no more digits. Work-items predict a candidate each, and one of them does the rest. Data

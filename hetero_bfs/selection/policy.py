@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns, is_dense_push_level
@@ -47,9 +46,7 @@ from hetero_bfs.selection.schema import (
 )
 from hetero_bfs.selection.strategies import STRATEGIES, Strategy
 from hetero_bfs.selection.transitions import (
-    CONVERT,
     NUM_MIGRATION_COLUMNS,
-    SWITCH,
     transition_seconds,
 )
 from hetero_bfs.support.compiling import kernel
@@ -68,35 +65,6 @@ Beamer's rule stays top-down. The seconds of short lists in a large graph are pr
 LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
 """Bounds of the ratio of two levels up to which a model's choice is kept: the lower one for a close
 choice, the upper one for a clear choice."""
-
-_PACKED_NUMBERS = (
-    "RULE",
-    "CANDIDATES",
-    "SCHEDULE_SIZE",
-    "INTERVAL",
-    "COST_TO_GO_ROWS",
-    "ALPHA",
-    "BETA",
-    "NUM_VERTICES",
-    "NUM_EDGES",
-    "MEAN_DEGREE",
-)
-"""The first items of a packed policy; migrations, candidates and the rest follow."""
-
-OPENCL = {
-    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
-    "MOST_CANDIDATES": MOST_CANDIDATES,
-    "MOST_COST_TO_GO_ROWS": MOST_COST_TO_GO_ROWS,
-    "FIXED": FIXED,
-    "DIRECTION": DIRECTION,
-    "MODEL": MODEL,
-    "SWITCH": SWITCH,
-    "CONVERT": CONVERT,
-    "LEAST_ALIKE": LEAST_ALIKE,
-    "MOST_ALIKE": MOST_ALIKE,
-    "LEAST_SECONDS": LEAST_SECONDS,
-}
-"""Numbers that policy.cl shares (header.py)."""
 
 
 class Policy(NamedTuple):
@@ -177,42 +145,6 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
 def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
     """Return the policy of a fixed schedule: numbers of candidates, level by level."""
     return make_policy(FIXED, candidates, schedule=schedule)
-
-
-def pack_policy(
-    policy: Policy, num_vertices: int, num_edges: int, interval: int, place: int = DEVICE
-) -> npt.NDArray[np.float32]:
-    """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
-
-    `place` is the number of the device. The device knows itself and the host only. So the seconds
-    of a switch to another device are added to that device's candidates. After the candidates there
-    is room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
-    """
-    named = {
-        "RULE": policy.rule,
-        "CANDIDATES": policy.kinds.size,
-        "SCHEDULE_SIZE": policy.schedule.size,
-        "INTERVAL": interval,
-        "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
-        "ALPHA": policy.alpha,
-        "BETA": policy.beta,
-        "NUM_VERTICES": num_vertices,
-        "NUM_EDGES": num_edges,
-        "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
-    }
-    numbers = [named[name] for name in _PACKED_NUMBERS]
-    traits = (policy.kinds == place, policy.top_down, policy.traits[:, VARIANT])
-    weights = policy.weights.copy()
-    elsewhere = (policy.kinds != place) & (policy.kinds != HOST)
-    further = policy.migrations[SWITCH, policy.kinds[elsewhere]]
-    weights[elsewhere, :NUM_MIGRATION_COLUMNS] += further
-    candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
-    candidates[: policy.kinds.size] = np.column_stack((weights, *traits))
-    rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
-    padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
-    migrations = policy.migrations[:, [HOST, place]]
-    parts = (numbers, migrations.ravel(), candidates.ravel(), rest, padding)
-    return np.concatenate(parts).astype(np.float32)
 
 
 _has_queue = njit(inline="always")(has_queue)

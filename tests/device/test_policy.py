@@ -12,7 +12,8 @@ from oracle import engine_on
 
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns
-from hetero_bfs.selection.policy import choose, choose_level, pack_policy, stays_within
+from hetero_bfs.selection.packed_policy import pack_policy
+from hetero_bfs.selection.policy import choose, choose_level, stays_within
 
 COLUMNS = (
     schema.FRONTIER_VERTICES,

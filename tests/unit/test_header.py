@@ -11,9 +11,16 @@ import hetero_bfs
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.streaming import paged_graph
-from hetero_bfs.selection import columns, policy, schema
+from hetero_bfs.selection import columns, packed_policy, schema
 
-TABLES = (SHARED, schema.OPENCL, columns.OPENCL, policy.OPENCL, steps.OPENCL, paged_graph.OPENCL)
+TABLES = (
+    SHARED,
+    schema.OPENCL,
+    columns.OPENCL,
+    packed_policy.OPENCL,
+    steps.OPENCL,
+    paged_graph.OPENCL,
+)
 
 
 def test_no_kernel_file_has_a_number_of_its_own_for_a_shared_name():
@@ -26,7 +33,7 @@ def test_no_kernel_file_has_a_number_of_its_own_for_a_shared_name():
 
 
 def test_tables_have_the_numbers_of_their_modules():
-    for module in (schema, columns, policy, steps, paged_graph):
+    for module in (schema, columns, packed_policy, steps, paged_graph):
         for name, value in module.OPENCL.items():
             if hasattr(module, name) and name not in ("NUM_COLUMNS", "MIGRATION_COLUMNS"):
                 assert value == getattr(module, name), name

@@ -19,7 +19,8 @@ from hetero_bfs.selection import schema
 from hetero_bfs.selection.by_objective import make_objective_selector
 from hetero_bfs.selection.columns import NUM_COLUMNS
 from hetero_bfs.selection.model_selectors import model_selector
-from hetero_bfs.selection.policy import OPENCL, ROW, choose, pack_policy
+from hetero_bfs.selection.packed_policy import OPENCL, pack_policy
+from hetero_bfs.selection.policy import ROW, choose
 from hetero_bfs.selection.strategies import MOST_DEVICES, STRATEGIES, available
 from hetero_bfs.selection.transitions import NUM_MIGRATION_COLUMNS, SWITCH
 

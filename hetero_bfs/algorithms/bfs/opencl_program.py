@@ -25,9 +25,9 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.selection import columns, schema
-from hetero_bfs.selection import policy as policies
-from hetero_bfs.selection.policy import Policy, pack_policy
+from hetero_bfs.selection import columns, packed_policy, schema
+from hetero_bfs.selection.packed_policy import pack_policy
+from hetero_bfs.selection.policy import Policy
 
 _KERNEL_FILES = (
     "devices/opencl/common.cl",
@@ -87,7 +87,9 @@ class SearchProgram:
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._launches_pending = False  # their end was not read yet
         self._steps_to_queue = _FIRST_STEPS
-        self._header = header(SHARED, schema.OPENCL, columns.OPENCL, policies.OPENCL, steps.OPENCL)
+        self._header = header(
+            SHARED, schema.OPENCL, columns.OPENCL, packed_policy.OPENCL, steps.OPENCL
+        )
         self._check_local_memory()
         make = device.buffer
         self._counters = make(

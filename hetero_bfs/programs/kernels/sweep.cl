@@ -1,12 +1,8 @@
-/* The phases of a sweep on a device; sweep.py is the twin.
+/* The phases of a sweep on a device. Its twin is sweep.py; sweep_vertex.cl is for one vertex.
  *
  * A launch is a turn through a part of the arranged graph, or all turns through a part of few
  * edges. The host knows the launches of a sweep beforehand; `end_sweep` decides whether there is
  * another one. A work-group takes a vertex with long lists, a work-item any other one.
- *
- *     outgoing, sent, dirty, gathered     as in sweep.py; `messages` is its `combined`
- *     sums            the groups' shares of the totals in the sweep so far
- *     loop, counters  as in state.cl; only some words are in use
  *
  * With -DSTREAMED a launch is for blocks whose lists are in some buffers (streamed_sweeps.py): a
  * vertex with long lists, up to GROUP other vertices in sequence, or a whole part of few edges.
@@ -15,18 +11,6 @@
  * a launch takes those from rows.s0 to rows.s2; before rows.s1 they are of long lists. `run_part`
  * takes rows.s0 of `blocks` and rows.s1 of `backward_blocks`.
  */
-
-enum { PENDING = NEXT_COUNT };
-
-#define LISTS                                                                                      \
-    __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
-        const uint n
-#define LISTS_NAMES indptr, neighbours, weights, n
-#define SWEEP                                                                                      \
-    __global MESSAGE *outgoing, __global uchar *sent, __global uchar *dirty,                       \
-        __global MESSAGE *messages, __global int *gathered, volatile __global ulong *counters,     \
-        __global TOTAL *sums, __global long *loop
-#define SWEEP_NAMES outgoing, sent, dirty, messages, gathered, counters, sums, loop
 
 #ifdef STREAMED
 #define BLOCKS                                                                                     \
@@ -46,126 +30,6 @@ enum { PENDING = NEXT_COUNT };
 #define END_LONG turn.s1
 #define VERTEX_AT(row) (row)
 #endif
-
-/* A turn through a part: the vertices from s0 to s2, those before s1 by work-groups; s3 is 1 if no
- * two are adjacent; vertices before s4 have no further turn in this sweep; s5 is a number that no
- * other turn of the run has. Of a part that `run_part` takes there are s6 turns, from s5 on. */
-typedef uint8 Turn;
-
-/* What a work-item counts. */
-typedef struct {
-    ulong active, pending, edges, received;
-} Counts;
-
-/* Add the counts and the totals of a work-group. All work-items call it. */
-static void add_all(const Counts *counts, const TOTAL *shares, __local ulong *shared,
-                    __local TOTAL *shared_totals, volatile __global ulong *counters,
-                    __global TOTAL *sums)
-{
-    const uint lid = get_local_id(0);
-    add_counts(counts->active, counts->edges, ACTIVE, SCANNED, shared, counters);
-    add_counts(counts->pending, counts->received, PENDING, RECEIVED, shared, counters);
-    for (uint i = 0; i < NUM_TOTALS; i++) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        shared_totals[lid] = shares[i];
-        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lid < half_size)
-                shared_totals[lid] += shared_totals[lid + half_size];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0)
-            sums[get_group_id(0) * NUM_TOTALS + i] += shared_totals[0];
-    }
-}
-
-static MESSAGE message_along(uint u, OFFSET k, __global const WEIGHT *weights, SWEEP, STATE)
-{
-#if PREPARED
-    return outgoing[u];
-#elif WEIGHTED
-    return send(u, loop[ITERATION], weights[k], STATE_NAMES);
-#else
-    return send(u, loop[ITERATION], 0, STATE_NAMES);
-#endif
-}
-
-/* Mark every `stride`-th neighbour from k on, except those that would refuse the message. The
- * state of those that apply in this step is not read. The lists begin `shift` entries before where
- * `indptr` says. */
-static void mark(uint v, OFFSET k, uint stride, OFFSET shift, uint settled, int step,
-                 Counts *counts, LISTS, SWEEP, STATE)
-{
-    const OFFSET last = indptr[v + 1] - shift;
-    for (k += indptr[v] - shift; k < last; k += stride) {
-        const uint u = neighbours[k];
-        counts->edges++;
-        if (gathered[u] != step) {
-            if (!receives(u, loop[ITERATION], STATE_NAMES))
-                continue;
-            const MESSAGE message = message_along(v, k, weights, SWEEP_NAMES, STATE_NAMES);
-            if (!takes(u, message, loop[ITERATION], STATE_NAMES))
-                continue;
-        }
-        dirty[u] = 1;
-        counts->pending += u < settled;
-    }
-}
-
-/* Apply; tell whether the vertex has to mark its neighbours. */
-static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP, STATE)
-{
-    const bool active = apply(v, total, loop[ITERATION], shares, STATE_NAMES);
-#if !ALL_ACTIVE
-    if (!active)
-        return false;
-    sent[v] = 1;
-#endif
-#if PREPARED
-    outgoing[v] = send(v, loop[ITERATION], 0, STATE_NAMES);
-#endif
-    counts->active++;
-    return !ALL_ACTIVE;
-}
-
-/* Apply gathered messages, or keep them, as the part requires; tell whether to mark the neighbours.
- */
-static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Counts *counts,
-                   TOTAL *shares, SWEEP, STATE)
-{
-#if !ALL_ACTIVE
-    if (!found || (HAS_IDENTITY && total == IDENTITY))
-        return false;
-#endif
-    if (exact)
-        return change(v, total, counts, shares, SWEEP_NAMES, STATE_NAMES);
-    messages[v] = total;
-    gathered[v] = step;
-    return false;
-}
-
-/* Combine the messages along every `stride`-th incoming edge from k on; tell whether there is one.
- */
-static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, Counts *counts,
-                   BACKWARD, SWEEP, STATE)
-{
-    const OFFSET last = backward_indptr[v + 1] - shift;
-    bool found = false;
-    for (k += backward_indptr[v] - shift; k < last && (HAS_IDENTITY || !found); k += stride) {
-        const uint u = backward_neighbours[k];
-        counts->edges++;
-#if !PREPARED && !ALL_ACTIVE
-        if (!sent[u])
-            continue;
-#endif
-        const MESSAGE message = message_along(u, k, backward_weights, SWEEP_NAMES, STATE_NAMES);
-        if (!takes(v, message, loop[ITERATION], STATE_NAMES))
-            continue;
-        *total = HAS_IDENTITY ? combine(*total, message) : message;
-        found = true;
-    }
-    return found;
-}
 
 __kernel void begin_run(LISTS, SWEEP, STATE)
 {
@@ -207,39 +71,6 @@ __kernel void spread(BLOCKS LISTS, SWEEP, STATE)
     }
 #endif
     add_counts(counts.edges, 0, SCANNED, PENDING, shared, counters);
-}
-
-/* Gather for every `stride`-th vertex from v to `end`, if it is dirty; in an exact part it applies. */
-static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OFFSET shift,
-                        Turn turn, Counts *counts, TOTAL *shares, LISTS, BACKWARD, SWEEP, STATE)
-{
-    for (; v < end; v += stride) {
-        if (!ALL_ACTIVE && !dirty[v])
-            continue;
-        dirty[v] = 0;
-        MESSAGE total = IDENTITY;
-        bool found = false;
-        if (receives(v, loop[ITERATION], STATE_NAMES)) {
-            counts->received++;
-            found = gather(v, 0, 1, backward_shift, &total, counts, BACKWARD_NAMES, SWEEP_NAMES,
-                           STATE_NAMES);
-        }
-        if (settle(v, total, found, turn.s3, (int)turn.s5, counts, shares, SWEEP_NAMES,
-                   STATE_NAMES))
-            mark(v, 0, 1, shift, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES,
-                 STATE_NAMES);
-    }
-}
-
-/* Apply for every `stride`-th vertex from v to `end`, if it gathered in this turn. */
-static void apply_each(uint v, uint stride, uint end, OFFSET shift, Turn turn, Counts *counts,
-                       TOTAL *shares, LISTS, SWEEP, STATE)
-{
-    for (; v < end; v += stride)
-        if (gathered[v] == (int)turn.s5 &&
-            change(v, messages[v], counts, shares, SWEEP_NAMES, STATE_NAMES))
-            mark(v, 0, 1, shift, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES,
-                 STATE_NAMES);
 }
 
 /* Go through a part of few edges s6 times, by one work-group. */
