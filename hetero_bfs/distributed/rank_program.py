@@ -72,7 +72,7 @@ class RankProgram:
         self._phases: Any = host_module(plan, "rank_phases")
         self.names = _own_names(graph)
         self._fields = self._make_fields()
-        self._arrays = Struct(f"RankProgram_{plan.name}", self._fields)
+        self._arrays = Struct("RankProgram", self._fields)
         searched = max(graph.num_searched, 1)
         self._listed, self._due, self._touched = (np.empty(searched, np.uint32) for _ in range(3))
         self._sums = np.zeros(max(len(plan.totals), 1))
@@ -283,7 +283,7 @@ class RankProgram:
         if fields["told"].size < room:
             for name in ("told", "told_messages"):
                 fields[name] = np.empty(room, fields[name].dtype)
-            self._arrays = Struct(f"RankProgram_{self.plan.name}", fields)
+            self._arrays = Struct("RankProgram", fields)
         if self._number == _LAST_NUMBER:
             fields["mark"][:] = self._number = 0
         self._number += 1

@@ -19,6 +19,8 @@ C_TYPES = {
     "float32": "float", "float64": "double",
 }  # fmt: skip
 
+INLINED = "@njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)"
+"""How a function that only kernels call is compiled: without what Python or C would call."""
 
 _SHIFTS = {"<<": "shift_left", ">>": "shift_right"}
 
@@ -213,7 +215,7 @@ class HostDialect(Dialect):
         results: Sequence[str],
         lines: Sequence[str],
     ) -> str:
-        head = f"@njit(forceinline=True)\ndef {name}({', '.join(p for p, _ in parameters)}):"
+        head = f"{INLINED}\ndef {name}({', '.join(p for p, _ in parameters)}):"
         return "\n".join([head, *lines, ""])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hetero_bfs.programs.adapter_code import Adapters, starts_active
-from hetero_bfs.programs.dialects import HostDialect
+from hetero_bfs.programs.dialects import INLINED, HostDialect
 from hetero_bfs.programs.typed_program import Plan
 from hetero_bfs.support import code_cache
 from hetero_bfs.support.files import replacing
@@ -30,10 +30,11 @@ def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
     adapters.
 
     The text is stored with the compiled code, which is found by the text's digest. A process has
-    one module per text, in `sys.modules`, where Numba looks up the module of stored code.
+    one module per text, whatever the class is called, in `sys.modules`, where Numba looks up the
+    module of stored code.
     """
     text = host_text(plan, kernels)
-    name = f"program_{plan.name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    name = f"program_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     path = f"<{name}>"
@@ -187,4 +188,4 @@ class _HostAdapters(Adapters):
 
 
 def _host_function(head: str, lines: Sequence[str]) -> str:
-    return "\n".join(["@njit(forceinline=True)", f"def {head}:", *(f"    {x}" for x in lines)])
+    return "\n".join([INLINED, f"def {head}:", *(f"    {x}" for x in lines)])

@@ -164,7 +164,7 @@ class HostProgram:
         """Compile the phases; return the struct's head, which the loop reads."""
         from hetero_bfs.support.by_address import Head, Struct
 
-        shared = Struct(f"Program_{self.plan.name}", self.fields)
+        shared = Struct("Program", self.fields)
         host_module(self.plan, self._kernels).link_work(shared, self.fields["work"])
         return Head("Program", shared, self._num_common)
 
