@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 import hetero_bfs as hb
+from benchmarks.hostile import failing_driver
 from benchmarks.hostile.campaign import campaign_of_faults
 from hetero_bfs.support import code_cache
 
@@ -44,8 +45,13 @@ _SIGNALS = {
     "interrupt": signal.SIGINT, "terminate": signal.SIGTERM,
     "hangup": signal.SIGHUP, "kill": signal.SIGKILL,
 }  # fmt: skip
-KINDS = (*_SIGNALS, "disk", "memory", "pipe", "cache")
+KINDS = (*_SIGNALS, "disk", "memory", "pipe", "cache", "driver")
 _ALLOWED = {"disk": {0, 1}, "memory": {0, 1}, "pipe": {0, 1}, "cache": {0}}
+_OF_DRIVERS = {
+    "error": {0, 1},
+    "hang": {0, 1, 130, -signal.SIGINT},
+    "abort": {0, 1, -signal.SIGABRT},
+}
 _TEMPORARY = ".hetero-bfs-*.tmp"
 _PATIENCE_SECONDS = 200
 
@@ -118,7 +124,7 @@ def _results(folder: Path) -> Iterator[Path]:
 @contextmanager
 def _started(
     command: str, folder: Path, memory: int | None = None, largest: int | None = None,
-    caches: Path | None = None,
+    caches: Path | None = None, driver: failing_driver.DriverFault | None = None,
 ) -> Iterator[subprocess.Popen[str]]:  # fmt: skip
     """Start a command in a folder; at the end its process is gone.
 
@@ -135,8 +141,11 @@ def _started(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([top, *filter(None, sys.path)])}
     if caches is not None:
         environment["NUMBA_CACHE_DIR"] = str(caches)
+    program = [sys.executable, "-m", "hetero_bfs"]
+    if driver is not None:
+        program = failing_driver.command(driver)
     process = subprocess.Popen(
-        [sys.executable, "-m", "hetero_bfs", *_COMMANDS[command].split()],
+        [*program, *_COMMANDS[command].split()],
         cwd=folder, env=environment, text=True, preexec_fn=limit,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -226,12 +235,30 @@ def _with_damaged_caches(fault: Fault, folder: Path) -> _Ended:
             return _end_of(process)
 
 
+def _driver_fault(fault: Fault) -> failing_driver.DriverFault:
+    """Return how the driver fails under a command; the first calls of a process are most."""
+    chance = Random(fault.seed)
+    return failing_driver.draw_fault(chance, chance.choice(failing_driver.KINDS))
+
+
+def _with_failing_driver(fault: Fault, folder: Path) -> _Ended:
+    """Let the driver fail; a command that hangs is interrupted, as a user would."""
+    fails = _driver_fault(fault)
+    patience = 2 * _undisturbed(fault.command).seconds + 1
+    with _started(fault.command, folder, driver=fails) as process:
+        if fails.kind == "hang":
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(patience)
+            process.send_signal(signal.SIGINT)
+        return _end_of(process)
+
+
 def _disturbed(kind: str, fault: Fault, folder: Path) -> _Ended:
     if kind in _SIGNALS:
         return _signalled(_SIGNALS[kind], fault, folder)
     return {
         "disk": _without_disk, "memory": _without_memory, "pipe": _with_closed_pipe,
-        "cache": _with_damaged_caches,
+        "cache": _with_damaged_caches, "driver": _with_failing_driver,
     }[kind](fault, folder)  # fmt: skip
 
 
@@ -260,13 +287,19 @@ def _half_written(path: Path) -> str | None:
     return None
 
 
-def _wrong_ending(kind: str, ended: _Ended) -> str | None:
+def _allowed(kind: str, fault: Fault) -> set[int]:
+    if kind == "driver":
+        return _OF_DRIVERS[_driver_fault(fault).kind]
     number = _SIGNALS.get(kind)
     # At its very end the program handles signals no more; a shell tells 128 + n for both.
-    allowed = _ALLOWED[kind] if number is None else {0, 128 + number, -number}
+    return _ALLOWED[kind] if number is None else {0, 128 + number, -number}
+
+
+def _wrong_ending(kind: str, fault: Fault, ended: _Ended) -> str | None:
+    allowed = _allowed(kind, fault)
     if ended.status not in allowed:
         return f"status {ended.status}: {ended.error[-2000:]}"
-    for word in ("Traceback", "Exception ignored", "Fatal Python"):
+    for word in ("Traceback", "Exception ignored", "Fatal Python", "internal error"):
         if word in ended.error:
             return ended.error[-3000:]
     said = [line for line in ended.error.splitlines() if line.startswith("hetero-bfs: ")]
@@ -292,8 +325,9 @@ def _trouble_in(kind: str, fault: Fault, folder: Path) -> str | None:
     else:
         shutil.copy(known.folder / "input.wel", folder)
     ended = _disturbed(kind, fault, folder)
-    wrong = _wrong_ending(kind, ended) or _wrong_files(fault, folder)
-    if wrong is None and kind != "kill" and any(folder.rglob(_TEMPORARY)):
+    wrong = _wrong_ending(kind, fault, ended) or _wrong_files(fault, folder)
+    killed = ended.status in (-signal.SIGKILL, -signal.SIGABRT)
+    if wrong is None and not killed and any(folder.rglob(_TEMPORARY)):
         wrong = "a temporary file is left"
     if wrong is not None:
         return wrong

@@ -1,16 +1,15 @@
 """OpenCL drivers that fail at the n-th call: results are right, or an error is one line.
 
-The calls of PyOpenCL are wrapped, so no driver is needed that fails. A driver fails once, or from
-some call on for good. Then it is well again, and so must be what runs next.
+A driver fails once, or from some call on for good. Then it is well again, and so must be what runs
+next.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -21,30 +20,32 @@ import numpy as np
 
 import hetero_bfs as hb
 from benchmarks.hostile.campaign import campaign_of_faults
+from benchmarks.hostile.failing_driver import DriverFault, draw_fault, failing
+from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.errors import HeteroBFSError
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from sample_programs import Labels
 
-_CALLS = (
-    "Context", "CommandQueue", "Buffer", "Kernel", "enqueue_copy", "enqueue_fill_buffer",
-    "enqueue_map_buffer", "enqueue_nd_range_kernel",
-)  # fmt: skip
-_ERRORS = ("RuntimeError", "MemoryError", "LogicError")
 _RUNS = 3
-_MOST_CALLS = 400
+_LISTS = "hetero_bfs.devices.opencl.driver.list_devices"
+_WITH_BUILD_LOG = (
+    "BuildProgram",
+    "GetProgramInfo",
+    "GetProgramBuildInfo",
+    "CreateProgramWithSource",
+)
 
 
 @dataclass(frozen=True)
-class Fault:
-    """At which call a driver fails, by which of PyOpenCL's errors, and whether for good.
+class Fault(DriverFault):
+    """How a driver fails, and on what.
 
-    `memory` limits the device's memory, so that edges stream.
+    `apart`: devices do not share the host's memory. `memory` then limits theirs, so that edges
+    stream.
     """
 
-    call: int
-    error: str
-    for_good: bool
+    apart: bool = False
     memory: int | None = None
 
 
@@ -121,59 +122,47 @@ KINDS: dict[str, Callable[[hb.Engine], str | None]] = {
 """What runs; each returns what is wrong with its result, None if nothing is."""
 
 
-@contextlib.contextmanager
-def failing(fault: Fault) -> Iterator[list[int]]:
-    """Let the driver fail; yields the number of calls so far, as a list of one number."""
-    import pyopencl as cl
-
-    made = [0]
-
-    def wrapped(name: str) -> Callable[..., Any]:
-        call = getattr(cl, name)
-
-        def run(*arguments: Any, **options: Any) -> Any:
-            made[0] += 1
-            if made[0] == fault.call or (fault.for_good and made[0] > fault.call):
-                raise getattr(cl, fault.error)(f"{name} failed: made to fail")
-            return call(*arguments, **options)
-
-        return run
-
-    with mock.patch.multiple(cl, **{name: wrapped(name) for name in _CALLS}):
-        yield made
-
-
 def trouble(kind: str, fault: Fault) -> str | None:
     """Run with the fault, then without; return what went wrong, None if nothing did."""
     with failing(fault):
-        wrong = _run(kind, fault.memory)
+        wrong = _run(kind, fault)
     if wrong is None:
-        after = _run(kind, fault.memory, must_succeed=True)
+        after = _run(kind, fault, must_succeed=True)
         wrong = after and f"after the fault: {after}"
     return wrong
 
 
-def _run(kind: str, memory: int | None, must_succeed: bool = False) -> str | None:
+def _run(kind: str, fault: Fault, must_succeed: bool = False) -> str | None:
     selector = "fixed:TG,BG,TC,TG" if kind in ("bfs", "asked") else "auto"
-    options = {"selector": selector, "correction": False, "device_memory_bytes": memory}
+    options = {"selector": selector, "correction": False, "device_memory_bytes": fault.memory}
     try:
-        with hb.Engine(_graph(), **options) as engine:
+        with _devices_as(fault), hb.Engine(_graph(), **options) as engine:
             for _ in range(_RUNS):
                 wrong = KINDS[kind](engine)
                 if wrong is not None:
                     return wrong
     except HeteroBFSError as error:
-        if must_succeed or "\n" in str(error):
+        logs = fault.function in _WITH_BUILD_LOG
+        if must_succeed or ("\n" in str(error) and not logs):
             return f"{type(error).__name__}: {error}"
     except Exception:
         return traceback.format_exc()
     return None
 
 
+def _devices_as(fault: Fault) -> Any:
+    """Let devices pose as those of the fault."""
+
+    def posing() -> list[Any]:
+        return [replace(info, unified_memory=False) for info in list_devices()]
+
+    return mock.patch(_LISTS, posing if fault.apart else list_devices)
+
+
 def _draw(chance: Random) -> Fault:
-    call = int(_MOST_CALLS ** chance.random())  # the first calls are tried more often
-    memory = chance.choice((None, None, 12_000))
-    return Fault(call, chance.choice(_ERRORS), chance.random() < 0.5, memory)
+    apart = chance.random() < 0.5
+    memory = chance.choice((None, 12_000)) if apart else None
+    return Fault(**asdict(draw_fault(chance)), apart=apart, memory=memory)
 
 
 CAMPAIGN = campaign_of_faults("drivers", KINDS, Fault, _draw, trouble)

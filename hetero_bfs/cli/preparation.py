@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from hetero_bfs.cli import terminal
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.support import environment
 from hetero_bfs.support.launcher import launched_ranks
@@ -27,6 +28,7 @@ def prepare(options: Namespace) -> None:
         return  # the doctor says itself what is wrong with the environment
     environment.check()
     if getattr(options, "device", None) is not None:
+        load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
     if getattr(options, "optimize", "time") != "time":
         _check_objective(options)
@@ -101,9 +103,14 @@ def _check_objective(options: Namespace) -> None:
     )
 
 
-@cache
 def load_numba() -> None:
     """Load Numba for the commands, and report once on stderr when it compiles."""
+    _load_numba()
+    terminal.end_even_if_stuck()
+
+
+@cache
+def _load_numba() -> None:
     environment.import_numba()
     from hetero_bfs.cli.announcer import announce
     from hetero_bfs.support import code_cache

@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TextIO, cast
 
 from hetero_bfs.support.files import discard_temporaries
@@ -107,6 +107,11 @@ def outputs() -> Iterator[tuple[Output, Output]]:
         err.end()
 
 
+_SAID = b"\nhetero-bfs: interrupted\n"
+_to_watcher: tuple[int, list[signal.Signals], ExitStack] | None = None
+"""Where the watcher reads, signals that end the process, and what ends with `interruptible`."""
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Let Ctrl-C, SIGTERM and SIGHUP end the process within, cleanly and with one line of output.
@@ -116,6 +121,7 @@ def interruptible() -> Iterator[None]:
     nothing. The system writes the signal's number to a pipe, and a thread that reads it removes
     temporary files and ends the process.
     """
+    global _to_watcher
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -129,14 +135,48 @@ def interruptible() -> Iterator[None]:
     try:
         for number in numbers:
             signal.signal(number, lambda *_: None)
-        yield
+        with ExitStack() as guard:
+            _to_watcher = writing, numbers, guard
+            yield
     finally:
+        _to_watcher = None
         for number, handler in before:
             signal.signal(number, handler)
         signal.set_wakeup_fd(wakeup_before)
         os.close(writing)
         watcher.join()  # ends the process if a signal came
         os.close(reading)
+
+
+def end_even_if_stuck() -> None:
+    """Within `interruptible`: end the process even while a driver hangs and keeps Python's lock.
+
+    The watcher cannot run then. So compiled code, which needs no lock, reads the signals before it.
+    Loads Numba.
+    """
+    global _to_watcher
+    if _to_watcher is None or threading.current_thread() is not threading.main_thread():
+        return
+    import numpy as np
+
+    from hetero_bfs.cli.last_resort import pass_on
+
+    (writing, numbers, guard), _to_watcher = _to_watcher, None
+    reading, signalled = os.pipe()
+    os.set_blocking(signalled, False)
+    mask, patience = sum(1 << number for number in numbers), int(2e6 * _CLEANING_SECONDS)
+    words = np.zeros(1, np.uint8), np.frombuffer(_SAID, np.uint8)
+    with open(os.devnull) as nothing:
+        pass_on(nothing.fileno(), writing, mask, patience, *words)  # compiles it in this thread
+    guard.callback(os.close, reading)
+    thread = threading.Thread(
+        target=pass_on, args=(reading, writing, mask, patience, *words), daemon=True
+    )
+    thread.start()
+    guard.callback(thread.join)
+    guard.callback(os.close, signalled)
+    guard.callback(signal.set_wakeup_fd, writing, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
 
 
 def _watch(reading: int, numbers: list[signal.Signals]) -> None:
@@ -154,5 +194,5 @@ def _end(status: int) -> None:
     discard_temporaries()
     sys.stdout.flush()
     with suppress(OSError):
-        os.write(2, b"\nhetero-bfs: interrupted\n")
+        os.write(2, _SAID)
     os._exit(status)

@@ -70,10 +70,16 @@ def open_device(
     Raises
     ------
     DeviceError
-        The device cannot be opened, or cannot hold the graph within a limit that the user set.
+        The user named the device, and it cannot be opened; or it cannot hold the graph within a
+        limit that the user set.
     """
     notes: list[str] = []
-    opened = OpenCLDevice(info)
+    try:
+        opened = OpenCLDevice(info)
+    except DeviceError as error:
+        if options.device is not None:
+            raise
+        return CPUExecutor(graph, options.threads), None, [f"{info.name} is left out: {error}"]
     tuning = options.tuning or trained_tuning(info, notes)
     max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
     try:

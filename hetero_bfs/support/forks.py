@@ -7,11 +7,9 @@ child.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
-from typing import Any, Literal
-from weakref import WeakValueDictionary
+from typing import Literal
 
 from hetero_bfs.errors import ForkError
 
@@ -61,17 +59,6 @@ def lacks_opencl() -> bool:
     return "OpenCL" in _Process.lost
 
 
-_OF_PARENT: WeakValueDictionary[int, Any] = WeakValueDictionary()
-
-
-def leave_to_parent(item: Any) -> None:
-    """Let a child of this process never release an item: to unmap memory, OpenCL wakes threads.
-
-    The item lives on in the child until that ends.
-    """
-    _OF_PARENT[id(item)] = item
-
-
 def _refuse_lost(threads: Threads) -> None:
     if threads in _Process.lost:
         raise ForkError(
@@ -82,8 +69,6 @@ def _refuse_lost(threads: Threads) -> None:
 
 def _after_fork() -> None:
     _Process.generation += 1
-    for item in _OF_PARENT.values():  # a list would be released at the child's end
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(item))
     if _Process.opencl_started:
         _Process.lost |= {"OpenCL"}
     if _openmp_started():

@@ -190,6 +190,7 @@ def test_signals_are_left_as_they_were():
             assert signal.getsignal(signal.SIGTERM) != before[1]
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
             signal.raise_signal(signal.SIGHUP)
+            terminal.end_even_if_stuck()
         assert [signal.getsignal(number) for number in numbers] == before
         assert signal.set_wakeup_fd(-1) == -1
         if descriptors:
@@ -210,6 +211,28 @@ def test_other_threads_take_no_signals():
     thread.start()
     thread.join()
     assert found == [before]
+
+
+STUCK = """
+import ctypes
+from hetero_bfs.cli import terminal
+with terminal.interruptible():
+    terminal.end_even_if_stuck()
+    print("ready", flush=True)
+    ctypes.PyDLL(None).sleep(60)  # as a driver that hangs: Python's lock is kept
+"""
+
+
+def test_a_signal_ends_what_is_stuck_with_pythons_lock():
+    command = [sys.executable, "-c", STUCK]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen(command, **pipes) for _ in ENDING]
+    for process, (number, _) in zip(started, ENDING, strict=True):
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+    for process, (number, _) in zip(started, ENDING, strict=True):
+        _, said = process.communicate(timeout=50)
+        assert (process.returncode, said) == (128 + number, "\nhetero-bfs: interrupted\n")
 
 
 PROGRAM = """

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.mapped_memory import MappedMemory
 
 
 class SearchMemory:
@@ -33,7 +34,7 @@ class SearchMemory:
         self._host = host
         self._offset_type = offset_type
         self.unified = device.info.unified_memory
-        self._mappings: list[Any] = []
+        self._mappings: list[MappedMemory] = []
         if self.unified:
             self.parent = device.share(host.parent)
             self.visited = [device.share(array) for array in host.visited]
@@ -59,9 +60,8 @@ class SearchMemory:
 
     def acquire(self) -> None:
         """Give shared memory back to the device after the host used it."""
-        for mapping in self._mappings:
-            mapping.base.release(self._device.queue)
-        self._mappings = []
+        while self._mappings:
+            self._device.unmap(self._mappings.pop())
 
     def release(self) -> None:
         """Let the host use the shared memory."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver_errors import device_error, driver_errors
+from hetero_bfs.devices.opencl.mapped_memory import MappedMemory, release_with
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_type
@@ -67,8 +68,24 @@ class DeviceInfo:
 
 
 def list_devices() -> list[DeviceInfo]:
-    """List every OpenCL device; empty if there is no runtime."""
-    return [_describe(index, device) for index, device in enumerate(_devices())]
+    """List every OpenCL device whose driver describes it; empty if there is no runtime.
+
+    Raises
+    ------
+    DeviceError
+        There are devices, and the driver describes none.
+    """
+    described: list[DeviceInfo] = []
+    problem: DeviceError | None = None
+    for index, device in enumerate(_devices()):
+        try:
+            with driver_errors(f"asking for the properties of device {index}"):
+                described.append(_describe(index, device))
+        except DeviceError as error:
+            problem = error
+    if problem is not None and not described:
+        raise problem
+    return described
 
 
 def usable_devices() -> list[DeviceInfo]:
@@ -177,7 +194,10 @@ class OpenCLDevice:
         self.info = info
         self._cl = cl
         with driver_errors(f"opening {info.name}"):
-            self._device = _devices()[info.index]
+            devices = _devices()
+            if info.index >= len(devices):
+                raise DeviceError(f"{info.name} is gone: its driver lists it no more")
+            self._device = devices[info.index]
             self.context = cl.Context([self._device])
             self.queue = cl.CommandQueue(self.context)
         self.queues = [self.queue]
@@ -304,18 +324,22 @@ class OpenCLDevice:
                 self.queue, pinned, access, 0, size, np.dtype(dtype)
             )
         result: npt.NDArray[Any] = array
-        forks.leave_to_parent(result)
+        release_with(result)
         return result
 
-    def map(self, buffer: Any, array: npt.NDArray[Any]) -> Any:
-        """Let the host use a shared buffer once `finish` returns; return the mapping to release."""
+    def map(self, buffer: Any, array: npt.NDArray[Any]) -> MappedMemory:
+        """Let the host use a shared buffer once `finish` returns; return what `unmap` takes."""
         access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
         with self._errors(f"mapping memory of {self.info.name}"):
             mapped, _ = self._cl.enqueue_map_buffer(
                 self.queue, buffer, access, 0, array.size, array.dtype, is_blocking=False
             )
-        forks.leave_to_parent(mapped)
-        return mapped
+        return MappedMemory(mapped)
+
+    def unmap(self, memory: MappedMemory) -> None:
+        """Give a shared buffer back to the device; later work waits for it."""
+        with self._errors(f"giving memory back to {self.info.name}"):
+            memory.release(self.queue)
 
     def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
         """Make a separate kernel object with these arguments; `VARIES` marks later ones."""
