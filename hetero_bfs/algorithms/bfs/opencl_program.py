@@ -103,7 +103,7 @@ class SearchProgram:
         self.groups = tuning.groups_per_unit * device.info.compute_units
         self._grid = Grid(device, tuning.groups_per_unit)
         self._clear_counts()
-        self._policy = make(_POLICY_ITEMS, np.float32)
+        self._policy, self._policy_items = make(_POLICY_ITEMS, np.float32), _POLICY_ITEMS
         self._policy_sent: Any = None  # an event; without it pyopencl would wait for the copy
         self.one_launch = self._find_grid()
         if not self.one_launch:
@@ -249,8 +249,9 @@ class SearchProgram:
         packed = pack_policy(
             policy, graph.num_searched, graph.graph.num_stored_edges, interval, place
         )
-        if packed.nbytes > self._policy.size:
-            self._policy = self._device.buffer(2 * packed.size, packed.dtype)
+        if packed.size > self._policy_items:
+            self._policy_items = 2 * packed.size
+            self._policy = self._device.buffer(self._policy_items, packed.dtype)
             self._bind_search()
         self._packed = None  # until the copy is queued
         self._policy_sent = self._device.send(self._device.queue, self._policy, packed)
