@@ -107,3 +107,18 @@ def test_machine_names_are_file_names():
     assert slug("Intel(R) Xeon(R) CPU @ 2.20GHz") == "intel-xeon-cpu-2-20ghz"
     assert machine_slug(GPU).endswith("-cores__nvidia-h200")
     assert machine_slug(None).endswith("-cores__no-device")
+
+
+@pytest.mark.parametrize(
+    ("platform", "driver", "fails"),
+    [
+        (opencl.POCL, "3.1+debian", False),
+        (opencl.POCL, "5.0+debian", True),
+        (opencl.POCL, "6.0", True),
+        (opencl.POCL, "10.2", True),
+        (opencl.POCL, "unnumbered", False),
+        ("NVIDIA CUDA", "580.159.04", False),
+    ],
+)
+def test_a_pocl_whose_compiler_fails_is_not_used(platform, driver, fails):
+    assert opencl.is_failing_pocl(platform, driver) == fails

@@ -23,11 +23,15 @@ from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.wording import setting
 
 NO_RUNTIME = (
-    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (Debian, Ubuntu: "
-    "`apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
+    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL up to version 3 (Debian "
+    "12: `apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
     "PoCL shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
 )
 REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
+
+POCL = "Portable Computing Language"
+NEWEST_POCL = 3
+"""The newest major version of PoCL whose compiler takes our kernels."""
 
 ALL_DEVICES = "all"
 """Names each kind of device there is."""
@@ -380,6 +384,16 @@ def _devices() -> list[Any]:
     return found
 
 
+def is_failing_pocl(platform: str, driver: str) -> bool:
+    """Tell whether a driver is a PoCL that is too new: its compiler fails on our kernels.
+
+    PoCL 5.0 (LLVM 16) and 6.0 (LLVM 18) abort the process on some kernels, and one kernel of 6.0
+    gave wrong distances. benchmarks/NOTES.md has what was tried.
+    """
+    major = driver.strip().partition(".")[0]
+    return platform.strip() == POCL and major.isdecimal() and int(major) > NEWEST_POCL
+
+
 def _describe(index: int, device: Any) -> DeviceInfo:
     import pyopencl as cl
 
@@ -391,6 +405,9 @@ def _describe(index: int, device: Any) -> DeviceInfo:
         problem = f"it lacks {REQUIRED_EXTENSION} (64-bit atomics)"
     elif not device.available or not device.compiler_available:
         problem = "it is not available or has no compiler"
+    elif kind == "CPU" and is_failing_pocl(device.platform.name, device.driver_version):
+        driver = device.driver_version.strip()
+        problem = f"PoCL {driver} ends programs while it compiles our kernels"
     return DeviceInfo(
         index=index,
         name=device.name.strip(),
