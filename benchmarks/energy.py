@@ -31,7 +31,8 @@ import hetero_bfs as hb
 from hetero_bfs import energy
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph

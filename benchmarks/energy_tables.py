@@ -8,7 +8,7 @@ from statistics import stdev
 import pandas as pd
 from tables import markdown, provenance
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.selection.objective import Power
 from hetero_bfs.selection.strategies import STRATEGIES
 from hetero_bfs.support.files import replacing

@@ -17,7 +17,8 @@ import pandas as pd
 from tables import markdown, provenance, run_script
 
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.generators.families import families
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs

@@ -16,7 +16,8 @@ import pandas as pd
 from tables import markdown, provenance, run_script
 
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from hetero_bfs.devices.machine import describe_machine
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.selection.named_selectors import model_of
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph

@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.search_graph import build_search_graph

@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.generators.kronecker import search_keys

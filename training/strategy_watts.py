@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean, median, stdev
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.energy import Domain, Unmeasured
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys

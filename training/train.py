@@ -18,7 +18,8 @@ import pandas as pd
 
 from hetero_bfs import __version__
 from hetero_bfs.devices.machine import describe_machine, machine_slug
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.generators.families import study_graphs

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from statistics import median
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys

@@ -13,7 +13,7 @@ import numpy as np
 
 import hetero_bfs as hb
 from benchmarks.hostile.cases import ORDERS, Case, Step, draw_graph
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.runtime.program_runs import ProgramRuns

@@ -19,7 +19,8 @@ from benchmarks.hostile.campaign import Attempt, Campaign
 from benchmarks.hostile.cases import ORDERS, Case, Step, draw_graph
 from benchmarks.hostile.program_cases import PROGRAMS, draw_program, program_problem
 from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device, list_devices
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.runtime.colourings import Colourings

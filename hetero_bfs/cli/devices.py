@@ -6,7 +6,8 @@ from argparse import Namespace
 
 from hetero_bfs.cli.output import write_json
 from hetero_bfs.devices.machine import cpu_name, usable_cores
-from hetero_bfs.devices.opencl.driver import NO_RUNTIME, DeviceInfo, choose_device, list_devices
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
 
 
 def run(options: Namespace) -> int:

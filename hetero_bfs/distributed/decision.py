@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.exchange import ExchangeCosts
 from hetero_bfs.distributed.rank_device import RankDevice

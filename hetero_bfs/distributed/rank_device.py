@@ -15,9 +15,9 @@ import numpy as np
 from hetero_bfs.algorithms.bfs.executor import run_one_level
 from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import (
     ALL_DEVICES,
-    DeviceInfo,
     OpenCLDevice,
     choose_devices,
     usable_devices,

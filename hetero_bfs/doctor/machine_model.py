@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hetero_bfs.doctor.examination import Finding
 
 if TYPE_CHECKING:
-    from hetero_bfs.devices.opencl.driver import DeviceInfo
+    from hetero_bfs.devices.opencl.device_info import DeviceInfo
     from hetero_bfs.selection.speed_model import SpeedModel
 
 MODELS, METERS = "speed model", "energy meters"
@@ -35,7 +35,7 @@ def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
 
 
 def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
-    from hetero_bfs.devices.opencl.driver import DeviceInfo
+    from hetero_bfs.devices.opencl.device_info import DeviceInfo
 
     return None if fields is None else DeviceInfo(**fields)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Protocol, Self
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord

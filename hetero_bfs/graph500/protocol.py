@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import source_commit
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys

@@ -14,7 +14,7 @@ import numpy as np
 
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import describe_machine
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.relabel import Order
 from hetero_bfs.graph500.statistics import graph500_lines, statistics, teps_statistics
 from hetero_bfs.support.files import printable

@@ -15,7 +15,7 @@ from hetero_bfs.algorithms.sssp.check_paths import (
     check_paths,
 )
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.algorithms.sssp.weighted_lists import ByWeight
-from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.devices.opencl.streaming.block_memory import Streams
 from hetero_bfs.errors import DeviceError

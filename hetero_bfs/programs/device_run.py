@@ -10,11 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import (
-    VARIES,
-    DeviceInfo,
-    kernel_source,
-)
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES, kernel_source
 from hetero_bfs.devices.opencl.header import header
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.errors import GridStalledError

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.programs import device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
 from hetero_bfs.programs.device_lists import DeviceGraph

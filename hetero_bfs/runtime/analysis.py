@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_devices
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.colouring.host_colouring import HostColouring
 from hetero_bfs.algorithms.colouring.streamed_colouring import StreamedColouring
 from hetero_bfs.algorithms.colouring.undirected_lists import UndirectedLists
 from hetero_bfs.algorithms.iterations import IterationTrace
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.components.device_components import DeviceComponents
 from hetero_bfs.algorithms.components.host_components import HostComponents, Labels
 from hetero_bfs.algorithms.components.streamed_components import StreamedComponents
 from hetero_bfs.algorithms.iterations import IterationTrace
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place
 

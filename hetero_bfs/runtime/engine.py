@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_devices
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph

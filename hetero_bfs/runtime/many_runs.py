@@ -14,7 +14,7 @@ from hetero_bfs.algorithms.msbfs.device_planes import DevicePlanes
 from hetero_bfs.algorithms.msbfs.host_planes import HostPlanes
 from hetero_bfs.algorithms.msbfs.many_result import ManySearches, Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place

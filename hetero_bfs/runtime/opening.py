@@ -6,7 +6,8 @@ from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.opencl_executor import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.streamed_executor import StreamedExecutor
-from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice, choose_devices
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import OpenCLDevice, choose_devices
 from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
 from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming, plan_stream
 from hetero_bfs.devices.opencl.tuning import Tuning

@@ -9,7 +9,8 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
-from hetero_bfs.devices.opencl.driver import DeviceInfo, check_device_agrees, check_device_name
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import check_device_agrees, check_device_name
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.relabel import ORDERS
 from hetero_bfs.selection.named_selectors import SELECTORS, check_selector_name

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.pagerank.device_pagerank import DeviceRanks
 from hetero_bfs.algorithms.pagerank.host_pagerank import HostRanks
 from hetero_bfs.algorithms.pagerank.pagerank_lists import RankLists, Ranks, RankSettings
 from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis
 from hetero_bfs.runtime.places import Place

@@ -16,7 +16,7 @@ from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
 from hetero_bfs.algorithms.sssp.host_search import HostSearch
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists, Windows
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.runtime.analysis import Analysis

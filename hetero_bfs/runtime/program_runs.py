@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.iterations import IterationTrace
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph

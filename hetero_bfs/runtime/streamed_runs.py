@@ -18,7 +18,7 @@ from hetero_bfs.algorithms.sssp.weighted_lists import (
     Windows,
 )
 from hetero_bfs.algorithms.sssp.weighted_lists import Plan as SearchPlan
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.device_lists import DeviceGraph
 from hetero_bfs.programs.device_run import DeviceProgram

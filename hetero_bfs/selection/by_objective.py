@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.model_selectors import model_selector
 from hetero_bfs.selection.named_selectors import best_in_training, make_selector, model_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hetero_bfs.devices.machine import cpu_slug, device_slug, machine_slug
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.selection.model_selectors import model_selector
 from hetero_bfs.selection.model_store import default_model, find_model

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.objective import Objective
 from hetero_bfs.selection.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy

@@ -13,7 +13,8 @@ import pandas as pd
 
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import describe_machine, source_commit
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
 from hetero_bfs.runtime.options import EngineOptions

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from hetero_bfs.devices.machine import machine_slug, slug
+from hetero_bfs.devices.opencl import device_info
 from hetero_bfs.devices.opencl import driver as opencl
-from hetero_bfs.devices.opencl.driver import DeviceInfo, choose_device
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.errors import DeviceError
 
 CPU = DeviceInfo(
@@ -112,13 +114,13 @@ def test_machine_names_are_file_names():
 @pytest.mark.parametrize(
     ("platform", "driver", "fails"),
     [
-        (opencl.POCL, "3.1+debian", False),
-        (opencl.POCL, "5.0+debian", True),
-        (opencl.POCL, "6.0", True),
-        (opencl.POCL, "10.2", True),
-        (opencl.POCL, "unnumbered", False),
+        (device_info.POCL, "3.1+debian", False),
+        (device_info.POCL, "5.0+debian", True),
+        (device_info.POCL, "6.0", True),
+        (device_info.POCL, "10.2", True),
+        (device_info.POCL, "unnumbered", False),
         ("NVIDIA CUDA", "580.159.04", False),
     ],
 )
 def test_a_pocl_whose_compiler_fails_is_not_used(platform, driver, fails):
-    assert opencl.is_failing_pocl(platform, driver) == fails
+    assert device_info.is_failing_pocl(platform, driver) == fails

@@ -11,7 +11,8 @@ import numpy as np
 from hetero_bfs.algorithms.colouring.host_colouring import finish_in_turn, sort_step
 from hetero_bfs.algorithms.colouring.undirected_lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 
 NEED = "colouring needs"

@@ -15,7 +15,8 @@ from hetero_bfs.algorithms.colouring import device_colouring
 from hetero_bfs.algorithms.colouring.device_colouring import NEED, DeviceColouring, _Kernels
 from hetero_bfs.algorithms.colouring.host_colouring import finish_in_turn
 from hetero_bfs.algorithms.colouring.undirected_lists import Coloured, Step
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.devices.opencl.streaming.block_lists import Blocks, Numbers, Part
 from hetero_bfs.devices.opencl.streaming.block_memory import BlockMemory, Streams
 from hetero_bfs.devices.opencl.streaming.pages import Slot

@@ -16,7 +16,8 @@ from hetero_bfs.algorithms.components import device_components
 from hetero_bfs.algorithms.components.device_components import _COUNTERS, NEED, DeviceComponents
 from hetero_bfs.algorithms.components.host_components import Labels
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.devices.opencl.streaming.block_lists import Blocks, Numbers, Part
 from hetero_bfs.devices.opencl.streaming.block_memory import BlockMemory, Streams
 from hetero_bfs.devices.opencl.streaming.pages import Slot

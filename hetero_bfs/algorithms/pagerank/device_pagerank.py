@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.pagerank.pagerank_lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights

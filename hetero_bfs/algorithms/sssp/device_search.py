@@ -25,7 +25,8 @@ from hetero_bfs.algorithms.sssp.weighted_lists import (
     Windows,
 )
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.room import check_room

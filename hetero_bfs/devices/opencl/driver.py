@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.device_info import DeviceInfo, describe
 from hetero_bfs.devices.opencl.driver_errors import device_error, driver_errors
 from hetero_bfs.devices.opencl.mapped_memory import MappedMemory, release_with
 from hetero_bfs.errors import ArgumentError, DeviceError
@@ -27,12 +27,6 @@ NO_RUNTIME = (
     "12: `apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
     "PoCL shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
 )
-REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
-
-POCL = "Portable Computing Language"
-NEWEST_POCL = 3
-"""The newest major version of PoCL whose compiler takes our kernels."""
-
 ALL_DEVICES = "all"
 """Names each kind of device there is."""
 
@@ -40,35 +34,6 @@ _BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
 
 VARIES = object()
 """Marks a kernel argument that is given at each launch."""
-
-
-@dataclass(frozen=True)
-class DeviceInfo:
-    """Properties that one OpenCL device reports; sizes in bytes.
-
-    Only `unified_memory` decides whether arrays are shared or copied. A device that shares the
-    host's memory also works if this is set to False. Tests do so to run copies and streaming
-    without a GPU. The reverse does not work.
-    """
-
-    index: int
-    name: str
-    platform: str
-    type: str
-    compute_units: int
-    memory_bytes: int
-    max_alloc_bytes: int
-    local_memory_bytes: int
-    unified_memory: bool
-    has_double: bool
-    driver: str
-    version: str
-    pci: str | None
-    problem: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
-        return asdict(self)
 
 
 def list_devices() -> list[DeviceInfo]:
@@ -84,7 +49,7 @@ def list_devices() -> list[DeviceInfo]:
     for index, device in enumerate(_devices()):
         try:
             with driver_errors(f"asking for the properties of device {index}"):
-                described.append(_describe(index, device))
+                described.append(describe(index, device))
         except DeviceError as error:
             problem = error
     if problem is not None and not described:
@@ -382,53 +347,3 @@ def _devices() -> list[Any]:
         except cl.Error:
             continue
     return found
-
-
-def is_failing_pocl(platform: str, driver: str) -> bool:
-    """Tell whether a driver is a PoCL that is too new: its compiler fails on our kernels.
-
-    PoCL 5.0 (LLVM 16) and 6.0 (LLVM 18) abort the process on some kernels, and one kernel of 6.0
-    gave wrong distances. benchmarks/NOTES.md has what was tried.
-    """
-    major = driver.strip().partition(".")[0]
-    return platform.strip() == POCL and major.isdecimal() and int(major) > NEWEST_POCL
-
-
-def _describe(index: int, device: Any) -> DeviceInfo:
-    import pyopencl as cl
-
-    kinds = cl.device_type
-    named = {"GPU": kinds.GPU, "ACCELERATOR": kinds.ACCELERATOR, "CPU": kinds.CPU}
-    kind = next((name for name, bit in named.items() if device.type & bit), "CUSTOM")
-    problem = None
-    if REQUIRED_EXTENSION not in device.extensions:
-        problem = f"it lacks {REQUIRED_EXTENSION} (64-bit atomics)"
-    elif not device.available or not device.compiler_available:
-        problem = "it is not available or has no compiler"
-    elif kind == "CPU" and is_failing_pocl(device.platform.name, device.driver_version):
-        driver = device.driver_version.strip()
-        problem = f"PoCL {driver} ends programs while it compiles our kernels"
-    return DeviceInfo(
-        index=index,
-        name=device.name.strip(),
-        platform=device.platform.name.strip(),
-        type=kind,
-        compute_units=int(device.max_compute_units),
-        memory_bytes=int(device.global_mem_size),
-        max_alloc_bytes=int(device.max_mem_alloc_size),
-        local_memory_bytes=int(device.local_mem_size),
-        unified_memory=bool(device.host_unified_memory),
-        has_double="cl_khr_fp64" in device.extensions,
-        driver=device.driver_version.strip(),
-        version=device.version.strip(),
-        pci=_pci_address(device),
-        problem=problem,
-    )
-
-
-def _pci_address(device: Any) -> str | None:
-    try:
-        domain = getattr(device, "pci_domain_id_nv", 0)
-        return f"{domain:04x}:{device.pci_bus_id_nv:02x}:{device.pci_slot_id_nv:02x}.0"
-    except Exception:  # only NVIDIA has the attribute; other drivers raise various errors
-        return None

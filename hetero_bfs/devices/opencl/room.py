@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import BudgetError
 
 

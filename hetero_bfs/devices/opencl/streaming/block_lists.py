@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import DeviceInfo, OpenCLDevice
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
 from hetero_bfs.devices.opencl.streaming.pages import Launch, Slots
