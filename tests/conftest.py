@@ -16,6 +16,7 @@ from made_models import model_json
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl import driver
+from hetero_bfs.devices.opencl.device_info import POCL
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, OpenCLDevice, list_devices
 from hetero_bfs.selection.model_store import MODELS_VARIABLE
 from hetero_bfs.support import code_cache
@@ -66,7 +67,7 @@ def _with_memory(unified: bool) -> list:
 
 
 _DEVICES, _PLAIN_DEVICES = _devices(posing=True), _devices(posing=False)
-_ONLY_POCL = all(info.platform == "Portable Computing Language" for info in list_devices())
+_ONLY_POCL = all(info.platform == POCL for info in list_devices())
 _TELL = code_cache.tell
 
 

@@ -38,6 +38,22 @@ class IterationTrace(NamedTuple):
         return self._asdict()
 
 
+class Iterated:
+    """What results with `traces` of iterations, a list of IterationTrace, tell of them."""
+
+    traces: list[IterationTrace]
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations, or of an algorithm's phases."""
+        return len(self.traces)
+
+    @property
+    def used_device(self) -> bool:
+        """Whether an OpenCL device took part."""
+        return any(trace.strategy.startswith("device") for trace in self.traces)
+
+
 def format_iterations(traces: Sequence[IterationTrace]) -> str:
     """Return a table of the iterations for a terminal of 100 columns."""
     lines = [f"{'iteration':>9} {'strategy':<20} {'vertices':>11} {'edges':>13} {'ms':>9}"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.components.component_result import Components
@@ -91,7 +92,7 @@ class RankEngine:
         self.edges = share.edges if communicator.rank == 0 else None
         """All edges, on rank 0."""
         self.graph = construct(communicator, share.edges, share.num_input_edges, share.input_degree)
-        self._searches: dict[bool, DistributedSearch] = {}
+        self._searches: dict[bool, tuple[DistributedSearch, npt.NDArray[Any]]] = {}
         self._programs: dict[Any, RankProgram] = {}
         # No cached properties: all ranks of a process would share their lock.
         self._graphs: dict[Along, RankGraph] = {}
@@ -120,11 +121,11 @@ class RankEngine:
         back = reverse and directed
         if back not in self._searches:
             graph, threads = self._along("in" if back else "out"), usual_threads(communicator)
-            self._searches[back] = DistributedSearch(communicator, graph, threads=threads)
-        search = self._searches[back]
+            search = DistributedSearch(communicator, graph, threads=threads)
+            self._searches[back] = search, gathered(communicator, graph.input_degree, n)
+        search, degree = self._searches[back]
         found = search.search(source)
         parent = gathered_parents(communicator, found.parent, n)
-        degree = gathered(communicator, search.graph.input_degree, n)
         edges = edges_of_levels(communicator, search.graph, found.levels)
         searched = int(self.graph.partition.sizes.sum())
         result = BFSResult(

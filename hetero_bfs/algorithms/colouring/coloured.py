@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.algorithms.iterations import Iterated, IterationTrace
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 @dataclass(eq=False)
-class Colouring:
+class Colouring(Iterated):
     """A colour for each vertex: no edge joins two vertices of the same colour.
 
     Parameters
@@ -42,16 +42,6 @@ class Colouring:
     def class_sizes(self) -> npt.NDArray[np.int64]:
         """Vertices of each colour, int64 (num_colours,)."""
         return np.bincount(self.colour, minlength=self.num_colours).astype(np.int64)
-
-    @property
-    def iterations(self) -> int:
-        """Number of iterations."""
-        return len(self.traces)
-
-    @property
-    def used_device(self) -> bool:
-        """Whether an OpenCL device took part."""
-        return any(trace.strategy.startswith("device") for trace in self.traces)
 
     @property
     def edges_scanned(self) -> int:

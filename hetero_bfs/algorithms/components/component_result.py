@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.algorithms.iterations import Iterated, IterationTrace
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 @dataclass(eq=False)
-class Components:
+class Components(Iterated):
     """Connected components; in a directed graph, the weakly connected ones.
 
     Parameters
@@ -45,16 +45,6 @@ class Components:
         """Vertices of each component, int64 (num_components,), by rising least vertex."""
         counts: npt.NDArray[np.int64] = np.bincount(self.component).astype(np.int64, copy=False)
         return counts[counts > 0]
-
-    @property
-    def iterations(self) -> int:
-        """Number of phases."""
-        return len(self.traces)
-
-    @property
-    def used_device(self) -> bool:
-        """Whether an OpenCL device found the components."""
-        return any(trace.strategy.startswith("device") for trace in self.traces)
 
     @property
     def edges_scanned(self) -> int:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.algorithms.iterations import Iterated, IterationTrace
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
 
 @dataclass(eq=False)
-class PageRank:
+class PageRank(Iterated):
     """The ranks of all vertices.
 
     Parameters
@@ -39,16 +39,6 @@ class PageRank:
     converged: bool
     traces: list[IterationTrace] = field(repr=False)
     streamed_bytes: int = 0
-
-    @property
-    def iterations(self) -> int:
-        """How many times every list was read."""
-        return len(self.traces)
-
-    @property
-    def used_device(self) -> bool:
-        """Whether an OpenCL device iterated."""
-        return any(trace.strategy.startswith("device") for trace in self.traces)
 
     def highest(self, count: int = 10) -> list[tuple[int, float]]:
         """Return the vertices of the highest ranks and these ranks, highest first, then by id."""
