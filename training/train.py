@@ -82,13 +82,15 @@ def run_training(
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
     model_path = folder / f"{name}.json"
 
+    growing = samples_path.with_suffix(".partial.csv")
+
     metering, missing = open_meters(info, power_log)
     found = folder.resolve() == user_models_folder().resolve()  # whether commands find the model
-    done = _begin(plan, samples_path)
+    done = _begin(plan, growing)
     if not found:
         _note_that_nothing_is_compared()
-    tuning = None if info is None else _tuning(info, quick, samples_path)
-    samples = _collect_all(plan, done, samples_path, info, tuning)
+    tuning = None if info is None else _tuning(info, quick, growing)
+    samples = _collect_all(plan, done, growing, info, tuning)
     scores = evaluate(samples)
     about = about_model(info, f"hetero-bfs train{' --quick' if quick else ''}", samples) | {
         "plan": asdict(plan),
@@ -111,6 +113,7 @@ def run_training(
         model = _add_regret(model, model_path, info)
         if model.programs is not None:
             _add_program_regret(model, model_path, info)
+    _finish(growing, samples_path)
     return 0
 
 
@@ -235,7 +238,7 @@ def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
     """Return the tuning of the device's kernels: measured, or stored beside earlier samples."""
-    path = samples_path.with_suffix(".tuning.json")
+    path = _tuning_path(samples_path)
     if finished_graphs(samples_path) and path.exists():
         try:
             return read_tuning(json.loads(path.read_text()))
@@ -250,6 +253,10 @@ def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
     return tuning
 
 
+def _tuning_path(samples_path: Path) -> Path:
+    return samples_path.with_suffix(".tuning.json")
+
+
 def _tune(info: DeviceInfo, quick: bool) -> Tuning:
     plan = plan_for(info, quick)
     steps = progress(tune(info, plan), "tuning the kernels", plan.steps, delay_seconds=0.0)
@@ -258,15 +265,19 @@ def _tune(info: DeviceInfo, quick: bool) -> Tuning:
 
 
 def _begin(plan: Plan, path: Path) -> int:
-    """Return how many graphs are measured; set a finished collection aside and start anew."""
-    total = len(plan.graphs())
+    """Return how many graphs an interrupted training has measured."""
     done = finished_graphs(path)
-    if done >= total:
-        path.rename(path.with_suffix(".previous.csv"))
-        return 0
     if done:
-        print(f"going on after graph {done} of {total} in {path}", file=sys.stderr)
+        print(f"going on after graph {done} of {len(plan.graphs())} in {path}", file=sys.stderr)
     return done
+
+
+def _finish(growing: Path, samples_path: Path) -> None:
+    """Give the samples of a whole training their name, and keep former ones as .previous."""
+    if samples_path.exists():
+        samples_path.replace(samples_path.with_suffix(".previous.csv"))
+    growing.replace(samples_path)
+    _tuning_path(growing).unlink(missing_ok=True)  # the model has it
 
 
 def _collect_all(

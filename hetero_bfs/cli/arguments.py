@@ -203,8 +203,8 @@ def _add_train(commands: Any) -> None:
         help="measure every strategy on this machine and fit its speed model",
         description=(
             "Measure every strategy on every level of generated graphs and fit this machine's "
-            "speed model, which the other commands then use. An interrupted training continues "
-            "where it stopped."
+            "speed model, which the other commands then use. After an interruption the "
+            "next training keeps the graphs that were measured."
         ),
     )
     add = command.add_argument

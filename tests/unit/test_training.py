@@ -73,6 +73,14 @@ def test_a_model_comes_out(finished):
     assert model.about["samples"] == len(samples)
 
 
+@pytest.fixture
+def interrupted(done):
+    """A folder where a training of these samples did not come to its end."""
+    model_path, samples_path = files(done)
+    model_path.unlink()
+    return Path(samples_path.rename(samples_path.with_suffix(".partial.csv")))
+
+
 @pytest.mark.usefixtures("tiny")
 def test_interrupted_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     collected = train.collect
@@ -92,8 +100,18 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*.json"))
     monkeypatch.setattr(train, "collect", collected)
     run(tmp_path)
+    _, samples_path = files(tmp_path)
     assert samples_path.read_text().startswith(before)
     assert finished_graphs(samples_path) == 14
+
+
+@pytest.mark.usefixtures("tiny")
+def test_interrupted_after_the_graphs_it_measures_none_again(interrupted, monkeypatch):
+    before = interrupted.read_text()
+    monkeypatch.setattr(collect, "measure_graph", None)
+    run(interrupted.parent)
+    assert not interrupted.exists()
+    assert files(interrupted.parent)[1].read_text() == before
 
 
 @pytest.mark.usefixtures("tiny")
@@ -108,11 +126,10 @@ def test_again_it_starts_anew_and_keeps_the_old(done):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_damaged_samples_are_refused(done):
-    _, samples_path = files(done)
-    samples_path.write_text(samples_path.read_text()[:-30])
+def test_damaged_samples_are_refused(interrupted):
+    interrupted.write_text(interrupted.read_text()[:-30])
     with pytest.raises(HeteroBFSError, match="move it away"):
-        run(done)
+        run(interrupted.parent)
 
 
 @pytest.mark.parametrize(
