@@ -1,10 +1,12 @@
 """Searches side by side (`Engine.bfs_many`) beside as many single ones, in turn in one run.
 
     python benchmarks/side_by_side.py --scale 16 18 20 --out FILE.md
+    python benchmarks/side_by_side.py --scale 20 22 --devices all --out FILE.md
 
-All run on the CPU. A round is one turn of each; the table has medians of the rounds, in ms for 64
-searches. "single" is from the source to complete parents, "calls" to the caller's levels by
-`bfs(source, want="levels")`. "levels" and "sums" are `bfs_many`, from the call to the result.
+All run on the CPU, or where the engine chooses to. A round is one turn of each; the table has
+medians of the rounds, in ms for 64 searches. "single" is from the source to complete parents,
+"calls" to the caller's levels by `bfs(source, want="levels")`. "levels" and "sums" are `bfs_many`,
+from the call to the result.
 """
 
 from __future__ import annotations
@@ -19,16 +21,17 @@ from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive, scale
+from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.support.files import replacing
 
 _SEARCHES = 64
 _SEED = 1
 
 
-def measure(log2_vertices: int, rounds: int) -> dict[str, float]:
+def measure(log2_vertices: int, rounds: int, devices: str) -> dict[str, float]:
     """Return the row of one Kronecker graph."""
     seconds: dict[str, list[float]] = {name: [] for name in ("single", "calls", "levels", "sums")}
-    with hb.Engine(hb.kronecker(log2_vertices), devices="cpu") as engine:
+    with hb.Engine(hb.kronecker(log2_vertices), devices=devices) as engine:
         degree = engine.graph.input_degree
         random = np.random.default_rng(_SEED)
         sources = random.choice(np.flatnonzero(degree), _SEARCHES, replace=False).tolist()
@@ -58,17 +61,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=scale, nargs="+", default=[16, 18, 20])
     parser.add_argument("--rounds", type=positive, default=9)
+    parser.add_argument("--devices", choices=["all", "cpu"], default="cpu")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    table = pd.DataFrame([measure(one, options.rounds) for one in options.scale]).round(2)
+    info = choose_device() if options.devices == "all" else None
+    rows = [measure(one, options.rounds, options.devices) for one in options.scale]
+    table = pd.DataFrame(rows).round(2)
     table["scale"] = table["scale"].astype(int)
     scales = " ".join(map(str, options.scale))
-    command = f"python benchmarks/side_by_side.py --scale {scales} --rounds {options.rounds}"
+    command = (
+        f"python benchmarks/side_by_side.py --scale {scales} --rounds {options.rounds} "
+        f"--devices {options.devices}"
+    )
     text = "\n".join(
         [
             "# 64 searches side by side, and one by one (ms for all 64)",
             "",
-            *provenance(None, command),
+            *provenance(info, command),
             "",
             markdown(table.astype(object)),
             "",
