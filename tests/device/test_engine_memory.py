@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from unittest import mock
 
@@ -33,6 +34,25 @@ def test_shared_memory_is_not_copied(shared):
             check_search(engine, edges, int(edges.src[0]))
             assert device.bytes_copied < 64 * 2**10, selector
             device.bytes_copied = 0
+
+
+def test_shared_memory_is_unmapped_when_an_engine_goes(shared):
+    edges = nasty("Kronecker 10")
+    before = _count_mappings()
+    for closes in (True, False):
+        engine = engine_on(shared, edges, selector="fixed:TC,BG,TC")
+        engine.bfs(458)
+        assert _count_mappings() > before
+        if closes:
+            engine.close()
+        del engine
+        assert _count_mappings() == before
+
+
+def _count_mappings():
+    """Count the memory that this process has mapped by OpenCL and not unmapped."""
+    gc.collect()
+    return sum(type(thing).__name__ == "MemoryMap" for thing in gc.get_objects())
 
 
 def test_a_graph_is_copied_to_a_device_with_memory_of_its_own(apart):

@@ -77,9 +77,9 @@ class Mapped:
         self.base = Talks()
 parent = os.getpid()
 item, other = Mapped(), Mapped()
-from hetero_bfs.devices.opencl.mapped_memory import release_with
-release_with(item)
-release_with(other)
+from hetero_bfs.devices.opencl.mapped_memory import MappedMemory, release_with
+release_with(item, [MappedMemory(item)])
+release_with(other, [MappedMemory(other)])
 """
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.mapped_memory import MappedMemory
+from hetero_bfs.devices.opencl.mapped_memory import MappedMemory, release_with
 
 
 class SearchMemory:
@@ -35,6 +35,7 @@ class SearchMemory:
         self._offset_type = offset_type
         self.unified = device.info.unified_memory
         self._mappings: list[MappedMemory] = []
+        release_with(self, self._mappings).atexit = False
         if self.unified:
             self.parent = device.share(host.parent)
             self.visited = [device.share(array) for array in host.visited]
@@ -70,7 +71,7 @@ class SearchMemory:
             return
         arrays = [host.parent, *host.visited, *host.queue, *host.offsets]
         pairs = zip(self.arguments, arrays, strict=True)
-        self._mappings = [self._device.map(buffer, array) for buffer, array in pairs]
+        self._mappings += [self._device.map(buffer, array) for buffer, array in pairs]
         self._device.finish()
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:

@@ -293,7 +293,7 @@ class OpenCLDevice:
                 self.queue, pinned, access, 0, size, np.dtype(dtype)
             )
         result: npt.NDArray[Any] = array
-        release_with(result)
+        release_with(result, [MappedMemory(result)])
         return result
 
     def map(self, buffer: Any, array: npt.NDArray[Any]) -> MappedMemory:

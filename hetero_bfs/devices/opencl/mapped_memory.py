@@ -36,14 +36,15 @@ class MappedMemory:
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._mapping))
 
 
-def release_with(mapped: npt.NDArray[Any]) -> None:
-    """Let a mapped array's memory go with the array and the last view of it, in this process."""
-    weakref.finalize(mapped, _release, MappedMemory(mapped), forks.generation())
+def release_with(owner: object, memories: list[MappedMemory]) -> weakref.finalize[Any, Any]:
+    """Let the mappings that a list then holds go with an object, in this process."""
+    return weakref.finalize(owner, _release, memories, forks.generation())
 
 
-def _release(memory: MappedMemory, generation: int) -> None:
+def _release(memories: list[MappedMemory], generation: int) -> None:
     import pyopencl as cl
 
     if generation == forks.generation():
         with suppress(cl.Error):
-            memory.release()
+            while memories:
+                memories.pop().release()
