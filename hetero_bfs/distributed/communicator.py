@@ -16,6 +16,20 @@ Operation = Literal["max", "min", "sum"]
 Counts = npt.NDArray[np.int64]
 
 
+class Board(Protocol):
+    """Memory of each host in which every rank of the run has a part, for all to read."""
+
+    memory: npt.NDArray[Any]
+    places: Counts
+    """Where each rank's part begins in `memory`."""
+
+    def complete(self) -> None:
+        """Wait until all ranks have written their parts; then each host has all of them.
+
+        A rank must have read them before its next collective call.
+        """
+
+
 class Communicator(Protocol):
     """The ranks of a run, as one of them sees them.
 
@@ -48,6 +62,12 @@ class Communicator(Protocol):
         """Send `send` to all ranks; rank r's counts[r] items arrive at receive[places[r]:].
 
         `send` may be the part of `receive` where it would arrive.
+        """
+
+    def board(self, counts: Counts, dtype: npt.DTypeLike) -> Board:
+        """Return a board with room for counts[r] items of rank r; all ranks make the same call.
+
+        All boards lie in the same memory, which grows as needed and stays.
         """
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:

@@ -9,8 +9,9 @@ same.
 A model was trained with all cores of one process. So each rank corrects its predictions by the
 measured times of its levels.
 
-A rank with an OpenCL device predicts a pull there, too, and takes the faster place. The ranks agree
-only on the direction, not on the place.
+A rank with an OpenCL device predicts both directions there, too. Its part of a search begins on the
+host and moves to the device for a level that is much faster there. It stays there, since each move
+copies a bitmap. The ranks agree only on the direction, not on the place.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from hetero_bfs.selection.named_selectors import make_selector
 from hetero_bfs.selection.policy import CAUTION, MODEL
 from hetero_bfs.selection.selectors import ALPHA, BETA
 from hetero_bfs.selection.strategies import (
+    DIRECTIONS,
     Direction,
     Strategy,
     available,
@@ -35,11 +37,10 @@ from hetero_bfs.selection.strategies import (
     strategy_named,
 )
 
-DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
-
+_NUM_COLUMNS = len(schema.COLUMNS)
 _WEIGHT = 0.25  # weight of a new measurement in a correction
 _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
-_TRIES = 2  # pulls on the device before it is compared with the host
+_TRIES = 2  # moves to the device before it is compared with the host
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
@@ -50,8 +51,8 @@ class Decision:
     ----------
     communicator : Communicator
     selector : str
-        "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule, of which directions count, and the
-        place of bottom-up levels; all others compare predictions.
+        "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule of directions and places; all others
+        compare predictions.
     others_share : float
         Share of the searched vertices that are other ranks'.
     num_vertices : int
@@ -76,19 +77,24 @@ class Decision:
 
         self._item, self._predict = prediction, prediction.predict  # a level's import takes 1 us
         self.selector = selector
-        self.factors = np.ones(3)
-        """Corrections of the predictions of a push, a pull, and a pull on the device."""
-        self._floor = np.inf if device is None else device.floor_seconds
+        self.factors = np.ones(prediction.NUM_WAYS)
+        """Corrections of the predictions of a push and a pull, and of both on the device."""
+        self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
+        self._move = 0.0 if device is None else device.move_seconds
         self._tries = 0 if device is None else _TRIES
+        self._device = device
         self._communicator = communicator
         self._others_share = others_share
         self._num_vertices = num_vertices
         self._costs = costs
-        self._weights = np.stack(
-            [_pull_weights(None), _pull_weights(None if device is None else device.info)]
-        )
-        self._columns = np.zeros_like(self._weights[0])
-        self._raw = np.zeros(3)
+        self._weights = np.zeros((prediction.NUM_WAYS, _NUM_COLUMNS))
+        self._weights[prediction.PULL] = _weights("bottom-up", None)
+        if device is not None:
+            self._weights[prediction.DEVICE_PUSH] = _weights("top-down", device.info)
+            self._weights[prediction.DEVICE_PULL] = _weights("bottom-up", device.info)
+        self._columns = np.zeros(_NUM_COLUMNS)
+        self._raw = np.zeros(prediction.NUM_WAYS)
+        self._on_device = np.zeros(2, np.bool_)
         self._reduced = np.zeros(prediction.NUM_REDUCED)
         self._schedule: list[Strategy] | None = None
         if selector.startswith("fixed:"):
@@ -97,9 +103,18 @@ class Decision:
     def agree(self, state: npt.NDArray[np.float64]) -> bool:
         """Predict, and reduce over all ranks; return false if the search is over."""
         reduced = self._reduced
-        floor, share, factors = self._floor, self._others_share, self.factors
         self._predict(
-            state, self._weights, floor, share, factors, self._columns, self._raw, reduced
+            state,
+            self._weights,
+            self._floors,
+            self._move,
+            self._tries > 0,
+            self._others_share,
+            self.factors,
+            self._columns,
+            self._raw,
+            self._on_device,
+            reduced,
         )
         self._communicator.reduce_to_all(reduced, "max")
         return bool(reduced[self._item.EDGES] > 0 and reduced[self._item.UNVISITED] > 0)
@@ -140,42 +155,41 @@ class Decision:
         assert self._schedule is not None
         return self._schedule[min(level, len(self._schedule) - 1)]
 
-    def pulls_on_device(self, state: npt.NDArray[np.float64]) -> bool:
-        """Tell whether this rank runs a bottom-up level on its device.
-
-        A device ends a search at once if no vertex is left.
-        """
-        if not np.isfinite(self._floor) or state[schema.UNVISITED_VERTICES] == 0:
+    def begins_on_device(self) -> bool:
+        """Tell whether this rank's part of the next search begins on its device."""
+        if self._device is None:
             return False
         if self._schedule is not None:
-            return self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
-        here = self.factors[self._item.PULL] * self._raw[self._item.PULL]
-        if self._tries and here > self._floor:
+            return self._scheduled(0).device_kind == "device"
+        return self._device.begins_here
+
+    def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
+        """Tell whether this rank runs the level agreed on, in this direction, on its device."""
+        if self._schedule is not None:
+            scheduled = self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
+            return scheduled and self._device is not None
+        chosen = bool(self._on_device[DIRECTIONS.index(direction)])
+        if chosen and self._tries and state[schema.PLACE] == schema.HOST:
             self._tries -= 1
-            return True
-        return bool(
-            self._floor + self.factors[self._item.DEVICE_PULL] * self._raw[self._item.DEVICE_PULL]
-            < here
-        )
+        return chosen
 
     def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
         """Correct predictions by the seconds that the rank took for the level agreed on."""
-        i = self._item.DEVICE_PULL if on_device else DIRECTIONS.index(direction)
+        i = DIRECTIONS.index(direction)
         if on_device:
-            seconds = max(seconds - self._floor, _LEAST_TO_LEARN)
+            seconds = max(seconds - self._floors[i], _LEAST_TO_LEARN)
+            i += self._item.DEVICE_PUSH
         if min(seconds, self._raw[i]) >= _LEAST_TO_LEARN:
             self.factors[i] *= (seconds / (self.factors[i] * self._raw[i])) ** _WEIGHT
 
 
-def _pull_weights(device: DeviceInfo | None) -> npt.NDArray[np.float64]:
-    """Return a model's weights for bottom-up on a device, or on the CPU; zeros without a model."""
-    from hetero_bfs.selection.columns import NUM_COLUMNS
-
+def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.float64]:
+    """Return a model's weights for a device, or the CPU; zeros without a model."""
     selector = make_selector("learned", device, available(device is not None))[0]
     policy = selector.policy
     if policy.rule != MODEL:
-        return np.zeros(NUM_COLUMNS)
-    wanted = plain("bottom-up", "cpu" if device is None else "device")
+        return np.zeros(_NUM_COLUMNS)
+    wanted = plain(direction, "cpu" if device is None else "device")
     row = selector.candidates.index(wanted)
     weights: npt.NDArray[np.float64] = policy.weights[row].copy()
     return weights

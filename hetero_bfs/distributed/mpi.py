@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.distributed.communicator import Counts, Operation, parts_of
+from hetero_bfs.distributed.communicator import Board, Counts, Operation, parts_of
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.support.launcher import is_open_mpi, launched_ranks
 
@@ -75,8 +75,11 @@ class MPICommunicator:
         self.host_rank: int = self._host.rank
         self.host_size: int = self._host.size
         self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
-        self.num_hosts: int = sum(comm.allgather(self.host_rank == 0))
+        heads = comm.allgather(self._host.bcast(self.rank))
+        self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
+        self.num_hosts: int = len(self._hosts)
         self._windows: list[Any] = []
+        self._board_memory = np.empty(0, np.uint8)
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -101,6 +104,14 @@ class MPICommunicator:
         is_there = _address(send) == there
         self._comm.Allgatherv(self._in_place if is_there else send, [receive, (counts, places)])
 
+    def board(self, counts: Counts, dtype: npt.DTypeLike) -> Board:
+        """Return a board with room for counts[r] items of rank r."""
+        num_bytes = int(counts.sum()) * np.dtype(dtype).itemsize
+        if self._board_memory.size < num_bytes:
+            room = max(num_bytes, 2 * self._board_memory.size)
+            self._board_memory = self._share(room, np.uint8)[0]  # its window lives for ever
+        return _MPIBoard(self, self._board_memory[:num_bytes].view(dtype), counts)
+
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Send item r to rank r, for all r."""
         self._comm.Alltoall(send, receive)
@@ -118,18 +129,23 @@ class MPICommunicator:
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros that all ranks of this host share."""
+        array, window = self._share(size, dtype)
+        self._windows.append(window)
+        return array
+
+    def _share(self, size: int, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], Any]:
+        """Return an array of zeros that all ranks of this host share, and its window, to free."""
         from mpi4py import MPI
 
         dtype = np.dtype(dtype)
         mine = size * dtype.itemsize if self.host_rank == 0 else 0
         window = MPI.Win.Allocate_shared(mine, dtype.itemsize, comm=self._host)
-        self._windows.append(window)  # its memory lives as long as the window
         memory: Any = window.Shared_query(0)[0]
         array: npt.NDArray[Any] = np.frombuffer(memory, dtype, size)
         if self.host_rank == 0:
             array[:] = 0
         self._host.Barrier()
-        return array
+        return array, window
 
     def free_shared(self) -> None:
         """Free all memory of `shared_array`."""
@@ -148,3 +164,26 @@ class MPICommunicator:
     def abort(self) -> None:
         """End all ranks with status 1."""
         self._comm.Abort(1)
+
+
+class _MPIBoard:
+    """A board in the shared memory of each host; see `Board`.
+
+    The parts of a host's ranks lie side by side, so that one of them sends them all.
+    """
+
+    def __init__(self, ranks: MPICommunicator, memory: npt.NDArray[Any], counts: Counts) -> None:
+        order = np.concatenate(ranks._hosts)
+        of_hosts = np.array([counts[host].sum() for host in ranks._hosts])
+        self.memory, self.places = memory, np.empty_like(counts)
+        self.places[order] = parts_of(counts[order])
+        self._ranks, self._all = ranks, [memory, (of_hosts, parts_of(of_hosts))]
+
+    def complete(self) -> None:
+        """Wait until all ranks have written their parts, and each host has all of them."""
+        ranks = self._ranks
+        ranks._host.Barrier()
+        if ranks.num_hosts > 1:
+            if ranks.host_rank == 0:
+                ranks._leaders.Allgatherv(ranks._in_place, self._all)
+            ranks._host.Barrier()

@@ -41,6 +41,9 @@ class RankExecutor(CPUExecutor):
         super().__init__(graph, threads, allocate)
         self._pulls, self._pushes = pull, push  # for levels, which an import would slow down
         self._records = np.zeros((1, schema.record_width(1)))
+        self.told: Words = allocate(graph.partition.num_columns, np.uint64)
+        """Words for other ranks, each rank's from its first column on."""
+        self._told_counts: Counts = np.zeros(push.COUNT_STRIDE * graph.partition.ranks, np.int64)
 
     @property
     def partition(self) -> Partition:
@@ -53,17 +56,10 @@ class RankExecutor(CPUExecutor):
     @cached_property
     def _rank_arrays(self) -> Struct:
         """The `HostArrays`, with the `RankFields` behind them."""
-        from hetero_bfs.distributed.kernels.push import COUNT_STRIDE, RankFields
-
         part = self.partition
-        fields = RankFields(
-            np.empty(part.num_columns, np.uint64),
-            np.zeros(COUNT_STRIDE * part.ranks, np.int64),
-            part.owner_of_line,
-            part.first_column,
+        fields = self._pushes.RankFields(
+            self.told, self._told_counts, part.owner_of_line, part.first_column
         )
-        self.told: Words = fields.told
-        self._told_counts: Counts = fields.told_counts
         return Struct("RankArrays", self._arrays._asdict() | fields._asdict())
 
     def _struct(self) -> Head:
@@ -78,30 +74,36 @@ class RankExecutor(CPUExecutor):
         own = push_alone if self.threads == 1 else push_chunk
         return {TOP_DOWN: chunk_kernel(own, self._rank_arrays)}
 
-    def start(self, source: int | None) -> Frontier:
-        """Reset the arrays; the own number `source` is the frontier, if it is not None."""
+    def start(self, source: int | None, lists_found: bool = False) -> Frontier:
+        """Reset the arrays; the own number `source` is the frontier, if it is not None.
+
+        With `lists_found` top-down levels list what they find, for a device.
+        """
         self._pulls.blank(*self.visited)
-        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        degree = 0 if source is None else int(self.graph.degree[source])
-        frontier = Frontier(degree, n, m)
-        frontier.keep_no_list()
+        frontier = self.first_frontier(source, lists_found)
         frontier.place = schema.HOST
+        if source is not None:
+            this = frontier.queue_index
+            self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
+            self.parent[source] = self.found_list[0] = source
+            self.queue[this][0], self.offsets[this][0] = source, 0
+        return frontier
+
+    def first_frontier(self, source: int | None, lists_found: bool) -> Frontier:
+        """Return the state before the first level."""
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        frontier = Frontier(0 if source is None else int(self.graph.degree[source]), n, m)
         state = frontier.state
+        state[schema.FOUND_LISTED] = int(source is not None) if lists_found else -1
         if source is None:
             state[schema.FRONTIER_VERTICES] = 0
             state[schema.UNVISITED_VERTICES] = n
-            return frontier
-        this = frontier.queue_index
-        self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
-        self.parent[source] = source
-        self.queue[this][0], self.offsets[this][0] = source, 0
         return frontier
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
         """Run a top-down level; return own vertices found, and their edges.
 
-        The words for other ranks are in `told`, each rank's from its first column on. Fills
-        `counts` with their numbers.
+        The words for other ranks are in `told`. Fills `counts` with their numbers.
         """
         found: tuple[int, int] = self._pushes.push(
             self._control, self._shared, frontier.state, self._told_counts, counts
@@ -119,6 +121,7 @@ class RankExecutor(CPUExecutor):
         """Run a bottom-up level; return the edges scanned."""
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # of the records there is one
+        frontier.keep_no_list()
         scanned = self._pulls.pull(self._control, self._shared, _PULL_ROW, state, self._records)
         state[schema.LEVEL] = level + 1
         return int(scanned)
@@ -127,6 +130,14 @@ class RankExecutor(CPUExecutor):
         """Copy other ranks' bits from one bitmap to the other one."""
         own = int(self.partition.words[self.partition.rank])
         self._pulls.copy_words(self.visited[source], self.visited[target], own)
+
+    def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
+        """Copy the first words of a bitmap."""
+        bits[:] = self.visited[index][: bits.size]
+
+    def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
+        """Write a bitmap's words from `first` on."""
+        self.visited[index][first : first + bits.size] = bits
 
     def restored(self) -> npt.NDArray[np.uint32]:
         """Return the parents of the own old ids, old ids themselves; NO_VERTEX for none."""

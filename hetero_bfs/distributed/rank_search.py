@@ -2,6 +2,8 @@
 
 Calls between ranks in a level. Bottom-up: a dense exchange before it. Top-down: counts and words
 after it. Both: one reduction, which decides the direction of the next level and finds the end.
+
+Each rank runs its part of a level on its host or on its device, wherever its part of the search is.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from hetero_bfs.distributed.partition import RankGraph
 from hetero_bfs.distributed.rank_device import RankDevice
 from hetero_bfs.distributed.rank_executor import RankExecutor
 from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import Direction
 
 
@@ -95,7 +98,7 @@ class DistributedSearch:
     costs : ExchangeCosts, optional
         Of exchanges, the same on all ranks; measured by default.
     device : RankDevice, optional
-        This rank's, for bottom-up levels; it has the threads, too.
+        This rank's; it has the threads, too.
     """
 
     def __init__(
@@ -112,8 +115,10 @@ class DistributedSearch:
         self.device = device
         self.executor = RankExecutor(graph, threads) if device is None else device.host
         self.executor.start_workers()
-        self._exchange = Exchange(communicator, graph.partition)
-        self.costs = costs or self._exchange.probe()
+        self._exchange = Exchange(
+            communicator, graph.partition, None if device is None else device.device
+        )
+        self.costs = costs or self._exchange.probe(device or self.executor)
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
         largest = int(sizes.max())  # the same on all ranks, for what they decide
@@ -135,16 +140,23 @@ class DistributedSearch:
         source = check_vertex(source, self.graph.num_vertices)
         self.communicator.barrier()
         started = time.perf_counter()
-        frontier = self.executor.start(self.graph.searched_id(source))
-        if self.device is not None:
-            self.device.begin()
+        device, own = self.device, self.graph.searched_id(source)
+        if device is not None:
+            device.clear()
+        if device is not None and self.decision.begins_on_device():
+            frontier = device.start(own)
+        else:
+            frontier = self.executor.start(own, lists_found=device is not None)
         self._others_known = frontier.visited_index
         levels = self._run(frontier)
-        if self.device is not None:
-            self.device.complete(frontier)
-        self.executor.invalidate_stale_parents(frontier)
+        if device is None:
+            self.executor.invalidate_stale_parents(frontier)
+        else:
+            device.complete(frontier)
         seconds = np.array([time.perf_counter() - started])
         self.communicator.reduce_to_all(seconds, "max")
+        if device is not None:
+            device.gather()
         return self._result(source, float(seconds[0]), levels)
 
     def _run(self, frontier: Frontier) -> list[RankLevel]:
@@ -157,18 +169,18 @@ class DistributedSearch:
             direction = decision.choose(frontier.level, direction)
             before = frontier.vertices, frontier.edges
             sent = exchange.bytes_sent
-            on_device = direction == "bottom-up" and decision.pulls_on_device(frontier.state)
-            if direction == "top-down":
-                seconds = self._push(frontier)
-            else:
-                seconds = self._pull(frontier, on_device)
+            on_device = decision.is_on_device(direction, frontier.state)
+            moving = self._move(frontier, direction, on_device)
+            runner = self._runner(frontier)
+            run = self._push if direction == "top-down" else self._pull
+            seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
             now = time.perf_counter()
             levels.append(
                 RankLevel(
                     direction,
-                    seconds,
-                    now - began - seconds,
+                    moving + seconds,
+                    now - began - moving - seconds,
                     exchange.bytes_sent - sent,
                     *before,
                     *predicted,
@@ -178,29 +190,43 @@ class DistributedSearch:
             began = now
         return levels
 
-    def _push(self, frontier: Frontier) -> float:
+    def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
+        """Move the rank's part of the search, if need be, for a level; return the seconds."""
+        if self.device is None or on_device == (frontier.place != schema.HOST):
+            return 0.0
+        began = time.perf_counter()
+        if on_device:
+            self.device.enter(frontier, direction)
+        else:
+            self.device.leave(frontier, direction)
+        return time.perf_counter() - began
+
+    def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
+        """Return what holds the rank's part of the search."""
+        if self.device is None or frontier.place == schema.HOST:
+            return self.executor
+        return self.device
+
+    def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
         """Run a level top-down; return the seconds of the rank's own work."""
         began = time.perf_counter()
-        executor, exchange = self.executor, self._exchange
+        exchange = self._exchange
         if self._others_known != frontier.visited_index:
-            executor.copy_others(self._others_known, frontier.visited_index)
+            runner.copy_others(self._others_known, frontier.visited_index)
             self._others_known = frontier.visited_index
-        found = executor.push(frontier, exchange.counts)
+        found = runner.push(frontier, exchange.counts)
         seconds = time.perf_counter() - began
-        words, counts = exchange.tell(executor.told)
+        words, counts = exchange.tell(runner.told)
         began = time.perf_counter()
-        executor.receive(frontier, words, counts, found)
+        runner.receive(frontier, words, counts, found)
         return seconds + time.perf_counter() - began
 
-    def _pull(self, frontier: Frontier, on_device: bool) -> float:
+    def _pull(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
         """Run a level bottom-up; return the seconds of the rank's own work."""
         self._others_known = frontier.visited_index
-        self._exchange.dense(self.executor.visited[frontier.visited_index])
+        self._exchange.dense(runner, frontier.visited_index)
         began = time.perf_counter()
-        if on_device and self.device is not None:
-            self.device.pull(frontier)
-        else:
-            self.executor.pull(frontier)
+        runner.pull(frontier)
         return time.perf_counter() - began
 
     def _result(self, source: int, seconds: float, levels: list[RankLevel]) -> RankResult:

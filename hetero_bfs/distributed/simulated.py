@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.distributed.communicator import Counts, Operation
+from hetero_bfs.distributed.communicator import Board, Counts, Operation, parts_of
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class SimulatedCommunicator:
         self.calls = 0
         """Collective calls so far."""
         self.items_sent = 0
-        """Items of arrays that this rank gave to `gather_to_all` and the exchanges so far."""
+        """Items that this rank gave to `gather_to_all`, boards and the exchanges so far."""
 
     def _meet(self, kind: str, brought: Any, combine: Callable[[list[Any]], Any]) -> Any:
         """Contribute something; the last rank combines; return the result to each rank in turn."""
@@ -115,6 +115,10 @@ class SimulatedCommunicator:
         self.items_sent += send.size
         for r, items in enumerate(self._meet("gather", send.copy(), list)):
             receive[places[r] : places[r] + counts[r]] = items
+
+    def board(self, counts: Counts, dtype: npt.DTypeLike) -> Board:
+        """Return a board with room for counts[r] items of rank r."""
+        return _SimulatedBoard(self, self.shared_array(int(counts.sum()), dtype), counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Send item r to rank r, for all r."""
@@ -160,6 +164,27 @@ class SimulatedCommunicator:
     def abort(self) -> None:
         """End all ranks."""
         raise _Aborted
+
+
+class _SimulatedBoard:
+    """A board in an array of each simulated host; see `Board`."""
+
+    def __init__(
+        self, ranks: SimulatedCommunicator, memory: npt.NDArray[Any], counts: Counts
+    ) -> None:
+        self.memory, self.places = memory, parts_of(counts)
+        self._ranks, self._counts = ranks, counts
+
+    def complete(self) -> None:
+        """Wait until all ranks have written their parts, and each host has all of them."""
+
+        def combine(brought: list[npt.NDArray[Any]]) -> None:
+            for source, begin, count in zip(brought, self.places, self._counts, strict=True):
+                for memory in brought:
+                    memory[begin : begin + count] = source[begin : begin + count]
+
+        self._ranks.items_sent += int(self._counts[self._ranks.rank])
+        self._ranks._meet("board", self.memory, combine)
 
 
 def run_ranks(

@@ -149,7 +149,7 @@ class RankBFSReport(RanksReport):
         ]
         return [
             ranks,
-            *([f"bottom-up levels also on: {', '.join(devices)}"] if devices else []),
+            *([f"levels also on: {', '.join(devices)}"] if devices else []),
             f"selector: {self.selector}, one direction for all ranks, by the slowest one",
             f"exchange: dense {1e6 * costs.dense:.1f} us; sparse {1e6 * costs.latency:.1f} us and "
             f"{1e9 * costs.per_byte:.3g} ns a byte",

@@ -25,6 +25,7 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.support.wording import setting
 
 Direction = Literal["top-down", "bottom-up"]
+DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
 DeviceKind = Literal["cpu", "device"]
 """Where a strategy runs: the host's cores (Numba), or the OpenCL device."""
 

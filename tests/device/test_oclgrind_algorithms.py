@@ -255,3 +255,28 @@ for budget in (None, 8_000):
 def test_masked_searches_no_bad_access_and_no_race():
     done = run(MASKED.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK)
     check_said(done)
+
+
+RANKS = """
+import sys
+sys.path[:0] = [{tests!r}, {tests!r} + "/device"]
+from dataclasses import replace
+from graphs import random_graph, two_hubs
+from test_rank_devices import search_on_devices
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.distributed import rank_device
+
+tuning = Tuning(
+    group_size=32, vertices_per_item=4, edges_per_item=1, groups_per_unit=1, one_launch=False
+)
+rank_device.trained_tuning = lambda *_: tuning
+info = replace(choose_device(), unified_memory=False)
+assert info.name.startswith("Oclgrind")
+search_on_devices(info, random_graph(200, 330, 2), [0, 199], 2, "fixed:TG,TG,BG,TG")
+search_on_devices(info, replace(two_hubs(130), directed=True), [0], 2, "fixed:TG")
+"""
+
+
+def test_levels_of_ranks_no_bad_access_and_no_race():
+    check_said(run(RANKS.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK))

@@ -1,4 +1,4 @@
-"""Bottom-up levels of ranks on OpenCL devices: right in any mixture, and which rank has which."""
+"""Levels of ranks on OpenCL devices: right in any mixture, and which rank has which device."""
 
 from __future__ import annotations
 
@@ -38,27 +38,58 @@ def search_on_devices(info, edges, sources, ranks, selector):
     return by_rank
 
 
-@pytest.mark.parametrize("selector", ["fixed:TC,BG", "fixed:TC,BG,TC,BC,BG,TC", "auto"])
+SCHEDULES = [
+    "fixed:TC,BG",
+    "fixed:TG",
+    "fixed:TC,TG,BG,TG",
+    "fixed:TG,BG,TC,BC,BG,TG,TC",
+    "fixed:TC,BC,TG,BC,TG",
+]
+
+
+@pytest.mark.parametrize("selector", [*SCHEDULES, "auto"])
 @pytest.mark.parametrize(("name", "ranks"), [("Kronecker 10", 3), ("grid", 2), ("star", 3)])
 def test_right_in_any_mixture(opencl_device, name, ranks, selector):
     edges = nasty(name)
     sources = [*sources_of(edges, 1)][:3]
     found = search_on_devices(opencl_device, edges, [*sources, sources[0]], ranks, selector)
     on_device = [level.on_device for result in found[0] for level in result.levels]
-    if selector == "fixed:TC,BG" and name == "Kronecker 10":
+    if selector != "auto" and name == "Kronecker 10":
         assert any(on_device)
         assert not any(level.on_device for result in found[2] for level in result.levels)
 
 
-def test_a_directed_graph(opencl_device):
+@pytest.mark.parametrize("selector", ["fixed:TC,BG", "fixed:TG,TG,BG,TG"])
+def test_a_directed_graph(opencl_device, selector):
     edges = nasty("R-MAT", directed=True)
-    search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 2, "fixed:TC,BG")
+    search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 2, selector)
 
 
 def test_a_rank_whose_vertices_are_all_visited_waits_for_the_others(opencl_device):
     edges = edge_list([(0, i) for i in (1, 2, 4, 6)] + [(2, 3), (3, 5), (5, 7), (7, 1)], 8)
     for source in (0, 7):
         search_on_devices(opencl_device, edges, [source], 2, "fixed:TC,BG")
+        search_on_devices(opencl_device, edges, [source], 2, "fixed:TG,BG,TG")
+
+
+def test_a_search_moves_once_and_the_next_one_begins_there(opencl_device):
+    def run(communicator):
+        graph = constructed(communicator, nasty("Kronecker 10"))
+        device = RankDevice(opencl_device, graph, 1)
+        device.floor_seconds[:] = device.move_seconds = 0.0
+        search = DistributedSearch(communicator, graph, "auto", 1, device=device)
+        search.decision.factors[:] = 1e3, 1e3, 1e-3, 1e-3
+        try:
+            return [
+                [level.on_device for level in search.search(source).levels] for source in (3, 7)
+            ]
+        finally:
+            search.close()
+
+    for first, second in run_ranks(2, run):
+        assert first == sorted(first)
+        assert first[-1]
+        assert all(second)
 
 
 def test_a_part_that_does_not_fit(opencl_device):

@@ -20,9 +20,9 @@ class Counting(DistributedSearch):
         super().__init__(communicator, *arguments)
         self.levels = []
 
-    def _note(self, direction, run, frontier):
+    def _note(self, direction, run, *arguments):
         calls, sent = self.communicator.calls, self.communicator.items_sent
-        seconds = run(frontier)
+        seconds = run(*arguments)
         self.levels.append(
             (
                 direction,
@@ -32,12 +32,11 @@ class Counting(DistributedSearch):
         )
         return seconds
 
-    def _push(self, frontier):
-        return self._note("top-down", super()._push, frontier)
+    def _push(self, *arguments):
+        return self._note("top-down", super()._push, *arguments)
 
-    def _pull(self, frontier, on_device):
-        pull = super()._pull
-        return self._note("bottom-up", lambda it: pull(it, on_device), frontier)
+    def _pull(self, *arguments):
+        return self._note("bottom-up", super()._pull, *arguments)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])

@@ -267,3 +267,34 @@ assert apart.tolist() == [1, 2, 3], apart
 def test_parts_are_gathered_in_place_though_one_is_empty():
     done = mpirun("-n", "2", sys.executable, "-c", PARTS)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+TWO_HOSTS = """
+from mpi4py import MPI
+import numpy as np
+from hetero_bfs.distributed.mpi import MPICommunicator
+
+class TwoHosts:
+    def __init__(self):
+        self.comm = MPI.COMM_WORLD.Dup()
+    def __getattr__(self, name):
+        return getattr(self.comm, name)
+    def Split_type(self, kind):
+        return self.comm.Split(self.comm.rank % 2)
+
+ranks = MPICommunicator(TwoHosts())
+assert (ranks.num_hosts, ranks.host_size) == (2, 2)
+for counts in (np.array([3, 0, 5, 2]), np.array([30, 1, 0, 4])):
+    board = ranks.board(counts, np.uint32)
+    begin = board.places[ranks.rank]
+    board.memory[begin : begin + counts[ranks.rank]] = 7 + ranks.rank
+    board.complete()
+    for rank, (begin, count) in enumerate(zip(board.places, counts)):
+        assert (board.memory[begin : begin + count] == 7 + rank).all(), board.memory
+    ranks.barrier()
+"""
+
+
+def test_each_host_has_the_parts_of_all_ranks_on_its_board():
+    done = mpirun("-n", "4", sys.executable, "-c", TWO_HOSTS)
+    assert (done.returncode, done.stderr) == (0, "")

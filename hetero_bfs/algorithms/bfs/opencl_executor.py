@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class OpenCLExecutor:
     max_alloc_bytes : int, optional
         Limit for one part of the edge array; by default the device's own.
     tuning : Tuning, optional
+    told, ranks
+        See `SearchProgram`.
     """
 
     place = schema.DEVICE
@@ -48,14 +51,17 @@ class OpenCLExecutor:
         host: CPUExecutor,
         max_alloc_bytes: int | None = None,
         tuning: Tuning | None = None,
+        told: Sequence[Any] = (),
+        ranks: int = 0,
     ) -> None:
         self.device = device
         self.graph = graph
         self.tuning = (tuning or default_tuning(device.info.type)).for_graph(graph.num_searched)
         self.unified = device.info.unified_memory
         self._edge_bits = host.edge_bits
-        self._lists = DeviceGraph(device, graph, max_alloc_bytes)
-        self._memory = SearchMemory(device, host, self._lists.offset_type)
+        self._told, self._ranks = told, ranks
+        self.lists = DeviceGraph(device, graph, max_alloc_bytes)
+        self.memory = SearchMemory(device, host, self.lists.offset_type)
         self._by_master: dict[Strategy, Policy] = {}
         self._plain: SearchProgram | None = None  # while a masked search runs by `program`
         self._masked: tuple[SearchProgram, Any] | None = None  # with the buffer of the mask
@@ -63,7 +69,7 @@ class OpenCLExecutor:
     @property
     def num_parts(self) -> int:
         """Parts of the edge array."""
-        return len(self._lists.partition.parts)
+        return len(self.lists.partition.parts)
 
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets and parts; drivers keep them on disk."""
@@ -71,7 +77,15 @@ class OpenCLExecutor:
 
     def _make_program(self, mask: Any = None) -> SearchProgram:
         return SearchProgram(
-            self.device, self.graph, self.tuning, self._edge_bits, self._lists, self._memory, mask
+            self.device,
+            self.graph,
+            self.tuning,
+            self._edge_bits,
+            self.lists,
+            self.memory,
+            mask,
+            self._told,
+            self._ranks,
         )
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
@@ -208,32 +222,32 @@ class OpenCLExecutor:
 
     def clear(self, frontier: Frontier) -> None:
         """Reset the arrays after a search; see `SearchMemory`."""
-        self._memory.clear(frontier)
+        self.memory.clear(frontier)
 
     def acquire(self) -> None:
         """Give shared memory back to the device after the host used it."""
-        self._memory.acquire()
+        self.memory.acquire()
 
     def release(self) -> None:
         """Let the host use the shared memory."""
-        self._memory.release()
+        self.memory.release()
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Receive the frontier from the host."""
-        self._memory.receive(frontier, with_queue)
+        self.memory.receive(frontier, with_queue)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
         """Send the frontier to the host."""
-        self._memory.send(frontier, with_queue)
+        self.memory.send(frontier, with_queue)
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy one of the two bitmaps of visited vertices to the host."""
-        self._memory.read_visited(visited, index)
+        self.memory.read_visited(visited, index)
 
     def has_visited(self, vertex: int, index: int) -> bool:
         """Tell whether a vertex (a new id) is in one of the two bitmaps of visited vertices."""
-        return self._memory.has_visited(vertex, index)
+        return self.memory.has_visited(vertex, index)
 
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents that this device found to the host."""
-        self._memory.read_parents(parent)
+        self.memory.read_parents(parent)

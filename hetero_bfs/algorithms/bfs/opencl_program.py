@@ -7,6 +7,7 @@ once as the previous search needed, and one small read-back returns the state.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -33,6 +34,7 @@ _KERNEL_FILES = (
     "devices/opencl/common.cl",
     "devices/opencl/parts.cl",
     "algorithms/bfs/kernels/frontier.cl",
+    "algorithms/bfs/kernels/words.cl",
     "algorithms/bfs/kernels/top_down.cl",
     "algorithms/bfs/kernels/bottom_up.cl",
     "selection/policy.cl",
@@ -63,6 +65,10 @@ class SearchProgram:
     memory : SearchMemory
     mask : buffer, optional
         The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
+    told : sequence of buffers, optional
+        What a rank tells other ranks with, as `Told` in words.cl names them.
+    ranks : int
+        With `told`: how many there are.
 
     Raises
     ------
@@ -79,8 +85,11 @@ class SearchProgram:
         lists: DeviceGraph,
         memory: SearchMemory,
         mask: Any = None,
+        told: Sequence[Any] = (),
+        ranks: int = 0,
     ) -> None:
         self._mask = [] if mask is None else [mask]
+        self._told, self._ranks = told, ranks
         self._device, self._graph, self._tuning = device, graph, tuning
         self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
         self._packed: tuple[Policy, int] | None = None
@@ -110,9 +119,18 @@ class SearchProgram:
             self._program, self._steps = self._build_steps()
         self.groups = self._useful_groups()
         self._bind_search()
-        self._scatter = device.bind(
-            self._program, "scatter_parents", VARIES, *memory.queue, memory.parent
-        )
+        self._scatter = self.bind_items("scatter_parents", *memory.queue, memory.parent)
+
+    def bind_items(self, name: str, *arguments: Any) -> Callable[..., None]:
+        """Return a function that launches a kernel for a number of items, its first argument."""
+        size = self._tuning.group_size
+        kernel = self._device.bind(self._program, name, VARIES, *arguments)
+
+        def launch(count: int, *varying: Any) -> None:
+            groups = min(-(-count // size), self.groups)
+            kernel.launch(groups * size, size, np.uint32(count), *varying)
+
+        return launch
 
     def start_early(self, source: int, chosen: int, frontier: Frontier, limit: int) -> None:
         """Launch a search before `launch` is called for it, if one launch runs it all.
@@ -136,9 +154,7 @@ class SearchProgram:
         """Write parents that the host found; they are copied through the queues' memory."""
         self._device.write(self._memory.queue[0], vertices)
         self._device.write(self._memory.queue[1], parents)
-        size = self._tuning.group_size
-        groups = min(-(-vertices.size // size), self.groups)
-        self._scatter.launch(groups * size, size, np.uint32(vertices.size))
+        self._scatter(vertices.size)
         self._device.finish()
 
     def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
@@ -173,6 +189,7 @@ class SearchProgram:
             f"-DLOG_ROWS={LOG_ROWS}",
             *self._lists.options(),
             *(["-DMASKED"] if self._mask else []),
+            *([f"-DRANKS={self._ranks}"] if self._told else []),
         ]
         if tuning.registers and self._device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
@@ -182,9 +199,13 @@ class SearchProgram:
         """Return the options of cooperative.cl: how many work-groups share a small frontier.
 
         If lists are short, each work-group's share of the edges is nearly equal, so several
-        work-groups form a cooperative subset. Otherwise a single work-group runs the level.
+        work-groups form a cooperative subset. Otherwise a single work-group runs the level. A
+        rank's levels are single launches, in which all work-groups share any frontier.
         """
         room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
+        if self._told:
+            none = ["-DSINGLE_GROUP_EDGES=0", "-DCOOPERATIVE_GROUPS=1", "-DCOOPERATIVE_EDGES=0"]
+            return [f"-DROOM={room}", *none]
         longest = int(self._graph.degree.max(initial=0))
         short = longest <= room // _COOPERATIVE_RESERVE and size <= self._device.info.compute_units
         return [
@@ -259,7 +280,7 @@ class SearchProgram:
 
     def _bind_search(self, patience: np.uint32 = PATIENCE) -> None:
         arguments = [
-            *self._lists.arguments, *self._mask, *self._memory.arguments,
+            *self._lists.arguments, *self._mask, *self._told, *self._memory.arguments,
             self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
         ]  # fmt: skip
         bind = self._device.bind

@@ -237,10 +237,17 @@ class OpenCLDevice:
             )
         self.bytes_copied += array.nbytes
 
-    def copy(self, target: Any, source: Any) -> None:
-        """Copy a buffer to another one of its size on the device; later work waits for it."""
+    def copy(self, target: Any, source: Any, offset_bytes: int = 0) -> None:
+        """Copy a buffer, from an offset on, to another one of its size; later work waits for it."""
         with self._errors(f"copying on {self.info.name}"):
-            self._cl.enqueue_copy(self.queue, target, source)
+            self._cl.enqueue_copy(
+                self.queue,
+                target,
+                source,
+                byte_count=source.size - offset_bytes,
+                src_offset=offset_bytes,
+                dst_offset=offset_bytes,
+            )
 
     def fill(self, buffer: Any, byte: int) -> None:
         """Fill a buffer with one byte's value; later work on it waits."""
@@ -253,13 +260,15 @@ class OpenCLDevice:
             self.queues.append(self._cl.CommandQueue(self.context))
         return self.queues[-1]
 
-    def send(self, queue: Any, buffer: Any, array: npt.NDArray[Any]) -> Any:
-        """Queue a copy of an array to the start of a buffer; return its event.
+    def send(self, queue: Any, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> Any:
+        """Queue a copy of an array into a buffer, by default to its start; return its event.
 
         The array must not change before the event.
         """
         with self._errors(f"copying to {self.info.name}"):
-            event = self._cl.enqueue_copy(queue, buffer, array, is_blocking=False)
+            event = self._cl.enqueue_copy(
+                queue, buffer, array, dst_offset=offset_bytes, is_blocking=False
+            )
         self.bytes_copied += array.nbytes
         return event
 
@@ -288,9 +297,20 @@ class OpenCLDevice:
             pinned = self._cl.Buffer(
                 self.context, flags.READ_WRITE | flags.ALLOC_HOST_PTR, num_bytes
             )
-            access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
+        return self._mapped(pinned, size, dtype)
+
+    def pin(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return an array's memory for fast copies by this device; the array must outlive it."""
+        if self.info.unified_memory or array.size == 0:
+            return array
+        return self._mapped(self.share(array), array.size, array.dtype)
+
+    def _mapped(self, buffer: Any, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Map a buffer of the host's memory for as long as the array that this returns exists."""
+        access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
+        with self._errors(f"mapping memory of {self.info.name}"):
             array, _ = self._cl.enqueue_map_buffer(
-                self.queue, pinned, access, 0, size, np.dtype(dtype)
+                self.queue, buffer, access, 0, size, np.dtype(dtype)
             )
         result: npt.NDArray[Any] = array
         release_with(result, [MappedMemory(result)])

@@ -45,10 +45,11 @@ class DeviceGraph:
         forward, backward = graph.graph, graph.graph.transpose
         lists = [forward] if backward is forward else [forward, backward]
         parts = self._upload_edges([one.indices for one in lists], limit_bytes)
+        self.degree = upload(aligned_copy(graph.degree))
         return [
             *self._sizes(),
             *self._upload_offsets(forward, backward),
-            upload(aligned_copy(graph.degree)),
+            self.degree,
             upload(aligned_copy(common_degrees(graph.degree))),
             upload(aligned_copy(graph.first)),
             *parts,

@@ -6,6 +6,8 @@ from hetero_bfs.selection.columns import expectations, fill_columns
 from hetero_bfs.selection.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
+    HOST,
+    PLACE,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
 )
@@ -16,41 +18,75 @@ from hetero_bfs.support.compiling import kernel
 predicted seconds, and bytes for other ranks. Each is the most of any rank."""
 
 NUM_REDUCED = 7
-PUSH, PULL, DEVICE_PULL = range(3)
-"""Levels that a rank predicts: a push, a pull, and a pull on the rank's OpenCL device."""
+PUSH, PULL, DEVICE_PUSH, DEVICE_PULL = range(4)
+"""Levels that a rank predicts: a push and a pull, and both on the rank's OpenCL device."""
 
-_SECONDS_PER_EDGE, _SECONDS_PER_FOUND = 2e-9, 8e-9  # of a push
+NUM_WAYS = 4
+MOVE_GAIN = 2.0
+"""A search moves to the device, where it stays, for a level that takes less than 1 / 2 there."""
+
+_SECONDS_PER_EDGE, _SECONDS_PER_FOUND = 2e-9, 8e-9  # of a push, without a model
 _SECONDS_PER_SCAN, _SECONDS_PER_WORD = 1.5e-9, 2e-9  # of a pull, without a model
 _WORD_BYTES = 8
 
 
 @kernel(counted=False)
-def predict(state, weights, floor, others_share, factors, columns, raw, reduced):
-    """Fill `raw`, float64 (3,): seconds of a push and of pulls; and `reduced`, corrected.
+def predict(
+    state, weights, floors, move, trying, others_share, factors, columns, raw, on_device, reduced
+):
+    """Predict a push and a pull, each at the place where the rank would run it.
 
-    `weights`, float64 (2, NUM_COLUMNS), are speed models' for a pull on the host and on the device;
-    all 0 without a model. A pull on the device takes `floor` seconds more, inf without a device.
-    `others_share` is the share of vertices that are other ranks'. `columns` is scratch.
+    Parameters
+    ----------
+    state : float64 (STATE_SIZE,)
+    weights : float64 (NUM_WAYS, NUM_COLUMNS)
+        Of speed models; all 0 without one.
+    floors : float64 (2,)
+        Seconds of a push and of a pull on the device without work; inf without a device.
+    move : float
+        Seconds that the move to the device takes.
+    trying : bool
+        Whether to take the device without regard to its model.
+    others_share : float
+        Share of the vertices that are other ranks'.
+    factors : float64 (NUM_WAYS,)
+        Corrections of the predictions.
+    columns : float64 (NUM_COLUMNS,)
+        Scratch.
+    raw : float64 (NUM_WAYS,)
+        Filled with predictions without corrections and floors.
+    on_device : bool (2,)
+        Filled with the place of a push and of a pull.
+    reduced : float64 (NUM_REDUCED,)
+        Filled.
     """
     edges, found = state[FRONTIER_EDGES], state[FRONTIER_VERTICES]
     unvisited, left = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
     vertices = unvisited + found
-    raw[:] = _SECONDS_PER_WORD * vertices / 32.0
-    told = 0.0
+    scanned = expected = 0.0
+    columns[:] = 0.0
     if found > 0.0 and unvisited > 0.0:
         fill_columns(columns, vertices, state)
         scanned, expected = expectations(state)
-        told = expected * others_share
-        raw[PUSH] = _SECONDS_PER_EDGE * edges + _SECONDS_PER_FOUND * expected
-        for place in range(weights.shape[0]):
-            predicted = 0.0
-            for i in range(columns.size):
-                predicted += weights[place, i] * columns[i]
-            way = PULL + place
-            raw[way] = predicted if predicted > 0.0 else raw[way] + _SECONDS_PER_SCAN * scanned
+    for way in range(NUM_WAYS):
+        predicted = 0.0
+        for i in range(columns.size):
+            predicted += weights[way, i] * columns[i]
+        if predicted <= 0.0 and way % 2 == PUSH:
+            predicted = _SECONDS_PER_EDGE * edges + _SECONDS_PER_FOUND * expected
+        elif predicted <= 0.0:
+            predicted = _SECONDS_PER_WORD * vertices / 32.0 + _SECONDS_PER_SCAN * scanned
+        raw[way] = predicted
     reduced[EDGES], reduced[VERTICES] = edges, found
     reduced[UNVISITED], reduced[UNVISITED_LEFT] = unvisited, left
-    reduced[PUSH_SECONDS] = factors[PUSH] * raw[PUSH]
-    on_device = floor + factors[DEVICE_PULL] * raw[DEVICE_PULL]
-    reduced[PULL_SECONDS] = min(factors[PULL] * raw[PULL], on_device)
-    reduced[TOLD_BYTES] = _WORD_BYTES * told
+    for way in range(2):
+        here = factors[way] * raw[way]
+        there = floors[way] + factors[DEVICE_PUSH + way] * raw[DEVICE_PUSH + way]
+        if state[PLACE] != HOST:
+            on_device[way] = True
+        else:
+            there += move
+            least = floors[way] + move if trying else MOVE_GAIN * there
+            on_device[way] = least < here
+        reduced[PUSH_SECONDS + way] = there if on_device[way] else here
+    reduced[TOLD_BYTES] = _WORD_BYTES * expected * others_share

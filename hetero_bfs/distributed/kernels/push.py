@@ -25,6 +25,7 @@ from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, claim_chunk
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share
 from hetero_bfs.selection.schema import (
+    FOUND_LISTED,
     FRONTIER_EDGES,
     LEAST_SHARED_EDGES,
     QUEUE_INDEX,
@@ -172,7 +173,7 @@ def receive(arrays, state, received, counts, found, edges):
     """Visit the vertices that other ranks sent; return how many the level found, and their edges.
 
     `arrays` are the rank's. `counts` says how many words each rank sent. `found` and `edges` are
-    what the rank found by itself.
+    what the rank found by itself. If there is a found list, all of it is added.
     """
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     that = 1 - np.int64(state[QUEUE_INDEX])
@@ -197,4 +198,10 @@ def receive(arrays, state, received, counts, found, edges):
             found += 1
             edges += np.int64(degree[v])
         begin = end
+    listed = np.int64(state[FOUND_LISTED])
+    if listed >= 0:
+        fits = listed + found <= arrays.found_list.size
+        state[FOUND_LISTED] = listed + found if fits else -1
+        for i in range(found if fits else 0):
+            arrays.found_list[listed + i] = queue[i]
     return found, edges

@@ -29,12 +29,22 @@
 #define MASK
 #endif
 
+#ifdef RANKS
+#define RANK_PARAMS                                                                              \
+    , __global const uint *restrict owner_of_line, __global const uint *restrict first_column,    \
+        __global ulong *told, volatile __global uint *told_counts
+#define TOLD , {owner_of_line, first_column, told, told_counts}
+#else
+#define RANK_PARAMS
+#define TOLD
+#endif
+
 /* If `first` is set, the state is `initial`. `begin` is the number of the first step. */
 #define SEARCH_PARAMS                                                                            \
     const uint n, const uint words, __global const OFFSET *restrict indptr,                       \
         __global const OFFSET *restrict backward_indptr, __global const uint *restrict degree,    \
         __global const uint *restrict word_degree, __global const uint *restrict first_neighbour, \
-        GRAPH_PARAMS MASK_PARAM, __global uint *parent, __global uint *visited0,                  \
+        GRAPH_PARAMS MASK_PARAM RANK_PARAMS, __global uint *parent, __global uint *visited0,      \
         __global uint *visited1,                                                                  \
         __global uint *queue0, __global uint *queue1, __global OFFSET *offsets0,                  \
         __global OFFSET *offsets1, __global const REAL *restrict policy,                          \
@@ -45,7 +55,7 @@
     __local Shared mine;                                                                        \
     DECLARE_LISTS                                                                               \
     const Graph graph = {n, words, indptr, backward_indptr, degree, word_degree,                \
-                         first_neighbour, forward, backward MASK};                              \
+                         first_neighbour, forward, backward MASK TOLD};                         \
     const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
     __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \

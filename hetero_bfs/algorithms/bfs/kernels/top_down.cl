@@ -28,12 +28,25 @@ typedef struct {
 #ifdef MASKED
     __global const uint *mask; /* bitmap of vertices that are visited and are no parents */
 #endif
+#ifdef RANKS
+    Told told;
+#endif
 } Graph;
+
+/* The number of a vertex of which there is a degree; a rank has none of other ranks' vertices. */
+#ifdef RANKS
+#define WITH_DEGREE(graph, v) ((v) < (graph)->n ? (v) : 0)
+#else
+#define WITH_DEGREE(graph, v) (v)
+#endif
 
 typedef struct {
     uint bounds[2];
     ushort begin[TILE]; /* first edge of each queue entry, within the tile */
     OFFSET shift[TILE]; /* edge in the tile + shift = edge in the graph */
+#ifdef RANKS
+    uint told[RANKS];
+#endif
 } TopDown;
 
 /* Find the queue entries of a tile's first and last edge, by the whole work-group. In each round
@@ -196,7 +209,7 @@ static void top_down(const Step *step, const Graph *graph, uint count, OFFSET ed
         for (uint k = 0; k < ITEMS; k++) {
             before[k] = target[k] == NO_VERTEX ? NO_VERTEX : 0;
             if (eager && k < items)
-                length[k] = graph->degree[before[k] ? 0 : target[k]];
+                length[k] = graph->degree[before[k] ? 0 : WITH_DEGREE(graph, target[k])];
             else if (!before[k])
                 before[k] = PEEK(&visited[target[k] >> 5]);
         }
@@ -204,11 +217,15 @@ static void top_down(const Step *step, const Graph *graph, uint count, OFFSET ed
         for (uint k = 0; k < ITEMS; k++) /* all claims at once: nothing waits for the first */
             if (k < items)
                 before[k] = claim_together(target[k], before[k], visited);
+#pragma unroll
+        for (uint k = 0; k < ITEMS; k++)
+            target[k] = before[k] >> (target[k] & 31) & 1 ? NO_VERTEX : target[k];
+#ifdef RANKS
+        tell_owners(&graph->told, graph->n, target, source, mine->told);
+#endif
         ulong packed = 0, total;
 #pragma unroll
         for (uint k = 0; k < ITEMS; k++) {
-            if (before[k] >> (target[k] & 31) & 1)
-                target[k] = NO_VERTEX;
             if (target[k] != NO_VERTEX) {
                 parent[target[k]] = source[k];
                 if (!eager)

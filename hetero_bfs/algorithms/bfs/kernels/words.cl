@@ -1,0 +1,78 @@
+/* Words between ranks: what a top-down level of a rank finds for others, and what others found for
+ * it. Twin of distributed/kernels/push.py, which explains them. Only a rank's program has this. */
+
+#ifdef RANKS
+#define LINE_SHIFT 9 /* columns of a cache line of the bitmap, all of one rank */
+
+typedef struct {
+    __global const uint *owner_of_line, *first_column;
+    __global ulong *words;           /* for other ranks, each rank's from its first column on */
+    volatile __global uint *counts; /* how many there are for each rank */
+} Told;
+
+/* Turn the other ranks' vertices among the targets of a tile's edges into words, and remove them;
+ * the whole work-group. Own vertices are below `n`. */
+static void tell_owners(const Told *told, uint n, uint *target, const uint *source,
+                        __local uint *counts)
+{
+    const uint lid = get_local_id(0);
+    uint owner[ITEMS], place[ITEMS];
+    for (uint rank = lid; rank < RANKS; rank += GROUP)
+        counts[rank] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (uint k = 0; k < ITEMS; k++) {
+        owner[k] = RANKS;
+        if (target[k] != NO_VERTEX && target[k] >= n) {
+            owner[k] = told->owner_of_line[target[k] >> LINE_SHIFT];
+            place[k] = atomic_inc(&counts[owner[k]]);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint rank = lid; rank < RANKS; rank += GROUP)
+        if (counts[rank])
+            counts[rank] = atomic_add(&told->counts[rank], counts[rank]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (uint k = 0; k < ITEMS; k++)
+        if (owner[k] < RANKS) {
+            const uint first = told->first_column[owner[k]];
+            told->words[first + counts[owner[k]] + place[k]] =
+                (ulong)(target[k] - first) << 32 | source[k];
+            target[k] = NO_VERTEX;
+        }
+}
+
+/* Visit the vertices that another rank found, whose columns begin at `first`. The frontier of the
+ * next level has `before` already, and `counter` counts what these words add to it. */
+__kernel GROUP_SIZE void receive_words(const uint count, const uint first, const ulong before,
+                                       __global const ulong *restrict words,
+                                       __global const uint *restrict degree,
+                                       __global uint *visited, __global uint *parent,
+                                       __global uint *queue, __global OFFSET *offsets,
+                                       volatile __global ulong *counter)
+{
+    __local ulong scratch[SCAN_SIZE], base;
+    const uint lid = get_local_id(0);
+    for (uint chunk = get_group_id(0) * GROUP; chunk < count; chunk += get_global_size(0)) {
+        uint v = 0, length = 0;
+        ulong packed = 0, total;
+        if (chunk + lid < count) {
+            v = words[chunk + lid] >> 32;
+            if (!(atomic_or(&visited[v >> 5], 1u << (v & 31)) >> (v & 31) & 1)) {
+                parent[v] = first + (uint)words[chunk + lid];
+                length = degree[v];
+                packed = QUEUEABLE(length) ? PACK(1, length) : 0;
+            }
+        }
+        const ulong others = group_scan(packed, scratch, &total);
+        if (lid == 0)
+            base = before + (total ? atom_add(counter, total) : 0);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (packed) {
+            queue[COUNT_OF(base + others)] = v;
+            offsets[COUNT_OF(base + others)] = (OFFSET)EDGES_OF(base + others);
+        }
+    }
+}
+#endif
