@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
@@ -22,6 +23,12 @@ _POOL_EDGES = 1 << 14
 """In graphs with fewer stored edges no iteration is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 14
+
+_FIRST_PORTION = 16
+"""Iterations of a run before Python may handle a signal such as Ctrl-C. Later portions are twice as
+long as the one before if that took less than _PORTION_SECONDS, else half as long."""
+
+_PORTION_SECONDS = 0.1
 
 
 class HostProgram:
@@ -201,6 +208,7 @@ class HostProgram:
 
     def start(self, plan: Plan, limits: Limits) -> None:
         """Write the inputs of a run."""
+        self.fields["loop"][:] = 0
         self._write(plan)
         self._set_width(limits.bucket_width)
         pulls = limits.pulls[:_MOST_RECORDS]
@@ -210,8 +218,18 @@ class HostProgram:
 
     def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
         """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
-        iterations, converged = self._loop(*self._arguments(max_iterations))
-        return iterations, converged, self._records(iterations, first)
+        from hetero_bfs.programs.kernels.loop import RESUMES
+
+        done, portion = first, max_iterations if self.plan.monotone else _FIRST_PORTION
+        while True:
+            end = min(done + portion, max_iterations)
+            began = time.perf_counter()
+            done, converged = self._loop(*self._arguments(end))
+            if converged or done < end or end == max_iterations:  # done < end: it is to migrate
+                return done, converged, self._records(done, first)
+            self.fields["loop"][RESUMES] = True
+            is_quick = time.perf_counter() - began < _PORTION_SECONDS
+            portion = 2 * portion if is_quick else max(portion // 2, 1)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the vertices' states; runs overwrite them."""

@@ -40,7 +40,6 @@ class HostStay:
         self._fields, self._searched = program.fields, program.graph.num_searched
         self._words = loop
         self._loop = self._fields["loop"]
-        self._loop[:] = 0
         program.start(plan, limits)
         self._loop[loop.TRACKS] = not plan.all_active
         self._fields["changed"][:] = 0

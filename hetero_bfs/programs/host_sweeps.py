@@ -34,7 +34,7 @@ class HostSweeps(HostProgram):
             "sums": np.zeros((-(-n // CHUNK), totals)),
             "totals": np.zeros(totals),
             "next_totals": np.zeros(totals),
-            "loop": np.zeros(8, np.int64),
+            "loop": np.zeros(16, np.int64),
             "work": np.zeros(NUM_TASKS, np.int64),
         }
 

@@ -32,6 +32,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES", 40)
     monkeypatch.setattr(arranged, "_PART_EDGES", 500)
     monkeypatch.setattr(host_run, "_POOL_EDGES", 1)
+    monkeypatch.setattr(host_run, "_FIRST_PORTION", 1)
 
 
 def weighted(edges: EdgeList) -> EdgeList:

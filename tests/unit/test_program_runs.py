@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from dataclasses import replace
 from unittest import mock
 
@@ -12,13 +13,14 @@ from graphs import NAMES, edge_lists, nasty, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
-from sample_programs import Communities, Distances, Labels, MonotoneDistances, Reached, Votes
+from sample_programs import Communities, Distances, Labels, MonotoneDistances, Ranks, Reached, Votes
 
 import hetero_bfs as hb
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import host_run
+from hetero_bfs.programs.kernels.loop import ITERATION
 from hetero_bfs.runtime.program_runs import ProgramRuns
 
 ORDERS = ("given", "degree", "auto")
@@ -147,6 +149,7 @@ def confirm(edges, program, parameters, limit, order, threads, direction, width=
     options = hb.RunOptions(limit, direction, width)
     with (
         mock.patch.object(host_run, "_POOL_EDGES", 1),
+        mock.patch.object(host_run, "_FIRST_PORTION", 1),
         ProgramRuns(build_search_graph(edges, order), threads) as runs,
     ):
         for _ in range(2):  # the second one finds what the first one left
@@ -225,6 +228,32 @@ def test_any_graph(edges, data):
     program.along = data.draw(st.sampled_from(("out",) if program.monotone else WAYS))
     confirm(graph, program, parameters, limit, order, data.draw(st.integers(1, 3)), direction,
             data.draw(st.sampled_from([None, 1e-9, 2.0, np.inf])))  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["synchronous", "asynchronous"])
+def test_a_run_without_end_can_be_interrupted(mode):
+    """Whatever interrupts it: Ctrl-C, or an alarm as here. The next run is right."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    earlier = signal.signal(signal.SIGALRM, stop)
+    graph = build_search_graph(random_graph(300, 900, 1))
+    with ProgramRuns(graph, 1) as runs:
+        once = hb.RunOptions(40, mode=mode)
+        expected = runs.run(Ranks(), {"alpha": 0.85, "tol": 0.0}, once)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(KeyboardInterrupt):
+                runs.run(Ranks(), {"alpha": 0.85, "tol": 0.0}, hb.RunOptions(10**7, mode=mode))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, earlier)
+        [compiled] = [*runs._modes.values()][-1].programs.values()
+        assert 40 < compiled.host.fields["loop"][ITERATION] < 10**7
+        result = runs.run(Ranks(), {"alpha": 0.85, "tol": 0.0}, once)
+    np.testing.assert_array_equal(result.rank, expected.rank)
+    assert result.iterations == expected.iterations == 40
 
 
 # What is refused

@@ -9,7 +9,7 @@ head of a run's struct (by_address.py):
     sums        float64 (chunks, totals)    the chunks' shares of the program's totals
     totals      float64 (totals,)       those of the sweep before
     next_totals float64 (totals,)       those of this sweep so far
-    loop        int64 (8,)              ITERATION, NUM_ACTIVE, PART, STEP, SETTLED, PENDING
+    loop        int64 (16,)             ITERATION, NUM_ACTIVE, RESUMES, PART, STEP, SETTLED, PENDING
     work        int64 (NUM_TASKS,)      addresses of the phases; 0 for those that the program lacks
 """
 
@@ -20,12 +20,12 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.sharing import share
 from hetero_bfs.programs.arranged import BEGIN, END, EXACT, TIMES
-from hetero_bfs.programs.kernels.loop import ITERATION, NUM_ACTIVE
+from hetero_bfs.programs.kernels.loop import ITERATION, NUM_ACTIVE, RESUMES
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
-PART, STEP, SETTLED, PENDING = range(NUM_ACTIVE + 1, NUM_ACTIVE + 5)
+PART, STEP, SETTLED, PENDING = range(RESUMES + 1, RESUMES + 5)
 """Words of `loop`: the current part; the unique number of the turn through a part; SETTLED: the
 sweep has no further turn for vertices below it; whether one of those was marked."""
 
@@ -85,16 +85,11 @@ def _sweep(control, arrays):
     return active, edges, receivers
 
 
-@kernel(counted=False)
-def run_sweeps(control, arrays, max_iterations, records):
-    """Run the program; return how many sweeps it took, and whether it converged.
-
-    `records` is float64 (any, at least 3), a row for each sweep; those that do not fit are left
-    out.
-    """
-    n, all_active, loop = arrays.num_vertices, arrays.all_active != 0, arrays.loop
-    loop[ITERATION] = 0
-    loop[STEP] = 0
+@njit(inline="always")
+def _begin(control, arrays):
+    """Make the initial states; return active vertices, and edges along which they marked others."""
+    n, loop = arrays.num_vertices, arrays.loop
+    loop[ITERATION], loop[STEP] = 0, 0
     for i in range(arrays.num_totals):
         arrays.next_totals[i] = 0.0
     active, _, _ = _share(control, arrays, START, n)
@@ -104,7 +99,22 @@ def run_sweeps(control, arrays, max_iterations, records):
         arrays.dirty[:n] = 1
     else:
         marked, _, _ = share(control, arrays, SPREAD, n, CHUNK)
-    iteration, ends = 0, active == 0
+    return active, marked
+
+
+@kernel(counted=False)
+def run_sweeps(control, arrays, max_iterations, records):
+    """Run the program, or continue a run (RESUMES); return its sweeps, and whether it converged.
+
+    `max_iterations` counts the sweeps of the whole run. `records` is float64 (any, at least 3), a
+    row for each sweep; those that do not fit are left out.
+    """
+    n, all_active, loop = arrays.num_vertices, arrays.all_active != 0, arrays.loop
+    ends, marked = False, _ZERO
+    if loop[RESUMES] == 0:
+        active, marked = _begin(control, arrays)
+        ends = active == 0
+    iteration = loop[ITERATION]
     while iteration < max_iterations:
         if ends:
             return iteration, True
