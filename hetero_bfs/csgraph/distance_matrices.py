@@ -13,10 +13,10 @@ from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
 from scipy.sparse.csgraph import shortest_path as scipy_shortest_path
 
 from hetero_bfs.algorithms.bfs.queue_search import search_from
-from hetero_bfs.algorithms.sssp.heap_search import search_by_weight
+from hetero_bfs.algorithms.sssp.heap_search import distances_by_weight
 from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, MatrixLists, read_matrix
 from hetero_bfs.errors import ArgumentError, ForkError, GraphError
-from hetero_bfs.graph.unsorted_lists import ListedEdges, Lists
+from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.runtime.analysis import open_analysis
 from hetero_bfs.runtime.engine import Engine
 from hetero_bfs.runtime.opening_costs import opening_seconds, search_seconds
@@ -104,33 +104,30 @@ def dijkstra(
         )
     if not limit >= 0:
         raise ArgumentError(f"limit is {limit!r}; give a number of at least 0")
-    matrix = read_matrix(csgraph, directed)
+    matrix = read_matrix(csgraph, directed, not unweighted)
     sources = _sources(indices, matrix.num_vertices)
     if min_only:
-        return _from_nearest(matrix, sources.reshape(-1), unweighted, limit, return_predecessors)
-    shape = (*sources.shape, matrix.num_vertices)
-    distance = np.empty((sources.size, matrix.num_vertices))
-    predecessors = np.empty(distance.shape if return_predecessors else (0, 0), np.int32)
+        return _from_nearest(matrix, sources.reshape(-1), limit, return_predecessors)
+    distance = np.full((sources.size, matrix.num_vertices), np.inf)
+    shape = distance.shape if return_predecessors else (1, matrix.num_vertices)
+    predecessors = np.full(shape, NO_PREDECESSOR, np.int32)
     given = sources.reshape(-1).tolist()
-    rows = _rows(matrix, directed, given, unweighted, limit, return_predecessors)
-    for i, (found, parent) in enumerate(rows):
-        distance[i] = found
-        if return_predecessors:
-            predecessors[i] = _signed(parent, matrix.num_vertices)
-            predecessors[i, given[i]] = NO_PREDECESSOR
-            predecessors[i, found > limit] = NO_PREDECESSOR
-    distance[distance > limit] = np.inf
-    if return_predecessors:
-        return distance.reshape(shape), predecessors.reshape(shape)
-    return distance.reshape(shape)
+    if not _fill_by_engine(matrix, directed, given, limit, distance, predecessors):
+        for i, source in enumerate(given):
+            parents = predecessors[i % len(predecessors)]
+            _search(matrix, [source], limit, distance[i], parents)
+    distance = distance.reshape(*sources.shape, matrix.num_vertices)
+    return (distance, predecessors.reshape(distance.shape)) if return_predecessors else distance
 
 
 def _has_negative(csgraph: Any) -> bool:
-    entries = csgraph
-    if scipy.sparse.issparse(csgraph):
-        of_numbers = csgraph.format in ("coo", "csr", "csc")
-        entries = csgraph.data if of_numbers else csgraph.tocoo().data
-    return bool(np.any(np.ma.asarray(entries) < 0))
+    if scipy.sparse.issparse(csgraph) and csgraph.format in ("coo", "csr", "csc"):
+        values = csgraph.data
+        if values.size == 0 or values.min() >= 0:  # makes no array, unlike a comparison
+            return False
+    else:
+        values = csgraph.tocoo().data if scipy.sparse.issparse(csgraph) else csgraph
+    return bool(np.any(np.ma.asarray(values) < 0))
 
 
 def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
@@ -152,48 +149,65 @@ def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
     return sources
 
 
-def _rows(
+def _search(
+    matrix: MatrixLists,
+    sources: list[int],
+    limit: float,
+    distance: npt.NDArray[np.float64],
+    predecessors: npt.NDArray[np.int32],
+) -> None:
+    """Search from the sources (each once) by one thread; the arrays have infinity and -9999."""
+    parent = predecessors.view(np.uint32)
+    if matrix.weights is not None:
+        distances_by_weight(matrix.lists, matrix.weights, sources, limit, distance, parent)
+        return
+    search = search_from(matrix.lists, sources, np.floor(limit), parent)
+    levels = np.arange(search.ends.size - 1, dtype=np.float64)
+    distance[search.queue] = np.repeat(levels, np.diff(search.ends))
+
+
+def _fill_by_engine(
     matrix: MatrixLists,
     directed: bool,
     sources: list[int],
-    unweighted: bool,
     limit: float,
-    with_parents: bool,
-) -> Iterator[Row]:
-    """Yield what a search from each source finds, by an engine if it pays to open one."""
-    entries = matrix.num_entries
+    distance: npt.NDArray[np.float64],
+    predecessors: npt.NDArray[np.int32],
+) -> bool:
+    """Search from each source by an engine; return False if it does not pay, or cannot open.
+
+    There are predecessors of each row, or of one if they are not wanted.
+    """
+    lists, weights = matrix
+    work = lists.indices.size, weights is not None
+    if len(sources) * search_seconds(*work) <= opening_seconds(*work):
+        return False
+    with_parents = distance.shape == predecessors.shape
     with ExitStack() as stack:
-        expected = len(sources) * search_seconds(entries, not unweighted)
-        if expected > opening_seconds(entries, not unweighted):
-            rows = None
-            with suppress(GraphError, ForkError):  # these searches need no further memory
-                rows = _engine_rows(matrix, directed, sources, unweighted, with_parents, stack)
-            if rows is not None:
-                yield from rows
-                return
-        for source in sources:
-            if unweighted:
-                yield _by_levels(matrix.lists, [source], limit)
-            else:
-                yield search_by_weight(matrix.lists, matrix.weights, source, None, limit)[:2]
+        rows = None
+        with suppress(GraphError, ForkError):  # one thread's searches need no further memory
+            edges = ListedEdges(lists, directed, weights)
+            rows = _engine_rows(edges, sources, with_parents, stack)
+        if rows is None:
+            return False
+        for i, (found, parent) in enumerate(rows):
+            distance[i] = np.where(found <= limit, found, np.inf)
+            if with_parents:
+                known = (parent >= 0) & (parent < parent.size) & (found <= limit)
+                known[sources[i]] = False
+                predecessors[i] = np.where(known, parent, NO_PREDECESSOR)
+    return True
 
 
 def _engine_rows(
-    matrix: MatrixLists,
-    directed: bool,
-    sources: list[int],
-    unweighted: bool,
-    with_parents: bool,
-    stack: ExitStack,
+    edges: ListedEdges, sources: list[int], with_parents: bool, stack: ExitStack
 ) -> Iterator[Row]:
     """Open an engine, which `stack` closes, and return an iterator over what it finds."""
-    if not unweighted:
-        edges = ListedEdges(matrix.lists, directed, matrix.weights)
+    if edges.weights is not None:
         options = EngineOptions(devices="cpu")
         searches = stack.enter_context(open_analysis(PathSearches, edges, options))
         paths = (searches.search(source) for source in sources)
         return ((found.distance, found.parent) for found in paths)
-    edges = ListedEdges(matrix.lists, directed)
     engine = stack.enter_context(Engine(edges, devices="cpu", correction=False))
     if with_parents:
         trees = (engine.bfs(source) for source in sources)
@@ -207,43 +221,20 @@ def _as_distance(level: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.where(level < 0, np.inf, level)
 
 
-def _by_levels(lists: Lists, sources: list[int], limit: float) -> Row:
-    search = search_from(lists, sources, np.floor(limit))
-    return _as_distance(search.levels()), search.parent
-
-
 def _from_nearest(
     matrix: MatrixLists,
     indices: npt.NDArray[np.int32],
-    unweighted: bool,
     limit: float,
     return_predecessors: bool,
 ) -> Any:
     """Return distances from the nearest source and, with predecessors, these and that source."""
     n = matrix.num_vertices
     sources = list(dict.fromkeys(indices.tolist()))
-    if unweighted:
-        distance, parent = _by_levels(matrix.lists, sources, limit)
-    else:  # from an additional vertex with edges of weight 0 to all sources
-        indptr, ids = matrix.lists
-        lists = Lists(
-            np.append(indptr, indptr[-1] + len(sources)),
-            np.append(ids, np.array(sources, np.uint32)),
-        )
-        weights = np.append(matrix.weights, np.zeros(len(sources)))
-        found, up, _ = search_by_weight(lists, weights, n, None, limit)
-        distance, parent = found[:n], up[:n]
+    distance, predecessors = np.full(n, np.inf), np.full(n, NO_PREDECESSOR, np.int32)
+    _search(matrix, sources, limit, distance, predecessors)
     if not return_predecessors:
         return distance
-    predecessors = _signed(parent, n)
-    predecessors[sources] = NO_PREDECESSOR
     return distance, predecessors, _roots(predecessors, sources)
-
-
-def _signed(parent: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[np.int32]:
-    """Return parents as int32, -9999 for what is no vertex."""
-    known = (parent >= 0) & (parent < num_vertices)
-    return np.where(known, parent, NO_PREDECESSOR).astype(np.int32)
 
 
 def _roots(predecessors: npt.NDArray[np.int32], sources: list[int]) -> npt.NDArray[np.int32]:

@@ -22,24 +22,19 @@ class MatrixLists(NamedTuple):
     Parameters
     ----------
     lists : Lists
-    weights : float64 array, shape (num_entries,)
+    weights : float64 array, shape (num_entries,), optional
     """
 
     lists: Lists
-    weights: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64] | None
 
     @property
     def num_vertices(self) -> int:
         """Rows of the matrix."""
         return int(self.lists.indptr.size - 1)
 
-    @property
-    def num_entries(self) -> int:
-        """Stored entries."""
-        return int(self.lists.indices.size)
 
-
-def read_matrix(csgraph: Any, directed: bool) -> MatrixLists:
+def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixLists:
     """Return the entries of a sparse, masked or dense matrix.
 
     In a dense matrix 0, infinity and NaN are no edges. If not `directed`, each entry also stands in
@@ -53,8 +48,12 @@ def read_matrix(csgraph: Any, directed: bool) -> MatrixLists:
     matrix = _compressed(csgraph, directed)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise GraphError(f"csgraph has shape {matrix.shape}; a graph's matrix is of shape (N, N)")
-    rows = _lists_of(matrix)
-    return rows if directed else _joined(rows, _lists_of(matrix.T.tocsr()))
+    indices = matrix.indices
+    ids = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
+    lists = Lists(matrix.indptr.astype(np.int64, copy=False), ids)
+    weights = matrix.data.astype(np.float64, copy=False) if weighted else None
+    rows = MatrixLists(lists, weights)
+    return rows if directed else _both_ways(rows)
 
 
 def _compressed(csgraph: Any, directed: bool) -> Any:
@@ -67,22 +66,13 @@ def _compressed(csgraph: Any, directed: bool) -> Any:
     return csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
 
 
-def _lists_of(matrix: Any) -> MatrixLists:
-    indices = matrix.indices
-    ids = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
-    lists = Lists(matrix.indptr.astype(np.int64, copy=False), ids)
-    return MatrixLists(lists, matrix.data.astype(np.float64, copy=False))
-
-
-def _joined(rows: MatrixLists, columns: MatrixLists) -> MatrixLists:
+def _both_ways(rows: MatrixLists) -> MatrixLists:
     """Return lists of a row's entries and then its column's."""
-    after, before = rows.lists.indptr, columns.lists.indptr
-    places = np.arange(rows.num_entries)
-    of_rows = places + np.repeat(before[:-1], np.diff(after))
-    of_columns = places + np.repeat(after[1:], np.diff(before))
-    indices = np.empty(2 * places.size, np.uint32)
-    weights = np.empty(2 * places.size)
-    for where, part in ((of_rows, rows), (of_columns, columns)):
-        indices[where] = part.lists.indices
-        weights[where] = part.weights
-    return MatrixLists(Lists(after + before, indices), weights)
+    from hetero_bfs.graph.kernels.both_directions import join_with_transpose
+
+    indptr, indices = rows.lists
+    weights = np.empty(0) if rows.weights is None else rows.weights
+    joined = Lists(np.empty(indptr.size, np.int64), np.empty(2 * indices.size, np.uint32))
+    joined_weights = np.empty(2 * weights.size)
+    join_with_transpose(indptr, indices, weights, *joined, joined_weights)
+    return MatrixLists(joined, None if rows.weights is None else joined_weights)

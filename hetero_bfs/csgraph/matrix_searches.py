@@ -43,13 +43,10 @@ def breadth_first_order(
     """
     matrix = read_matrix(csgraph, directed)
     start = check_vertex(i_start, matrix.num_vertices)
-    search = search_from(matrix.lists, start)
-    order = search.queue.astype(np.int32)
-    if not return_predecessors:
-        return order
     predecessors = np.full(matrix.num_vertices, NO_PREDECESSOR, np.int32)
-    predecessors[order[1:]] = search.parent[order[1:]]
-    return order, predecessors
+    search = search_from(matrix.lists, start, parent=predecessors.view(np.uint32))
+    order = search.queue.view(np.int32)
+    return (order, predecessors) if return_predecessors else order
 
 
 def connected_components(

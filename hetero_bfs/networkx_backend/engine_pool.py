@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.queue_search import search_from
-from hetero_bfs.algorithms.sssp.heap_search import search_by_weight
+from hetero_bfs.algorithms.sssp.heap_search import distances_by_weight
 from hetero_bfs.errors import ForkError, GraphError
 from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
@@ -118,14 +119,19 @@ def reach_of(
 
 
 def distances_from(
-    graph: ConvertedGraph, weights: npt.NDArray[np.float64], source: int
+    graph: ConvertedGraph,
+    weights: npt.NDArray[np.float64],
+    source: int,
+    limit: float = math.inf,
 ) -> npt.NDArray[np.float64]:
-    """Return each node's distance by the graph's weights, infinite where not reached."""
-    if _engine_pays(graph):
+    """Return each node's distance by the graph's weights, infinite where above the limit."""
+    if limit == math.inf and _engine_pays(graph):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             return engine.sssp(source).distance
     with _noted(graph):
-        return search_by_weight(graph.successors, weights, source).distance
+        distance, parent = np.full(len(graph), np.inf), np.empty(len(graph), np.uint32)
+        distances_by_weight(graph.successors, weights, [source], limit, distance, parent)
+        return distance
 
 
 @contextmanager

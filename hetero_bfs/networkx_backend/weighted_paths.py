@@ -54,8 +54,8 @@ def single_source_dijkstra_path_length(
 ) -> Lengths:
     """Return each reached node's distance, nearest first, equal ones in the graph's order."""
     start = _known(G, source)
-    if G.weights is not None and weight is not None and cutoff is None:
-        found = distances_from(G, G.weights, start)
+    if G.weights is not None and weight is not None:
+        found = distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)
     else:
         found = _search(G, start, None, cutoff, weight).distance
     order = np.argsort(found, kind="stable")[: np.count_nonzero(found < np.inf)]

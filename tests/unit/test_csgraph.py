@@ -93,6 +93,39 @@ def test_distances_are_those_of_scipy(matrix, directed, unweighted, limit):
     assert sources.dtype == predecessors.dtype == np.int32
 
 
+@pytest.mark.parametrize("octaves", [0, 4, 200])
+def test_distances_with_weights_of_any_spread(octaves):
+    """Many buckets, with zeros, infinity and numbers that sums do not change."""
+    random = np.random.default_rng(octaves)
+    matrix = scipy.sparse.random_array((400, 400), density=0.02, rng=random, format="csr")
+    matrix.data = np.exp2(random.uniform(-octaves, octaves, matrix.nnz))
+    matrix.data[:40:8], matrix.data[1:40:8], matrix.data[2:40:8] = 0.0, np.inf, 1e-308
+    for directed in (False, True):
+        for limit in (np.inf, 1.5):
+            arguments = {"directed": directed, "limit": limit, "indices": range(40)}
+            found, predecessors = csgraph.dijkstra(matrix, return_predecessors=True, **arguments)
+            assert_same_arrays(found, theirs.dijkstra(matrix, **arguments))
+            check_predecessors(matrix, found, predecessors, directed, unweighted=False)
+            assert_same_arrays(
+                csgraph.dijkstra(matrix, min_only=True, **arguments),
+                theirs.dijkstra(matrix, min_only=True, **arguments),
+            )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("kind", [np.bool_, np.uint8, np.int32, np.int64, np.float32])
+def test_values_of_other_types(kind, directed):
+    matrix = scipy.sparse.random_array((30, 30), density=0.1, rng=np.random.default_rng(2))
+    matrix = (9 * matrix).ceil().astype(kind).tocsr()
+    for name in ("dijkstra", "shortest_path"):
+        found = getattr(csgraph, name)(matrix, directed=directed)
+        assert_same_arrays(found, getattr(theirs, name)(matrix, directed=directed))
+    arguments = (matrix, 1, directed)
+    assert_same_arrays(
+        csgraph.breadth_first_order(*arguments), theirs.breadth_first_order(*arguments)
+    )
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("unweighted", [False, True])
 def test_engines_find_the_same_distances(monkeypatch, directed, unweighted):

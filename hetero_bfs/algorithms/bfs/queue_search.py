@@ -22,7 +22,7 @@ class QueueSearch:
     queue : uint32 array
         The vertices found, in order.
     parent : uint32 array, shape (num_vertices,)
-        0xFFFFFFFF where not reached; sources are their own.
+        0xFFFFFFFF where not reached; sources are their own, unless the caller gave the array.
     ends : int64 array, shape (num_levels + 1,)
         Level i is queue[ends[i] : ends[i + 1]].
     """
@@ -40,21 +40,26 @@ class QueueSearch:
 
 
 def search_from(
-    lists: Lists, sources: int | Sequence[int], most_levels: float | None = None
+    lists: Lists,
+    sources: int | Sequence[int],
+    most_levels: float | None = None,
+    parent: VertexArray | None = None,
 ) -> QueueSearch:
     """Search from sources (ids, each once).
 
     With `most_levels` a level is searched if the number of the one before it is below that, as with
-    NetworkX's `depth_limit` and `cutoff`, which need not be integers.
+    NetworkX's `depth_limit` and `cutoff`, which need not be integers. A given `parent` keeps its
+    entries of sources and of vertices not reached.
     """
     from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
 
     starts = np.atleast_1d(np.asarray(sources, np.uint32))
     n = lists.indptr.size - 1
     queue, ends = np.empty(n, np.uint32), np.empty(n + 2, np.int64)
-    parent = np.full(n, NO_VERTEX, np.uint32)
     queue[: starts.size] = starts
-    parent[starts] = starts
+    if parent is None:
+        parent = np.full(n, NO_VERTEX, np.uint32)
+        parent[starts] = starts
     most = n if most_levels is None else math.ceil(max(min(most_levels, n), 0))
     levels = search_in_queue_order(*lists, starts.size, most, queue, parent, ends)
     return QueueSearch(queue[: ends[levels]], parent, ends[: levels + 1])

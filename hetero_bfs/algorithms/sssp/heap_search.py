@@ -1,8 +1,9 @@
-"""Searches with weights by one thread with a heap, whose paths are those of NetworkX."""
+"""Searches with weights by one thread: for distances, and in the order of NetworkX's heap."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,3 +48,22 @@ def search_by_weight(
         *lists, weights, source, end, float(limit), distance, parent, order
     )
     return HeapSearch(distance, parent, order[:found])
+
+
+def distances_by_weight(
+    lists: Lists,
+    weights: npt.NDArray[np.float64],
+    sources: Sequence[int],
+    limit: float,
+    distance: npt.NDArray[np.float64],
+    parent: VertexArray,
+) -> None:
+    """Fill distances from the nearest source, and the parents of the vertices reached.
+
+    Distances are infinite at first, and stay so above `limit`. The parents of sources and of
+    vertices not reached stay as they are. Faster than `search_by_weight`, whose order it lacks.
+    """
+    from hetero_bfs.algorithms.sssp.kernels.log_buckets import search_in_log_buckets
+
+    starts = np.asarray(sources, np.int64)
+    search_in_log_buckets(*lists, weights, starts, float(limit), distance, parent)

@@ -10,18 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import prefetch
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
+_AHEAD = 2  # vertices of the queue between a list's prefetch and its use
+_LINE = 16  # ids in a cache line
 
 
 @kernel
 def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, parent, ends):
-    """Fill queue with the vertices found, and parent; return the number of levels.
+    """Fill queue with the vertices found, and their parents; return the number of levels.
 
-    queue, uint32 (n,), begins with the sources, which are their own parents. The other entries of
-    parent, uint32 (n,), are 0xFFFFFFFF. Level i is queue[ends[i] : ends[i + 1]]; ends, int64, has
-    room for n + 2 entries. No level above `most_levels` is searched.
+    queue, uint32 (n,), begins with the sources, whose entries of parent, uint32 (n,), are not
+    touched, nor are those of vertices that are not reached. Level i is
+    queue[ends[i] : ends[i + 1]]; ends, int64, has room for n + 2 entries. No level above
+    `most_levels` is searched.
     """
+    seen = np.zeros(parent.size, np.uint8)
+    for i in range(num_sources):
+        seen[queue[i]] = 1
     begin, end, levels = 0, num_sources, 1
     ends[0] = 0
     ends[1] = end
@@ -29,12 +36,11 @@ def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, pare
         stop = end
         for i in range(begin, stop):
             u = queue[i]
-            for k in range(indptr[u], indptr[u + 1]):
-                v = indices[k]
-                if parent[v] == _NO_VERTEX:
-                    parent[v] = u
-                    queue[end] = v
-                    end += 1
+            if i + _AHEAD < stop:
+                ahead = np.int64(indptr[queue[i + _AHEAD]])
+                prefetch(indices, ahead)
+                prefetch(indices, ahead + _LINE)
+            end = _append_unseen(indices, indptr[u], indptr[u + 1], u, seen, queue, end, parent)
             if end == parent.size:
                 break
         if end == stop:
@@ -43,6 +49,20 @@ def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, pare
         levels += 1
         ends[levels] = end
     return levels
+
+
+@kernel(inner=True)
+def _append_unseen(indices, first, last, u, seen, queue, end, parent):
+    """Append a list's unseen vertices to the queue, with parent u; return the queue's end."""
+    end = np.uint64(end)
+    for k in range(np.uint64(first), np.uint64(last)):  # signed ones would be tested for below 0
+        v = indices[k]
+        if seen[v] == 0:
+            seen[v] = 1
+            parent[v] = u
+            queue[end] = v
+            end += np.uint64(1)
+    return np.int64(end)
 
 
 @kernel

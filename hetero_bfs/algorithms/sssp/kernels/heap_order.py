@@ -44,14 +44,14 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
             if new < distance[u] and new <= limit:  # settled vertices are no farther
                 distance[u], parent[u] = new, v
                 vertex[entries] = u
-                _push(heap, at, size, entries, new)
+                push(heap, at, size, entries, new)
                 size += 1
                 entries += 1
     return found
 
 
 @kernel(inner=True)
-def _push(heap, at, size, entry, distance):
+def push(heap, at, size, entry, distance):
     """Push an entry, the newest, on a heap."""
     i = size
     while i > 0:

@@ -1,0 +1,150 @@
+"""Dijkstra's search (1959) by one thread with buckets whose width grows with the distance.
+
+A bucket has the distances that begin with the same bits: an octave (1 to 2, 2 to 4 and so on) is
+cut into equal parts. So weights of any spread fill many buckets. Vertices of the nearest bucket
+are on a heap, which is small; all others are in a list for each bucket, where they cost O(1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.algorithms.sssp.kernels.heap_order import push
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import bits_of
+
+_NONE = np.uint32(0xFFFFFFFF)  # no vertex, the end of a list
+_APART = np.uint32(0xFFFFFFFE)  # in place of the vertex before: in no list
+_OCTAVES = 32  # the first and last bucket also have all smaller and greater distances
+_OCTAVES_BELOW = 8  # a usual weight
+_FRACTION_BITS = 52  # of a float64
+_SAMPLE = 1024
+
+
+@kernel
+def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, parent):
+    """Fill distance, and the parents of the vertices reached but for the sources.
+
+    distance, float64 (n,), is infinite at first. parent is uint32 (n,), sources are int64. Weights
+    are float64 of at least 0. Distances above `limit` stay infinite.
+    """
+    n = distance.size
+    shift = _bucket_shift(n)
+    base = (_usual_bits(weights) >> shift) - (_OCTAVES_BELOW << (_FRACTION_BITS - shift))
+    first = np.full(_OCTAVES << (_FRACTION_BITS - shift), _NONE, np.uint32)
+    lists = first, np.empty(n, np.uint32), np.full(n, _APART, np.uint32)
+    heap = np.empty(indices.size + sources.size, np.uint32)  # mostly untouched
+    at = np.empty(indices.size + sources.size, np.float64)
+    listed, bucket = 0, 0
+    for v in sources:
+        distance[v] = 0.0
+        if lists[2][v] == _APART:
+            _insert(lists, bucket, np.uint32(v))
+            listed += 1
+    while listed > 0:
+        while first[bucket] == _NONE:
+            bucket += 1
+        size = _move_to_heap(lists, bucket, distance, heap, at)
+        listed -= size
+        while size > 0:
+            v, own = heap[0], at[0]
+            _pop(heap, at, size)
+            size -= 1
+            if own != distance[v]:  # nearer since, and already settled
+                continue
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                u = indices[k]
+                new = own + weights[k]
+                old = distance[u]
+                if new < old and new <= limit:
+                    distance[u], parent[u] = new, v
+                    if lists[2][u] != _APART:
+                        _remove(lists, _bucket_of(old, shift, base, first.size), u)
+                        listed -= 1
+                    to = _bucket_of(new, shift, base, first.size)
+                    if to == bucket:
+                        push(heap, at, size, u, new)
+                        size += 1
+                    else:
+                        _insert(lists, to, u)
+                        listed += 1
+
+
+@kernel(inner=True)
+def _bucket_shift(num_vertices):
+    """Return how many bits of a distance do not matter, for about as many buckets as vertices."""
+    parts = 6
+    while parts < 14 and _OCTAVES << parts < num_vertices:
+        parts += 1
+    return _FRACTION_BITS - parts
+
+
+@kernel(inner=True)
+def _usual_bits(weights):
+    """Return the mean of the bits of some positive weights, about those of their geometric mean."""
+    total, count = 0, 0
+    for k in range(0, weights.size, max(weights.size // _SAMPLE, 1)):
+        if 0 < weights[k] < np.inf:
+            total += bits_of(weights[k]) >> 16  # so that the sum fits
+            count += 1
+    return (total // max(count, 1)) << 16
+
+
+@kernel(inner=True)
+def _bucket_of(distance, shift, base, num_buckets):
+    return min(max((bits_of(distance) >> shift) - base, 0), num_buckets - 1)
+
+
+@kernel(inner=True)
+def _insert(lists, bucket, v):
+    """Insert a vertex at the begin of a bucket's list."""
+    first, after, before = lists
+    head = first[bucket]
+    first[bucket], after[v], before[v] = v, head, _NONE
+    if head != _NONE:
+        before[head] = v
+
+
+@kernel(inner=True)
+def _remove(lists, bucket, v):
+    """Remove a vertex from a bucket's list."""
+    first, after, before = lists
+    up, down = before[v], after[v]
+    before[v] = _APART
+    if up == _NONE:
+        first[bucket] = down
+    else:
+        after[up] = down
+    if down != _NONE:
+        before[down] = up
+
+
+@kernel(inner=True)
+def _move_to_heap(lists, bucket, distance, heap, at):
+    """Move the vertices of a bucket to the empty heap; return how many they are."""
+    first, after, before = lists
+    v, size = first[bucket], 0
+    first[bucket] = _NONE
+    while v != _NONE:
+        push(heap, at, size, v, distance[v])
+        size += 1
+        before[v] = _APART
+        v = after[v]
+    return size
+
+
+@kernel(inner=True)
+def _pop(heap, at, size):
+    """Pop the least entry of a heap, any of equal ones."""
+    last, distance = heap[size - 1], at[size - 1]
+    size -= 1
+    i = 0
+    while 2 * i + 1 < size:
+        down = 2 * i + 1
+        if down + 1 < size and at[down + 1] < at[down]:
+            down += 1
+        if distance <= at[down]:
+            break
+        heap[i], at[i] = heap[down], at[down]
+        i = down
+    heap[i], at[i] = last, distance

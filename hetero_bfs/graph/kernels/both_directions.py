@@ -1,0 +1,39 @@
+"""Makes lists lead both ways: each entry also stands in the list of its other end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetero_bfs.support.compiling import kernel
+
+
+@kernel
+def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices, joined_weights):
+    """Fill each list with its own entries, then the transpose's, both in their order.
+
+    The joined arrays are int64 (n + 1,), uint32 and float64 (2 * indptr[-1],). Weights, float64,
+    may be empty, and then the joined ones are, too.
+    """
+    n = indptr.size - 1
+    joined_indptr[:] = 0
+    for v in indices:
+        joined_indptr[np.int64(v) + 1] += 1
+    for v in range(n):
+        joined_indptr[v + 1] += joined_indptr[v] + indptr[v + 1] - indptr[v]
+    after = np.empty(n, np.uint64)  # where a list's next entry of the transpose goes
+    for v in range(n):
+        to = np.uint64(joined_indptr[v])
+        for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+            joined_indices[to] = indices[k]
+            if weights.size > 0:
+                joined_weights[to] = weights[k]
+            to += np.uint64(1)
+        after[v] = to
+    for v in range(n):
+        for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+            u = indices[k]
+            to = after[u]
+            joined_indices[to] = v
+            if weights.size > 0:
+                joined_weights[to] = weights[k]
+            after[u] = to + np.uint64(1)
