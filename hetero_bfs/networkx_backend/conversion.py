@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, ValuesView
 from itertools import chain
 from typing import Any
 
@@ -16,7 +15,7 @@ from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 
 _MOST_EXACT = 1 << 53  # integers up to it are exact as float64
 
-Rows = Sequence[Mapping[Any, Any]]
+Rows = Collection[Mapping[Any, Any]]
 
 
 def convert_from_nx(
@@ -39,11 +38,10 @@ def convert_from_nx(
     if preserve_edge_attrs or node_attrs or preserve_node_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("a converted graph has one attribute of its edges at most")
     nodes = list(graph)
-    rows = _rows(nodes, graph._adj)
     number = None if nodes == list(range(len(nodes))) else {v: i for i, v in enumerate(nodes)}
-    successors = predecessors = _lists(rows, number)
+    successors = predecessors = _lists(graph, graph._adj, nodes, number)
     if graph.is_directed():
-        predecessors = _lists(_rows(nodes, graph._pred), number)
+        predecessors = _lists(graph, graph._pred, nodes, number)
     converted = ConvertedGraph(
         nodes, graph.is_directed(), graph.is_multigraph(), successors, predecessors
     )
@@ -53,29 +51,45 @@ def convert_from_nx(
         [(attribute, default)] = edge_attrs.items()
         if graph.is_multigraph():
             raise NotImplementedError("weights of parallel edges are not combined")
-        converted.weights, converted.integral = _weights(rows, attribute, default)
+        converted.weights, converted.integral = _weights(
+            _rows(graph._adj, nodes), attribute, default
+        )
         converted.weight_name = attribute
     return converted
 
 
-def _rows(nodes: list[Any], adjacency: Mapping[Any, Mapping[Any, Any]]) -> Rows:
+def _rows(adjacency: Mapping[Any, Mapping[Any, Any]], nodes: list[Any]) -> Rows:
     """Return each node's neighbours, in the order of the nodes."""
-    if list(adjacency) == nodes:
-        return list(adjacency.values())
-    return [adjacency[node] for node in nodes]
+    if list(adjacency) != nodes:
+        return [adjacency[node] for node in nodes]
+    return adjacency.values() if type(adjacency) is dict else list(adjacency.values())
 
 
-def _lists(rows: Rows, number: dict[Any, int] | None) -> Lists:
+def _lists(
+    graph: Any,
+    adjacency: Mapping[Any, Mapping[Any, Any]],
+    nodes: list[Any],
+    number: dict[Any, int] | None,
+) -> Lists:
     """Return neighbours' ids; without `number` the nodes equal their ids."""
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=indptr[1:])
-    size = int(indptr[-1])
+    from hetero_bfs.networkx_backend.kernels.adjacency import read_ids
+
+    rows = _rows(adjacency, nodes)
+    indptr = np.zeros(len(nodes) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, rows), np.int64, len(nodes)), out=indptr[1:])
+    indices = np.empty(int(indptr[-1]), np.uint32)
+    if (
+        isinstance(rows, ValuesView)
+        and graph.adjlist_inner_dict_factory is dict
+        and (number is None or set(map(type, nodes)) <= {int, str})
+    ):
+        of_number = 0 if number is None else id(number)
+        if read_ids(id(adjacency), of_number, id(int), id(str), len(nodes), indices):
+            return Lists(indptr, indices)
     if number is None:
-        with suppress(TypeError, ValueError):  # a neighbour that equals an integer but is not one
-            return Lists(indptr, np.fromiter(chain.from_iterable(rows), np.uint32, size))
-        number = {i: i for i in range(len(rows))}
+        number = {i: i for i in range(len(nodes))}
     ids = map(number.__getitem__, chain.from_iterable(rows))
-    return Lists(indptr, np.fromiter(ids, np.uint32, size))
+    return Lists(indptr, np.fromiter(ids, np.uint32, indices.size))
 
 
 def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.float64], bool]:

@@ -9,8 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
+from fractions import Fraction
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -157,6 +160,35 @@ def test_views_are_converted_as_what_they_show():
     graph = nx.gnp_random_graph(30, 0.1, seed=1, directed=True)
     assert_same("bfs_edges", graph.subgraph(range(0, 30, 2)), 2)
     assert_same("bfs_edges", graph.reverse(copy=False), 2)
+
+
+class OrderedGraph(nx.Graph):
+    """A graph whose lists are dicts of another kind, in an order of their own."""
+
+    adjlist_inner_dict_factory = OrderedDict
+
+
+@pytest.mark.parametrize("neighbour", [2, 2.0, Fraction(2), np.int64(2), 2**70, "2"])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, OrderedGraph])
+@pytest.mark.parametrize(
+    "nodes", [range(600), range(599, -1, -1), [*map(str, range(600)), *range(600)]]
+)
+def test_lists_are_read_whatever_equals_a_node(kind, neighbour, nodes):
+    graph = kind()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((i, j % 600) for i in range(600) for j in (i + 1, 7 * i, 3 * i + 5))
+    graph.add_edge(9, neighbour)
+    if kind is OrderedGraph:
+        graph._adj[5].move_to_end(next(iter(graph._adj[5])))
+    converted = convert_from_nx(graph)
+    number = {node: i for i, node in enumerate(graph)}
+    for lists, adjacency in (
+        (converted.successors, graph._adj),
+        (converted.predecessors, getattr(graph, "_pred", graph._adj)),
+    ):
+        rows = [[number[v] for v in adjacency[u]] for u in graph]
+        assert lists.indices.tolist() == [v for row in rows for v in row]
+        assert np.diff(lists.indptr).tolist() == list(map(len, rows))
 
 
 def test_conversions_are_cached_until_the_graph_changes():

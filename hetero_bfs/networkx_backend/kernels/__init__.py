@@ -1,0 +1,1 @@
+"""Compiled loops over NetworkX's own dicts."""
