@@ -79,6 +79,7 @@ class _Run:
     def _shared(self) -> Any:
         """The arrays in the form that kernels take, with the compiled functions they call."""
         from hetero_bfs.algorithms.sssp.kernels.own_buckets import (
+            ENDS,
             MOST_BUCKETS,
             POOL_BLOCK,
             pool_blocks,
@@ -94,7 +95,9 @@ class _Run:
         window[INFINITY] = self.infinity
         forward, backward = self._lists.forward, self._lists.backward
         line, blocks = (self.threads, 8), most_blocks(n, self.threads)
-        pool = pool_blocks(n, self.threads)
+        blocks_of_pool = pool_blocks(n, self.threads)
+        pool = aligned_empty(blocks_of_pool * POOL_BLOCK, np.uint32)
+        pool[:POOL_BLOCK] = 0
         fields: dict[str, Any] = {
             "threads": self.threads,
             "is_directed": int(forward is not backward),
@@ -118,9 +121,11 @@ class _Run:
             "place": np.zeros(self.threads, np.int64),
             "queued": aligned_empty(n, np.int32),
             "listed": aligned_empty(n, np.int8),
-            "pool": aligned_empty(pool * POOL_BLOCK, np.uint32),
-            "link": np.zeros(pool, np.int32),
+            "pool": pool,
+            "link": np.zeros(blocks_of_pool, np.int32),
             "top": np.zeros((self.threads, MOST_BUCKETS), np.int64),
+            "found": np.zeros((self.threads, ENDS), np.uint32),
+            "reached": np.zeros((self.threads, ENDS), dtype),
             "free": np.zeros(line, np.int64),
             "offer": np.zeros(line, np.int64),
             "window": window,

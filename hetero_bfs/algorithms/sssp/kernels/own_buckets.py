@@ -16,6 +16,8 @@ atomics. Arrays beside those of relax.py:
     link    int32 (blocks,)                 the next block of a bucket, or of a thread's free ones
     top     int64 (threads, MOST_BUCKETS)   where a thread writes next in each bucket
     free    int64 (threads, 8)              a thread's first free block
+    found   uint32 (threads, ENDS)          ends of edges that get a smaller distance
+    reached D (threads, ENDS)               that distance
     offer   int64 (threads, 8)              what a thread gives to one that waits: where a bucket
                                             ends << _BUCKET_BITS | its number
 
@@ -45,12 +47,12 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     OVERFLOW,
     PILE,
     PILE_BLOCKS,
+    PREFETCH_DISTANCE,
     START,
     TAKEN,
     ZERO,
     is_dead_end,
     note_lowest,
-    prefetch_lists,
 )
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
@@ -62,6 +64,7 @@ from hetero_bfs.support.intrinsics import (
     exchange,
     fetch_add,
     load,
+    prefetch,
     store,
     value_of,
 )
@@ -70,6 +73,11 @@ POOL_BLOCK = 128
 """Items of a block of the pool."""
 
 MOST_BUCKETS = 64
+
+ENDS = 64
+"""Ends of edges that a thread finds before it must lower their distances."""
+
+_MANY_ENDS = 16  # that are enough to lower
 
 _BUCKET_BITS = (MOST_BUCKETS - 1).bit_length()
 _SHIFT = POOL_BLOCK.bit_length() - 1
@@ -119,43 +127,62 @@ def _bucket_of(control, arrays, scale, reached):
 
 
 @njit(inline="always")
-def _relax_whole(control, arrays, u, me, bucket, far_at, scale):
-    """Relax the list of `u`, which is in this bucket, unless that is done.
+def _find_ends(control, arrays, u, me, bucket, far_at, count, scale):
+    """Find the ends of `u` that get a smaller distance, if it relaxed nothing with its own yet.
 
-    Returns the new cursor of the far pile, and the edges scanned; -1 if nothing was to do.
+    Returns the far pile's new cursor, how many ends were found and not yet lowered, and the edges
+    scanned; -1 if nothing was to do. Whether an end is found is no branch: the processor would
+    guess it wrongly once a vertex.
     """
-    distance, bits, window = arrays.distance, arrays.bits, arrays.window
-    neighbours, weights = arrays.neighbours, arrays.weights
-    end, infinity = window[END], window[INFINITY]
-    key = bits[u]
-    first, last = np.uint64(arrays.indptr[u]), np.uint64(arrays.indptr[u + np.uint32(1)])
-    scanned = np.int64(-1)
-    if arrays.relaxed[u] != key:
-        arrays.relaxed[u] = key
-        start = value_of(key, end)
-        if is_dead_end(arrays, control, u, last - first):
-            last = first
-        scanned = np.int64(last - first)
-        for k in range(first, last):
-            candidate = start + weights[k]
-            if candidate >= infinity:
-                if weights[k] < infinity:
-                    arrays.counters[OVERFLOW, 0] = 1
-                break
+    indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
+    found, reached, infinity = arrays.found[me], arrays.reached[me], arrays.window[INFINITY]
+    distance, key = arrays.distance, arrays.bits[u]
+    first, last = np.uint64(indptr[u]), np.uint64(indptr[u + np.uint32(1)])
+    if arrays.relaxed[u] == key:
+        return far_at, count, np.int64(-1)
+    arrays.relaxed[u] = key
+    start = value_of(key, infinity)
+    if is_dead_end(arrays, control, u, last - first):
+        last = first
+    scanned = np.int64(last - first)
+    while first < last and weights[last - np.uint64(1)] >= infinity:
+        last -= np.uint64(1)
+    if first < last and start + weights[last - np.uint64(1)] >= infinity:
+        arrays.counters[OVERFLOW, 0] = 1
+    while first < last:
+        stop = min(last, first + np.uint64(ENDS) - count)
+        for k in range(first, stop):
             v = neighbours[k]
-            if candidate >= distance[v]:
-                continue
-            new = distance.dtype.type(candidate)
-            if atomic_min(bits, v, bits_of(new)) <= bits_of(new):
-                continue
-            if candidate < end:
-                _put(arrays, me, max(_bucket_of(control, arrays, scale, candidate), bucket), v)
-            else:
-                note_lowest(arrays, me, new)
-                if exchange(arrays.listed, v, ON) == 0:
-                    pile = arrays.active[1 - control[ACTIVE]]
-                    far_at = push_item(arrays, KEPT, pile, far_at, v, me)
-    return far_at, scanned
+            candidate = start + weights[k]
+            found[count], reached[count] = v, distance.dtype.type(candidate)
+            count += np.uint64(candidate < distance[v])
+        first = stop
+        if count >= _MANY_ENDS:
+            far_at = _lower(control, arrays, me, bucket, far_at, count, scale)
+            count = np.uint64(0)
+    return far_at, count, scanned
+
+
+@njit(inline="always")
+def _lower(control, arrays, me, bucket, far_at, count, scale):
+    """Lower the distances of the ends found, and put them where they wait.
+
+    Returns the far pile's new cursor.
+    """
+    bits, end = arrays.bits, arrays.window[END]
+    found, reached = arrays.found[me], arrays.reached[me]
+    for i in range(count):
+        v, new = found[i], reached[i]
+        if atomic_min(bits, v, bits_of(new)) <= bits_of(new):
+            continue
+        if new < end:
+            _put(arrays, me, max(_bucket_of(control, arrays, scale, new), bucket), v)
+        else:
+            note_lowest(arrays, me, new)
+            if exchange(arrays.listed, v, ON) == 0:
+                pile = arrays.active[1 - control[ACTIVE]]
+                far_at = push_item(arrays, KEPT, pile, far_at, v, me)
+    return far_at
 
 
 @njit(inline="always")
@@ -209,26 +236,47 @@ def _offer(control, arrays, me, bucket, after):
 
 
 @njit(inline="always")
+def _prefetch_lists(arrays, i, end, after):
+    """Prefetch the data of later items: offsets of their lists, then the lists.
+
+    Behind the end of a block come the items of block `after`; those of block 0 are vertex 0.
+    """
+    pool = arrays.pool
+    skipped = (np.uint64(after) << np.uint64(_SHIFT)) - end
+    later = i + np.uint64(2 * PREFETCH_DISTANCE)
+    u = pool[later if later < end else later + skipped]
+    prefetch(arrays.indptr, u)
+    prefetch(arrays.bits, u)
+    prefetch(arrays.relaxed, u)
+    later = i + np.uint64(PREFETCH_DISTANCE)
+    k = arrays.indptr[pool[later if later < end else later + skipped]]
+    prefetch(arrays.neighbours, k)
+    prefetch(arrays.weights, k)
+
+
+@njit(inline="always")
 def _empty(control, arrays, me, bucket, far_at, scale):
     """Relax what is in a bucket now; return the far pile's cursor, edges scanned and vertices."""
     scanned, vertices = ZERO, ZERO
     at = arrays.top[me, bucket]
     arrays.top[me, bucket] = 0
     block = (at - 1) >> _SHIFT
-    end = at
+    end = np.uint64(at)
     while block:
-        for i in range(np.uint64(block << _SHIFT), np.uint64(end)):
-            prefetch_lists(arrays, arrays.pool, i, end)
+        count = np.uint64(0)
+        for i in range(np.uint64(block << _SHIFT), end):
+            _prefetch_lists(arrays, i, end, arrays.link[block])
             u = arrays.pool[i]
-            far_at, more = _relax_whole(control, arrays, u, me, bucket, far_at, scale)
+            far_at, count, more = _find_ends(control, arrays, u, me, bucket, far_at, count, scale)
             if more >= 0:
                 scanned += more
                 vertices += 1
+        far_at = _lower(control, arrays, me, bucket, far_at, count, scale)
         after = _offer(control, arrays, me, bucket, np.int64(arrays.link[block]))
         arrays.link[block] = arrays.free[me, 0]
         arrays.free[me, 0] = block
         block = after
-        end = (block + 1) << _SHIFT
+        end = np.uint64((block + 1) << _SHIFT)
     return far_at, scanned, vertices
 
 

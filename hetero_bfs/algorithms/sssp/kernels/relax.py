@@ -75,7 +75,7 @@ START, END, INFINITY = range(3)
 ZERO = np.int64(0)
 ON, OFF = np.int8(1), np.int8(0)
 
-_PREFETCH_DISTANCE = 8
+PREFETCH_DISTANCE = 8
 
 
 @njit(inline="always")
@@ -153,13 +153,13 @@ def reset(control, arrays, chunk, me):
 @njit(inline="always")
 def prefetch_lists(arrays, items, i, end):
     """Prefetch the data of later items: offsets of their lists, then the lists."""
-    if i + 2 * _PREFETCH_DISTANCE < end:
-        u = items[i + 2 * _PREFETCH_DISTANCE]
+    if i + 2 * PREFETCH_DISTANCE < end:
+        u = items[i + 2 * PREFETCH_DISTANCE]
         prefetch(arrays.indptr, u)
         prefetch(arrays.bits, u)
         prefetch(arrays.relaxed, u)
-    if i + _PREFETCH_DISTANCE < end:
-        k = np.int64(arrays.indptr[items[i + _PREFETCH_DISTANCE]])
+    if i + PREFETCH_DISTANCE < end:
+        k = np.int64(arrays.indptr[items[i + PREFETCH_DISTANCE]])
         prefetch(arrays.neighbours, k)
         prefetch(arrays.weights, k)
 
