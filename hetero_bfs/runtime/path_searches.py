@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.sssp.chain_search import ChainSearch, search_on_host
 from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
 from hetero_bfs.algorithms.sssp.host_search import HostSearch
 from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
@@ -39,8 +40,8 @@ class PathSearches(Analysis):
         self.lists.sort()
         super().__init__(graph, threads, device)
 
-    def _make_host(self, threads: int) -> HostSearch:
-        return HostSearch(self.lists, threads)
+    def _make_host(self, threads: int) -> HostSearch | ChainSearch:
+        return search_on_host(self.lists, threads)
 
     def _make_device(self, info: DeviceInfo) -> DeviceSearch | StreamedPaths:
         if self.lists.weight_dtype not in self.lists.distance_dtypes:
@@ -94,7 +95,7 @@ class PathSearches(Analysis):
             found = self.device.run(source, self.lists.plan)
         device = None if found is None else self.device
         if found is None:  # the host was chosen, or a distance is beyond the device's type
-            found = self.host.run(source, self.lists.plan)
+            found = self.host.run(source)
         up = _tree(self.lists, device, source, found, is_last=True) if with_parents else None
         seconds = time.perf_counter() - began
         self.places.note(place, seconds)

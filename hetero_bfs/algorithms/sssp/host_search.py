@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.algorithms.sssp.contraction import Core
 from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists, Windows
 from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.support.memory import aligned_empty
@@ -23,26 +24,30 @@ class HostSearch:
 
     Parameters
     ----------
-    lists : WeightedLists
+    lists : WeightedLists or Core
     threads : int
         The caller's own among them.
     """
 
-    def __init__(self, lists: WeightedLists, threads: int) -> None:
+    def __init__(self, lists: WeightedLists | Core, threads: int) -> None:
         self.lists = lists
         self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
         self._runs: dict[np.dtype[Any], _Run] = {}
 
-    def run(self, source: int, plan: Plan) -> Windows:
-        """Search from `source` (a new id); see windows.py.
+    def run(self, source: int) -> Windows:
+        """Search from `source` (a new id) by the lists' plan; see windows.py.
 
         If a distance exceeds the weights' type, the search runs again in one of 64 bits.
         """
         for dtype in self.lists.distance_dtypes:
-            found = self._run_of(dtype).search(source, plan)
+            found = self.run_as(dtype, source)
             if found is not None:
                 return found
         raise OverflowError("a distance is beyond 64 bits")
+
+    def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
+        """Search with distances of a type; None if one is beyond it."""
+        return self._run_of(dtype).search(source, self.lists.plan)
 
     def prepare(self) -> None:
         """Sort the lists, start the workers and compile the kernels of a search."""
@@ -63,7 +68,7 @@ class HostSearch:
 class _Run:
     """The arrays of searches whose distances are of one type."""
 
-    def __init__(self, lists: WeightedLists, dtype: np.dtype[Any], threads: int) -> None:
+    def __init__(self, lists: WeightedLists | Core, dtype: np.dtype[Any], threads: int) -> None:
         from hetero_bfs.algorithms.sssp.kernels.windows import RECORD_WIDTH
 
         self.threads = threads

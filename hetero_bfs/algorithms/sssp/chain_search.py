@@ -1,0 +1,84 @@
+"""Shortest paths in graphs of chains, such as road networks: a search of the contracted graph.
+
+The search runs in the core (contraction.py). Then each vertex of a chain gets the lesser one of its
+distances by the two ends of the chain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.sssp.contraction import Core, contracted
+from hetero_bfs.algorithms.sssp.host_search import HostSearch
+from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists, Windows
+from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import in_parallel
+
+_SHARED_FROM = 1 << 16  # vertices from which threads share the last pass
+
+
+def search_on_host(lists: WeightedLists, threads: int) -> HostSearch | ChainSearch:
+    """Return what searches on the host: with contracted chains where these are most vertices."""
+    core = contracted(lists)
+    return HostSearch(lists, threads) if core is None else ChainSearch(lists, core, threads)
+
+
+class ChainSearch:
+    """Searches on the host's cores; see `HostSearch`, which searches the core."""
+
+    def __init__(self, lists: WeightedLists, core: Core, threads: int) -> None:
+        self.lists, self.core, self.threads = lists, core, threads
+        self._search = HostSearch(core, threads)
+        self._distances: dict[np.dtype[Any], npt.NDArray[Any]] = {}
+
+    def run(self, source: int) -> Windows:
+        """Search from `source` (a new id); the windows are those of the core.
+
+        If a distance exceeds the weights' type, the search runs again in one of 64 bits.
+        """
+        for dtype in self.lists.distance_dtypes:
+            if dtype not in self._distances:
+                self._distances[dtype] = aligned_empty(self.lists.num_vertices, dtype)
+            distance = self._distances[dtype]
+            starts = self._walk(source, distance)
+            found = self._search.run_as(dtype, self.core.start_from(starts))
+            if found is not None and self._fill_in(found, distance):
+                self._walk(source, distance)
+                return found._replace(distance=distance)
+        raise OverflowError("a distance is beyond 64 bits")
+
+    def prepare(self) -> None:
+        """Start the workers and compile the kernels of a search."""
+        self._search.prepare()
+
+    def close(self) -> None:
+        """End the workers."""
+        self._search.close()
+
+    def _walk(self, source: int, distance: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        from hetero_bfs.algorithms.sssp.kernels.chains import walk_from
+
+        starts = np.zeros((2, 2), np.int64)
+        walk_from(tuple(self.lists.forward), self.core.numbers, source, distance, starts)
+        return starts
+
+    def _fill_in(self, found: Windows, distance: npt.NDArray[Any]) -> bool:
+        """Set all distances from those of the core; return whether their type holds them."""
+        from hetero_bfs.algorithms.sssp.kernels.chains import fill_in
+
+        parts = self.threads if distance.size >= _SHARED_FROM else 1
+        too_far = np.zeros(parts, np.int64)
+        in_parallel(
+            fill_in,
+            parts,
+            ends=self.core.ends,
+            along=self.core.along,
+            found=found.distance,
+            infinity=np.array([found.infinity], distance.dtype),
+            distance=distance,
+            too_far=too_far,
+        )
+        return not too_far.any()

@@ -1,0 +1,158 @@
+"""Contracts chains of vertices with two edges to single edges, and fills in their distances.
+
+A *core* vertex has three edges or more, or none. A *chain* leads from a core vertex over vertices
+of two edges to a core vertex, or ends at a vertex of one edge. In a component without a core vertex
+one of the others becomes one. The weight of a chain is the sum of its edges' weights.
+
+Arrays (n vertices):
+
+    core        uint32 (n,)     a vertex's number among the core vertices, NONE for others
+    ends        uint32 (n, 2)   the core vertices at the ends of its chain, twice the same one if
+                                the chain leads to one only; of a core vertex itself
+    along       int32 (n, 2)    the distances to these along the chain
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import part_of
+
+NONE = np.uint32(NO_VERTEX)
+
+
+@njit(inline="always")
+def _next_entry(indptr, neighbours, v, before):
+    """Return the entry of the list of `v` that does not lead back; -1 at the end of a chain."""
+    first, last = np.int64(indptr[v]), np.int64(indptr[v + np.uint32(1)])
+    if last - first < 2:
+        return np.int64(-1)
+    return first + 1 if neighbours[first] == before else first
+
+
+@njit(inline="always")
+def _follow(lists, core, ends, along, start, k):
+    """Walk a chain from a core vertex by entry `k` of its list; note its end and distances.
+
+    Returns the vertex where the chain ends, and its weight.
+    """
+    indptr, neighbours, weights = lists
+    before, v, far = start, neighbours[k], np.int64(weights[k])
+    while core[v] == NONE:
+        side = 0 if ends[v, 0] == NONE else 1
+        ends[v, side:] = core[start]
+        along[v, side:] = far
+        k = _next_entry(indptr, neighbours, v, before)
+        if k < 0:
+            break
+        before, v, far = v, neighbours[k], far + np.int64(weights[k])
+    return v, far
+
+
+@njit(inline="always")
+def _contract_list(lists, core, ends, along, core_lists, v, filled):
+    """Append the chains from a core vertex to others; return the new end of the lists.
+
+    Returns the weight of the heaviest chain, too.
+    """
+    core_indptr, core_neighbours, core_weights = core_lists
+    ends[v, :] = core[v]
+    along[v, :] = 0
+    heaviest = np.int64(0)
+    for k in range(np.int64(lists[0][v]), np.int64(lists[0][v + 1])):
+        end, far = _follow(lists, core, ends, along, np.uint32(v), k)
+        heaviest = max(heaviest, far)
+        if core[end] != NONE and core[end] != core[v]:
+            core_neighbours[filled], core_weights[filled] = core[end], far
+            filled += 1
+    core_indptr[np.int64(core[v]) + 1] = filled
+    return filled, heaviest
+
+
+@kernel
+def contract(lists, core, ends, along, core_lists):
+    """Fill core and ends, NONE at first, along, and the lists of the core.
+
+    Parameters
+    ----------
+    lists, core_lists : tuples of indptr, neighbours, weights
+        Of all vertices, and of the core.
+
+    Returns
+    -------
+    vertices, entries : int
+        Of the core.
+    heaviest : int
+        The weight of the heaviest chain. If it exceeds int32, what was filled in is wrong.
+    """
+    indptr = lists[0]
+    count, filled, heaviest = 0, 0, np.int64(0)
+    for v in range(core.size):
+        if not 1 <= indptr[v + 1] - indptr[v] <= 2:
+            core[v] = count
+            count += 1
+    for v in range(core.size):
+        if core[v] != NONE:
+            filled, far = _contract_list(lists, core, ends, along, core_lists, v, filled)
+            heaviest = max(heaviest, far)
+    for v in range(core.size):
+        if ends[v, 0] == NONE:
+            core[v] = count
+            count += 1
+            filled, far = _contract_list(lists, core, ends, along, core_lists, v, filled)
+            heaviest = max(heaviest, far)
+    return count, filled, heaviest
+
+
+@kernel
+def walk_from(lists, core, source, distance, starts):
+    """Walk both ways from a vertex to the ends of its chain, and lower distances on the way.
+
+    `starts`, int64 (2, 2), gets the core vertex at each end, and its distance. They are the same
+    where a chain leads to one core vertex only, and for a core vertex.
+    """
+    indptr, neighbours, weights = lists
+    distance[source] = 0
+    if core[source] != NONE:
+        starts[:, 0], starts[:, 1] = core[source], 0
+        return
+    found = 0
+    for first in range(np.int64(indptr[source]), np.int64(indptr[source + 1])):
+        before, v, far = np.uint32(source), neighbours[first], np.int64(weights[first])
+        while core[v] == NONE:
+            distance[v] = min(np.int64(distance[v]), far)
+            k = _next_entry(indptr, neighbours, v, before)
+            if k < 0:
+                break
+            before, v, far = v, neighbours[k], far + np.int64(weights[k])
+        if core[v] != NONE:
+            starts[found:, 0], starts[found:, 1] = core[v], far
+            found += 1
+
+
+@kernel(counted=False, inner=True)
+def fill_in(given, part, parts):
+    """Set the distances of a part of all vertices from those of the core.
+
+    `too_far` tells which parts have a distance beyond the type.
+    """
+    ends, along, found, distance = given.ends, given.along, given.found, given.distance
+    infinity = given.infinity[0]
+    begin, end = part_of(distance.size, part, parts)
+    too_far = 0
+    for v in range(np.uint64(begin), np.uint64(end)):
+        first, second = np.int64(found[ends[v, 0]]), np.int64(found[ends[v, 1]])
+        if first >= infinity and second >= infinity:
+            distance[v] = infinity
+            continue
+        if first < infinity:
+            first += np.int64(along[v, 0])
+        if second < infinity:
+            second += np.int64(along[v, 1])
+        least = min(first, second)
+        too_far |= least >= infinity
+        distance[v] = min(least, infinity)
+    given.too_far[part] = too_far
