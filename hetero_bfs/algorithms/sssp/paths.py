@@ -26,7 +26,8 @@ class WindowTrace(NamedTuple):
     strategy : str
         "prefix", "full" or "pull" (kernels/relax.py), after "device " if an OpenCL device ran it.
     vertices, edges_scanned : int
-        Vertices whose lists were read, and entries of them.
+        Vertices whose lists were read, and entries of them: of the contracted graph, if the host
+        contracted chains (chain_search.py).
     rounds : int
         Number of queues of vertices that were relaxed. 1 if the host relaxes whole lists: then its
         threads do not wait for each other within a window.

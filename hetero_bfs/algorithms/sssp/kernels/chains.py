@@ -42,9 +42,9 @@ def _follow(lists, core, ends, along, start, k):
     indptr, neighbours, weights = lists
     before, v, far = start, neighbours[k], np.int64(weights[k])
     while core[v] == NONE:
-        side = 0 if ends[v, 0] == NONE else 1
-        ends[v, side:] = core[start]
-        along[v, side:] = far
+        if ends[v, 0] == NONE:
+            ends[v, 0], along[v, 0] = core[start], far
+        ends[v, 1], along[v, 1] = core[start], far
         k = _next_entry(indptr, neighbours, v, before)
         if k < 0:
             break
@@ -59,10 +59,9 @@ def _contract_list(lists, core, ends, along, core_lists, v, filled):
     Returns the weight of the heaviest chain, too.
     """
     core_indptr, core_neighbours, core_weights = core_lists
-    ends[v, :] = core[v]
-    along[v, :] = 0
-    heaviest = np.int64(0)
-    for k in range(np.int64(lists[0][v]), np.int64(lists[0][v + 1])):
+    ends[v, 0], ends[v, 1], along[v, 0], along[v, 1] = core[v], core[v], 0, 0
+    heaviest, indptr = np.int64(0), lists[0]
+    for k in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
         end, far = _follow(lists, core, ends, along, np.uint32(v), k)
         heaviest = max(heaviest, far)
         if core[end] != NONE and core[end] != core[v]:
@@ -72,7 +71,7 @@ def _contract_list(lists, core, ends, along, core_lists, v, filled):
     return filled, heaviest
 
 
-@kernel
+@kernel(counted=False)
 def contract(lists, core, ends, along, core_lists):
     """Fill core and ends, NONE at first, along, and the lists of the core.
 
@@ -107,7 +106,7 @@ def contract(lists, core, ends, along, core_lists):
     return count, filled, heaviest
 
 
-@kernel
+@kernel(counted=False)
 def walk_from(lists, core, source, distance, starts):
     """Walk both ways from a vertex to the ends of its chain, and lower distances on the way.
 
@@ -117,7 +116,8 @@ def walk_from(lists, core, source, distance, starts):
     indptr, neighbours, weights = lists
     distance[source] = 0
     if core[source] != NONE:
-        starts[:, 0], starts[:, 1] = core[source], 0
+        starts[0, 0], starts[0, 1] = core[source], 0
+        starts[1, 0], starts[1, 1] = core[source], 0
         return
     found = 0
     for first in range(np.int64(indptr[source]), np.int64(indptr[source + 1])):
@@ -129,7 +129,9 @@ def walk_from(lists, core, source, distance, starts):
                 break
             before, v, far = v, neighbours[k], far + np.int64(weights[k])
         if core[v] != NONE:
-            starts[found:, 0], starts[found:, 1] = core[v], far
+            if found == 0:
+                starts[0, 0], starts[0, 1] = core[v], far
+            starts[1, 0], starts[1, 1] = core[v], far
             found += 1
 
 
