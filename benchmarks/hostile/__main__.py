@@ -2,6 +2,7 @@
 
     python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile searches --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile ranks --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile models --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile drivers --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile commands --minutes 5 --seed 1 --out failures
@@ -9,9 +10,10 @@
 
 run from the top of a checkout. `files` damages graph files and compares with plain parsers.
 `searches` makes graphs, and runs algorithms and vertex programs on them with all kinds of options;
-it compares with plain Python. A failing case of `searches` is made smaller by itself. `models`
-damages speed models and searches by them. `drivers` lets calls of OpenCL fail.
-`commands` ends commands by signals, and takes disk, memory, pipes and caches away from them.
+it compares with plain Python. A failing case of `searches` is made smaller by itself. `ranks` does
+the same on one to four processes of MPI. `models` damages speed models and searches by them.
+`drivers` lets calls of OpenCL fail. `commands` ends commands by signals, takes disk, memory,
+pipes and caches away from them, and runs two at once.
 `endurance` uses one process for long, and watches what it holds.
 
 Campaigns print how many inputs were tried and how many failed, by kind. A failing input is kept in
@@ -26,10 +28,19 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.hostile import campaign, commands, drivers, endurance, files, models, searches
+from benchmarks.hostile import (
+    campaign,
+    commands,
+    drivers,
+    endurance,
+    files,
+    models,
+    ranks,
+    searches,
+)
 from hetero_bfs.cli.argument_groups import positive
 
-_MODULES = (files, searches, models, drivers, commands, endurance)
+_MODULES = (files, searches, ranks, models, drivers, commands, endurance)
 CAMPAIGNS = {one.CAMPAIGN.name: one.CAMPAIGN for one in _MODULES}
 
 

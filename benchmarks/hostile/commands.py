@@ -30,6 +30,7 @@ import hetero_bfs as hb
 from benchmarks.hostile import failing_driver
 from benchmarks.hostile.campaign import campaign_of_faults
 from hetero_bfs.support import code_cache
+from hetero_bfs.support.files import _HOST
 
 _COMMANDS = {
     "graph500": "graph500 --scale 8 --sources 4 --json report.json --trace levels.csv",
@@ -45,8 +46,8 @@ _SIGNALS = {
     "interrupt": signal.SIGINT, "terminate": signal.SIGTERM,
     "hangup": signal.SIGHUP, "kill": signal.SIGKILL,
 }  # fmt: skip
-KINDS = (*_SIGNALS, "disk", "memory", "pipe", "cache", "driver")
-_ALLOWED = {"disk": {0, 1}, "memory": {0, 1}, "pipe": {0, 1}, "cache": {0}}
+KINDS = (*_SIGNALS, "disk", "memory", "pipe", "cache", "driver", "twin")
+_ALLOWED = {"disk": {0, 1}, "memory": {0, 1}, "pipe": {0, 1}, "cache": {0}, "twin": {0}}
 _OF_DRIVERS = {
     "error": {0, 1},
     "hang": {0, 1, 130, -signal.SIGINT},
@@ -214,25 +215,50 @@ def _with_closed_pipe(fault: Fault, folder: Path) -> _Ended:
         return _end_of(process)
 
 
-def _with_damaged_caches(fault: Fault, folder: Path) -> _Ended:
-    """Damage a few files of compiled code, in a copy of the cache."""
+@contextmanager
+def _copied_caches() -> Iterator[tuple[Path, list[Path]]]:
+    """Copy the cache of compiled code; yield its folder, and its files, which are links."""
     kept = code_cache.folder()
-    chance = Random(fault.seed)
     with tempfile.TemporaryDirectory() as copied:
-        caches = Path(copied) / "caches"
+        caches = Path(copied) / f"hetero_bfs-{os.geteuid()}"
         if kept is not None:
             shutil.copytree(kept, caches, copy_function=os.link)
-        compiled = sorted(path for path in caches.rglob("*") if path.is_file())
-        for path in chance.sample(compiled, min(len(compiled), 1 + int(10 * fault.size))):
+        yield Path(copied), sorted(path for path in caches.rglob("*") if path.is_file())
+
+
+def _with_damaged_caches(fault: Fault, folder: Path) -> _Ended:
+    """Damage files of compiled code; leave a temporary file, as a process that was killed does."""
+    chance = Random(fault.seed)
+    if any(path.parent == Path() for path in _undisturbed(fault.command).files):
+        (folder / f".hetero-bfs-{_HOST}-{chance.getrandbits(64):016x}.tmp").write_text("half")
+    with _copied_caches() as (caches, compiled):
+        for path in chance.sample(compiled, int(0.1 * fault.size * len(compiled))):
             content = bytearray(path.read_bytes())
             path.unlink()  # it is a link to the whole one
-            if chance.random() < 0.5:
+            damage = chance.choice(("cut", "flip", "other sources"))
+            if damage == "cut":
                 del content[chance.randrange(len(content) + 1) :]
-            elif content:
+            elif damage == "flip":
                 content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+            else:  # or another version: the digest of a sound file is another
+                content[:32] = chance.randbytes(32)
             path.write_bytes(content)
         with _started(fault.command, folder, caches=caches) as process:
             return _end_of(process)
+
+
+def _beside_another(fault: Fault, folder: Path) -> _Ended:
+    """Run a command twice at once; a part of the compiled code is missing, and both compile it."""
+    chance = Random(fault.seed)
+    with _copied_caches() as (caches, compiled):
+        for path in chance.sample(compiled, int(0.1 * fault.size * len(compiled))):
+            path.unlink()
+        with (
+            _started(fault.command, folder, caches=caches) as one,
+            _started(fault.command, folder, caches=caches) as other,
+        ):
+            ended = [_end_of(one), _end_of(other)]
+    return _Ended(max((end.status for end in ended), key=abs), "".join(end.error for end in ended))
 
 
 def _driver_fault(fault: Fault) -> failing_driver.DriverFault:
@@ -258,7 +284,7 @@ def _disturbed(kind: str, fault: Fault, folder: Path) -> _Ended:
         return _signalled(_SIGNALS[kind], fault, folder)
     return {
         "disk": _without_disk, "memory": _without_memory, "pipe": _with_closed_pipe,
-        "cache": _with_damaged_caches, "driver": _with_failing_driver,
+        "cache": _with_damaged_caches, "driver": _with_failing_driver, "twin": _beside_another,
     }[kind](fault, folder)  # fmt: skip
 
 

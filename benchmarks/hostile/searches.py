@@ -158,25 +158,7 @@ def _sssp_problems(case: Case) -> Iterator[str | None]:
             if result.distance.tolist() != right:
                 yield f"distances {result.distance.tolist()[:20]}, expected {right[:20]}"
             else:
-                yield _path_problem(case, step["source"], right, result.parent.tolist())
-
-
-def _path_problem(case: Case, source: int, right: list[float], parent: list[int]) -> str | None:
-    """Return what keeps parents from leading along shortest paths to the source, if anything."""
-    lists = plain.neighbours(case)
-    for v, above in enumerate(parent):
-        if not np.isfinite(right[v]) or v == source:
-            if above != (source if v == source else -1):
-                return f"vertex {v} has parent {above}"
-        elif right[above] + lists[above].get(v, np.inf) != right[v]:
-            return f"the edge from {above} to {v} is on no shortest path"
-    for v in range(len(parent)):
-        steps = 0
-        while v != source and parent[v] >= 0 and steps <= len(parent):
-            v, steps = parent[v], steps + 1
-        if steps > len(parent):
-            return "parents go round in a circle"
-    return None
+                yield plain.path_problem(case, step["source"], right, result.parent.tolist())
 
 
 def _components_problems(case: Case) -> Iterator[str | None]:

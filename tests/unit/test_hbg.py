@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -214,6 +217,19 @@ def test_a_small_file_may_be_cut_while_in_use(tmp_path: Path) -> None:
     graph = io.load(path)
     os.truncate(path, 0)
     assert_same(graph, small_graph())
+
+
+def test_a_mapped_file_that_is_cut_ends_the_process(tmp_path: Path) -> None:
+    """As `read_hbg` and the guide to file formats say."""
+    path = tmp_path / "g.hbg"
+    io.write(small_graph(), path)
+    code = (
+        "import os, sys; from hetero_bfs.graph.io import hbg, registry as io\n"
+        "hbg._MAPPED_FROM_BYTES = 0\n"
+        "graph = io.load(sys.argv[1]); os.truncate(sys.argv[1], 0); graph.indices.sum()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], timeout=100, check=False)
+    assert done.returncode == -signal.SIGBUS
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 26])

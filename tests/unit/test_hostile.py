@@ -21,6 +21,7 @@ from benchmarks.hostile import (
     failing_driver,
     files,
     models,
+    ranks,
     searches,
 )
 from benchmarks.hostile.cases import Case
@@ -118,6 +119,22 @@ def test_a_wrong_answer_is_found_made_small_and_replayed(tmp_path, monkeypatch) 
     broken = tmp_path / "components-1-1.json"
     broken.write_text("[]")
     assert searches.replay("components", broken) is None
+
+
+@pytest.mark.skipif(
+    not Path(sys.executable).with_name("mpirun").exists(), reason="pip install 'hetero_bfs[mpi]'"
+)
+def test_runs_on_ranks_are_right_and_an_error_ends_all_ranks(tmp_path) -> None:
+    step = {"sources": [0], "reverse": True}
+    case = Case("cpu", 3, [(0, 1), (1, 2)], settings={"program": "bfs"}, steps=[step])
+    path = tmp_path / "ranks2-1-1.json"
+    path.write_text(f"[{case.text()}]")
+    assert ranks.replay("ranks2", path) == []
+    step["sources"] = [3]
+    path.write_text(f"[{case.text()}]")
+    (wrong,) = ranks.replay("ranks2", path)
+    assert "AgreedError: " in wrong
+    assert "ids are 0 to 2" in wrong
 
 
 def test_damaged_models_are_refused_or_used(tmp_path, monkeypatch) -> None:
