@@ -6,8 +6,8 @@ the maxima. The seconds of the exchange are added: latency plus bytes over bandw
 when the search opens (exchange.py). All ranks compute with the same numbers, so they decide the
 same.
 
-A model was trained with all cores of one process. So each rank corrects its predictions by the
-measured times of its levels.
+A model was trained with all cores of one process, perhaps on another machine. So each rank corrects
+its predictions by the measured times of its levels.
 
 A rank with an OpenCL device predicts both directions there, too. Its part of a search begins on the
 host and moves to the device for a level that is much faster there. It stays there, since each move
@@ -24,8 +24,10 @@ from hetero_bfs.distributed.communicator import Communicator
 from hetero_bfs.distributed.exchange import ExchangeCosts
 from hetero_bfs.distributed.rank_device import RankDevice
 from hetero_bfs.selection import schema
-from hetero_bfs.selection.named_selectors import make_selector
-from hetero_bfs.selection.policy import CAUTION, MODEL
+from hetero_bfs.selection.model_selectors import model_selector
+from hetero_bfs.selection.model_store import default_model
+from hetero_bfs.selection.named_selectors import model_of
+from hetero_bfs.selection.policy import CAUTION
 from hetero_bfs.selection.selectors import ALPHA, BETA
 from hetero_bfs.selection.strategies import (
     DIRECTIONS,
@@ -40,6 +42,7 @@ from hetero_bfs.selection.strategies import (
 _NUM_COLUMNS = len(schema.COLUMNS)
 _WEIGHT = 0.25  # weight of a new measurement in a correction
 _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
+_MUCH_FASTER = 4.0  # than predicted: nothing disturbs a level in this way, so all of it counts
 _TRIES = 2  # moves to the device before it is compared with the host
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
@@ -175,21 +178,29 @@ class Decision:
 
     def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
         """Correct predictions by the seconds that the rank took for the level agreed on."""
-        i = DIRECTIONS.index(direction)
+        i, floor = DIRECTIONS.index(direction), 0.0
         if on_device:
-            seconds = max(seconds - self._floors[i], _LEAST_TO_LEARN)
+            floor = self._floors[i]
             i += self._item.DEVICE_PUSH
+        expected = self.factors[i] * self._raw[i]
+        weight = 1.0 if _MUCH_FASTER * seconds < floor + expected else _WEIGHT
+        if on_device:
+            seconds = max(seconds - floor, _LEAST_TO_LEARN)
         if min(seconds, self._raw[i]) >= _LEAST_TO_LEARN:
-            self.factors[i] *= (seconds / (self.factors[i] * self._raw[i])) ** _WEIGHT
+            self.factors[i] *= (seconds / expected) ** weight
 
 
 def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.float64]:
-    """Return a model's weights for a device, or the CPU; zeros without a model."""
-    selector = make_selector("learned", device, available(device is not None))[0]
-    policy = selector.policy
-    if policy.rule != MODEL:
+    """Return the learned weights of the machine's model, or of the most similar machine's.
+
+    Average speeds would count all unvisited edges in a pull, also where each vertex finds a parent
+    at once.
+    """
+    model = model_of(device) or default_model(None if device is None else device.type)
+    candidates = available(device is not None)
+    if model is None:
         return np.zeros(_NUM_COLUMNS)
     wanted = plain(direction, "cpu" if device is None else "device")
-    row = selector.candidates.index(wanted)
-    weights: npt.NDArray[np.float64] = policy.weights[row].copy()
+    policy = model_selector("learned", model, candidates).in_seconds
+    weights: npt.NDArray[np.float64] = policy.weights[candidates.index(wanted)].copy()
     return weights

@@ -40,6 +40,7 @@ from hetero_bfs.support.memory import aligned_copy, format_bytes
 _FLOOR_REPEATS = 5
 _LEAST_ROOM_BITS = 3
 _MUCH = 16  # a search that reached more than 1 / 16 of the vertices here
+_SMALL_PUSHES = 4  # of two levels, each by the rank that pushes and by those that receive
 _NO_WORDS = np.empty(0, np.uint64)
 
 
@@ -136,10 +137,11 @@ class RankDevice:
         self._copies: list[Any] = []  # events; without them pyopencl would wait for the copies
         self._used = self._is_complete_here = False
         self.begins_here = False
-        """Whether the next search should begin here, since the last one came here and found much.
-        The host then need not clear its bitmaps."""
-        self.floor_seconds, self.move_seconds = self._measure()
-        """Seconds of a push and a pull without work, float64 (2,), and of a move to the device."""
+        """Whether the next search should begin here, since the last one came here and found much,
+        and to clear the host's bitmaps and to move would take longer than small levels here."""
+        self.floor_seconds, self.start_seconds, self.move_seconds = self._measure()
+        """Seconds of a push and a pull without work, float64 (2,), of the start of a search on the
+        host, and of a move to the device."""
 
     def _receiver(self, visited: int, queue: int) -> Any:
         """Return what launches `receive_words` for this bitmap and this queue."""
@@ -293,7 +295,9 @@ class RankDevice:
         host, executor = self.host, self._executor
         n = self._graph.num_searched
         much = _MUCH * (n - frontier.state[schema.UNVISITED_VERTICES]) > n
-        self.begins_here = bool(self._used and much)
+        on_host = self.start_seconds + self.move_seconds
+        is_dear = on_host > _SMALL_PUSHES * self.floor_seconds[0]
+        self.begins_here = bool(self._used and much and is_dear)
         self._is_complete_here = False
         if self._used and not self._unified:
             listed = frontier.found_list
@@ -328,8 +332,8 @@ class RankDevice:
             self.host.note_foreign_parents()
             self._executor.read_parents(self.host.parent)
 
-    def _measure(self) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the floors of levels, and the seconds of a move: medians.
+    def _measure(self) -> tuple[npt.NDArray[np.float64], float, float]:
+        """Return the floors of levels, and the seconds of a start and of a move: medians.
 
         All vertices are visited, and the frontier is one with the fewest edges that lead anywhere.
         """
@@ -338,6 +342,9 @@ class RankDevice:
         counts = np.zeros(self._partition.ranks, np.int64)
         seconds = []
         for _ in range(_FLOOR_REPEATS):
+            began = time.perf_counter()
+            host.start(None)
+            clock = [began, time.perf_counter()]
             frontier = Frontier(
                 int(graph.degree[last]), graph.num_searched, graph.graph.num_stored_edges
             )
@@ -346,7 +353,7 @@ class RankDevice:
             for bitmap in host.visited:
                 bitmap[:] = 0xFFFFFFFF
             host.queue[0][0], host.offsets[0][0] = last, 0
-            clock = [time.perf_counter()]
+            clock.append(time.perf_counter())
             self.enter(frontier, "top-down")
             self.device.finish()
             clock.append(time.perf_counter())
@@ -356,5 +363,5 @@ class RankDevice:
             clock.append(time.perf_counter())
             self._executor.release()
             seconds.append(np.diff(clock))
-        move, *floors = np.median(seconds, axis=0)
-        return np.array(floors), float(move)
+        start, _, move, push, pull = np.median(seconds, axis=0)
+        return np.array([push, pull]), float(start), float(move)

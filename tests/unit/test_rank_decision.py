@@ -1,0 +1,70 @@
+"""How a rank predicts its levels, and what it learns from measured ones."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hetero_bfs.distributed import decision as module
+from hetero_bfs.distributed.decision import Decision
+from hetero_bfs.distributed.exchange import ExchangeCosts
+from hetero_bfs.distributed.kernels.prediction import DEVICE_PULL
+from hetero_bfs.distributed.simulated import run_ranks
+from hetero_bfs.selection import schema
+
+# Level 2 of a Kronecker graph of scale 26, half of it: a pull takes 0.3 ms on an H100.
+LARGE = {
+    schema.FRONTIER_VERTICES: 8.4e4,
+    schema.FRONTIER_EDGES: 2.95e8,
+    schema.UNVISITED_VERTICES: 1.64e7,
+    schema.UNVISITED_EDGES: 7.57e8,
+    schema.PREVIOUS_EDGES: 8.8e4,
+    schema.LEVEL: 2,
+    schema.PLACE: schema.DEVICE,
+}
+
+
+def state_of(values) -> np.ndarray:
+    state = np.zeros(schema.STATE_SIZE)
+    for item, value in values.items():
+        state[item] = value
+    return state
+
+
+@pytest.fixture
+def decision(monkeypatch):
+    """A decision of one rank on a GPU that has no model, which has predicted the large level."""
+    monkeypatch.setattr(module, "model_of", lambda device: None)
+    device = SimpleNamespace(
+        info=SimpleNamespace(type="GPU"), floor_seconds=np.full(2, 1e-4), move_seconds=1e-4
+    )
+    costs = ExchangeCosts(dense=1e-4, latency=2e-5, per_byte=1e-10)
+
+    def predicted(communicator):
+        made = Decision(communicator, "auto", 0.5, 1 << 24, costs, device)
+        assert made.agree(state_of(LARGE))
+        return made
+
+    return run_ranks(1, predicted)[0]
+
+
+def test_the_first_large_frontier_is_pulled_also_without_a_model_of_the_machine(decision):
+    push, pull = decision.seconds()
+    assert pull < 2e-3
+    assert push > 1e-2
+    assert decision.choose(2, "top-down") == "bottom-up"
+
+
+def test_a_level_much_faster_than_predicted_corrects_by_all_its_error(decision):
+    raw = decision._raw[DEVICE_PULL]
+    decision.factors[DEVICE_PULL] = 100.0
+    decision.learn("bottom-up", True, raw + 1e-4)
+    assert decision.factors[DEVICE_PULL] == pytest.approx(1.0)
+
+
+def test_a_slow_level_may_have_been_disturbed_so_it_corrects_by_a_part(decision):
+    raw = decision._raw[DEVICE_PULL]
+    decision.learn("bottom-up", True, 16 * raw + 1e-4)
+    assert decision.factors[DEVICE_PULL] == pytest.approx(2.0)
