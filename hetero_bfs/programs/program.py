@@ -75,6 +75,24 @@ class Program:
     totals : tuple of str
         Names of sums. `measure` returns the vertex's share of each; `apply` and `finished` read the
         sums of the iteration before (at first those of the initial states).
+
+    Methods
+    -------
+    initial(...)
+        The state of a vertex: a number, or one for each field. One more value, True or False, tells
+        whether it is active; by default it is, unless its first field is the identity of `combine`.
+    message(...)
+        What an active vertex sends along an edge.
+    apply(...)
+        The new state, returned as by `initial`. By default the vertex is active if it changed.
+    receives(...)
+        Optional: False for a vertex, or a message, to be passed over.
+    priority(...)
+        Optional: a number. Vertices of low priority run first (shortest paths: the distance).
+    measure(...)
+        With `totals`: the vertex's share of each.
+    finished(...)
+        Optional: True ends the run.
     """
 
     state: ClassVar[Mapping[str, Any]]
@@ -86,15 +104,4 @@ class Program:
     any_order: ClassVar[bool] = False
     totals: ClassVar[tuple[str, ...]] = ()
 
-    # `initial`, `message` and `apply` are a program's own; the others are optional. They take the
-    # parameters that they name, so there is no common signature to declare here:
-    #
-    # initial(...) -> state, or state and whether the vertex is active. By default a vertex is
-    #     active unless its first field is the identity of `combine`.
-    # message(...) -> what an active vertex sends along an edge.
-    # receives(...) -> False for a vertex, or a message, to be passed over. Optional.
-    # apply(...) -> the new state, or state and whether the vertex is active. By default it is
-    #     active if its state changed.
-    # measure(...) -> the vertex's share of `totals`.
-    # finished(...) -> True to end the run. Optional.
-    # priority(...) -> a number: vertices of low priority first (SSSP: the distance). Optional.
+    # The methods take the parameters that they name, so there are no signatures to declare here.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, get_args
 
@@ -15,6 +16,8 @@ from hetero_bfs.programs.dialects import Dialect
 from hetero_bfs.programs.method_source import FIELD_TYPES, Method, Source, parameters_of
 from hetero_bfs.programs.monoids import Monoid, most_frequent
 from hetero_bfs.programs.program import Along, Program
+from hetero_bfs.programs.program_result import ProgramResult
+from hetero_bfs.programs.run_options import RunOptions
 from hetero_bfs.programs.translate import Function, translate
 
 REQUIRED = ("initial", "message", "apply")
@@ -24,6 +27,9 @@ _WAYS = ", ".join(get_args(Along))
 _OF_VERTEX = ("vertex", "degree", "num_vertices")
 _OF_RUN = ("iteration", "num_vertices", "num_active")
 _RESERVED = {*_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "weight", "message", "combined"}
+_OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
+_OF_RESULT = {field.name for field in fields(ProgramResult)}
+_OPTIONS = {field.name for field in fields(RunOptions)}
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,11 @@ class Parameters:
         fractions: dict[str, float] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
         for name, value in sorted(values.items()):  # code is kept by their order
+            if isinstance(value, RunOptions):
+                raise ArgumentError(
+                    f"{name} holds options, which are no parameter; give them without a name: "
+                    "engine.run(program, hb.RunOptions(...))"
+                )
             if isinstance(value, np.ndarray) and value.ndim:
                 arrays[name] = _checked_array(name, value, num_vertices)
                 continue
@@ -116,6 +127,11 @@ class Plan:
             )
         used = {name for method in self.methods for name in parameters_of(program, method)}
         unknown = [name for name in parameters.sources if name not in used]
+        if unknown and unknown[0] in _OPTIONS:
+            raise ArgumentError(
+                f"{unknown[0]} is an option, no parameter of {self.name}; give "
+                f"engine.run(program, hb.RunOptions({unknown[0]}=...))"
+            )
         if unknown:
             raise ArgumentError(
                 f"{self.name} has no parameter {unknown[0]!r}; its methods name "
@@ -138,6 +154,10 @@ class Plan:
                 raise ProgramError(
                     f"{name}.state: {field!r} of {kind!r}; use names, and {', '.join(FIELD_TYPES)}"
                 )
+            if field in _OF_RESULT:
+                raise ProgramError(
+                    f"{name}.state: results have something else of the name {field!r}; rename it"
+                )
         if program.along not in get_args(Along):
             raise ProgramError(f"{name}.along is {program.along!r}; use {_WAYS}")
         if program.combine == most_frequent and not program.all_active:
@@ -154,6 +174,23 @@ class Plan:
         if program.monotone and program.along != "out":
             raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
         self._check_totals()
+
+    def check_spelling(self) -> None:
+        """Raise `ProgramError` if a name of the class is nearly one that programs may have.
+
+        Names that a method reads, such as constants, are the user's own.
+        """
+        owners = [owner for owner in type(self.program).__mro__ if owner not in Program.__mro__]
+        codes = [getattr(getattr(self.program, m), "__code__", None) for m in self.methods]
+        read = {name for code in codes if code is not None for name in code.co_names}
+        for name in (name for owner in owners for name in vars(owner)):
+            if name.startswith("_") or name in _OF_CLASS or name in read:
+                continue
+            if near := get_close_matches(name, _OF_CLASS, 1, 0.8):
+                raise ProgramError(
+                    f"{self.name}.{name}: programs have {near[0]}, and no {name}; correct the "
+                    "name, or begin your own with an underscore"
+                )
 
     def _check_totals(self) -> None:
         name, totals = self.name, self.program.totals

@@ -278,6 +278,40 @@ def test_what_cannot_be_counted_or_sent_is_refused():
                 runs.run(program, {"rounds": 1}, hb.RunOptions())
 
 
+def test_names_that_are_nearly_right_are_refused():
+    class Own(Labels):
+        total = 3  # read below, so it is the user's
+        _prioriti = 4
+
+        def apply(self, state, combined):
+            return min(state.label, combined + self.total - 3), state.changes + 1
+
+    wrong = {
+        "recieves": ("receives", lambda self, state: False),
+        "all_activ": ("all_active", True),
+        "aply": ("apply", Labels.apply),
+        "total": ("totals", ()),
+    }
+    with ProgramRuns(build_search_graph(random_graph(9, 20, 1)), 1) as runs:
+        for name, (right, value) in wrong.items():
+            program = type("Wrong", (Labels,), {name: value})()
+            message = f"^Wrong.{name}: programs have {right}, and no {name}; correct"
+            with pytest.raises(hb.ProgramError, match=message):
+                runs.run(program, {}, hb.RunOptions())
+        assert runs.run(Own(), {}, hb.RunOptions()).converged
+
+
+def test_options_and_results_are_told_from_parameters_and_fields():
+    program = type("Named", (Labels,), {"state": {"label": np.int64, "seconds": np.uint32}})()
+    with ProgramRuns(build_search_graph(random_graph(9, 20, 1)), 1) as runs:
+        with pytest.raises(ArgumentError, match="max_iterations is an option, no parameter of"):
+            runs.run(Labels(), {"max_iterations": 3}, hb.RunOptions())
+        with pytest.raises(ArgumentError, match="options holds options, which are no parameter"):
+            runs.run(Labels(), {"options": hb.RunOptions()}, hb.RunOptions())
+        with pytest.raises(hb.ProgramError, match="something else of the name 'seconds'; rename"):
+            runs.run(program, {}, hb.RunOptions())
+
+
 def test_both_ways_an_edge_to_and_fro_counts_twice():
     graph = hb.CSRGraph.from_edges([0, 1, 2, 3], [1, 0, 1, 1], directed=True)
     with hb.Engine(graph, devices="cpu") as engine:
