@@ -183,9 +183,16 @@ def _add_program_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) 
     """Measure the regret of vertex programs by the model at `path`, and add it to the model."""
     graphs = graphs_for(info, [_PROGRAM_SCALE])
     table = measure_program_regret(graphs, info, numba.get_num_threads())
-    kept = _rounded_all(summarise_programs(table))
+    found = summarise_programs(table)
+    kept = _rounded_all(found)
     write_model(replace(model, about={**model.about, "program_regret": kept}), path)
-    print(f"the same for vertex programs (training/program_regret.py): {json.dumps(kept)}")
+    print("the same for vertex programs (training/program_regret.py):")
+    for what in ("families", "programs"):
+        rows = (f"{name} {100 * value:.1f} %" for name, value in found[what].items())
+        print(f"  {what}: {', '.join(rows)}")
+    print(
+        f"  all: {100 * found['all']:.1f} %; choosing takes {100 * found['choosing']:.1f} % of runs"
+    )
 
 
 def _rounded_all(found: dict[str, Any]) -> dict[str, Any]:

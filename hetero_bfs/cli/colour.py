@@ -14,6 +14,7 @@ from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.runtime.colourings import Colourings
+from hetero_bfs.support.wording import number_of
 
 _LARGEST_CLASSES = 5  # that are printed
 
@@ -53,12 +54,11 @@ def _summary(
 
 def _print_summary(options: Namespace, result: Colouring, summary: dict[str, Any]) -> None:
     text = text_stream(options)
-    colours = f"{result.num_colours} colour{'' if result.num_colours == 1 else 's'}"
     classes = ", ".join(f"{colour}: {size}" for colour, size in summary["largest_classes"].items())
     print(
-        f"{colours} for {summary['num_vertices']} vertices; largest classes "
-        f"{classes or 'none'}\n"
-        f"{result.iterations} iterations, {result.edges_scanned} edges scanned in "
+        f"{number_of(result.num_colours, 'colour')} for {summary['num_vertices']} vertices; "
+        f"largest classes {classes or 'none'}\n"
+        f"{number_of(result.iterations, 'iteration')}, {result.edges_scanned} edges scanned in "
         f"{1e3 * result.seconds:.3f} ms{', valid' if options.validate else ''}\n"
         f"{device_line(summary['device'], result)}",
         file=text,

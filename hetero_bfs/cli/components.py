@@ -14,6 +14,7 @@ from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.runtime.component_runs import ComponentRuns
 from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.wording import number_of
 
 
 def run(options: Namespace) -> int:
@@ -59,8 +60,9 @@ def _summary(
 def _print_summary(options: Namespace, result: Components, summary: dict[str, Any]) -> None:
     text = text_stream(options)
     print(
-        f"{summary['num_components']} components, the largest of {summary['largest']} vertices; "
-        f"{summary['alone']} vertices alone\n"
+        f"{number_of(summary['num_components'], 'component')}, the largest of "
+        f"{number_of(summary['largest'], 'vertex')}; {number_of(summary['alone'], 'vertex')} "
+        "alone\n"
         f"{result.edges_scanned} edges scanned in {1e3 * result.seconds:.3f} ms"
         f"{', valid' if options.validate else ''}\n"
         f"{device_line(summary['device'], result)}",

@@ -16,6 +16,7 @@ from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.runtime.page_ranks import ranks_kind
 from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.wording import number_of
 
 _HIGHEST = 5  # vertices that are printed
 
@@ -39,9 +40,9 @@ def run(options: Namespace) -> int:
         )
     if not result.converged:
         print(
-            f"note: not converged after {result.iterations} iterations, change "
+            f"note: not converged after {number_of(result.iterations, 'iteration')}, change "
             f"{result.change:.3g} instead of {options.tol * edges.num_vertices:.3g}; give a larger "
-            "--max-iter",
+            "--max-iter or --tol",
             file=sys.stderr,
         )
     valid = options.validate and result.converged  # nothing is promised otherwise
@@ -82,7 +83,7 @@ def _print_summary(options: Namespace, result: PageRank, summary: dict[str, Any]
     for vertex, rank in result.highest(_HIGHEST):
         print(f"{vertex:>12} {rank:>12.6g}", file=text)
     print(
-        f"{result.iterations} iterations, change {result.change:.3g}, in "
+        f"{number_of(result.iterations, 'iteration')}, change {result.change:.3g}, in "
         f"{1e3 * result.seconds:.3f} ms{', valid' if summary['valid'] else ''}\n"
         f"{device_line(summary['device'], result)}",
         file=text,

@@ -17,6 +17,7 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
 from hetero_bfs.runtime.path_searches import PathSearches
 from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.wording import number_of
 
 
 def run(options: Namespace) -> int:
@@ -75,7 +76,7 @@ def _print_summary(options: Namespace, result: ShortestPaths, summary: dict[str,
     print(
         f"reached {result.reached} of {summary['num_vertices']} vertices, the furthest at distance "
         f"{summary['largest_distance']:.9g}\n"
-        f"{summary['iterations']} windows, {result.edges_scanned} edges scanned in "
+        f"{number_of(summary['iterations'], 'window')}, {result.edges_scanned} edges scanned in "
         f"{1e3 * result.seconds:.3f} ms{', valid' if options.validate else ''}\n"
         f"{device_line(summary['device'], result)}",
         file=text,

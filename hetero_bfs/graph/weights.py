@@ -108,8 +108,8 @@ def needed_weights(graph: Any) -> WeightArray:
     return weights
 
 
-def refuse_negative(graph: Any, names: VertexArray, what: str) -> None:
-    """Raise `GraphError` if an edge has a negative weight.
+def refuse_negative(graph: Any, names: VertexArray, what: str, are_finite: bool = False) -> None:
+    """Raise `GraphError` if an edge has a negative weight, or an infinite one (`are_finite`).
 
     Parameters
     ----------
@@ -117,16 +117,22 @@ def refuse_negative(graph: Any, names: VertexArray, what: str) -> None:
     names : uint32 array, shape (num_vertices,)
         The caller's ids of its vertices.
     what : str
-        What needs weights of at least 0, for the message.
+        What needs such weights, for the message.
+    are_finite : bool
+        Whether weights must be finite, too.
     """
     weights = needed_weights(graph)
-    if weights.size == 0 or weights.min() >= 0:
+    if weights.size == 0:
         return
-    k = int(weights.argmin())
+    k, needed = int(weights.argmin()), "weights of at least 0"
+    if weights[k] >= 0 and are_finite:
+        k, needed = int(weights.argmax()), "finite weights"
+    if weights[k] >= 0 and not (are_finite and np.isinf(weights[k])):
+        return
     u = int(np.searchsorted(graph.indptr, k, side="right")) - 1
     raise GraphError(
         f"edge ({names[u]}, {names[graph.indices[k]]}) has weight {weights[k]}; {what} need "
-        "weights of at least 0"
+        f"{needed}"
     )
 
 

@@ -42,6 +42,13 @@ def naming_options() -> Iterator[None]:
         _as_options.reset(token)
 
 
+def number_of(count: int, noun: str) -> str:
+    """Return "1 window", "2 windows" and so on."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun.removesuffix('ex')}ices" if noun.endswith("ex") else f"{count} {noun}s"
+
+
 def setting(name: str, value: object = None) -> str:
     """Name an argument, with its value if one is given: device='0', or --device 0."""
     if _as_options.get() and name in _OPTIONS:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -124,10 +124,8 @@ class RankLists:
     def __init__(self, graph: SearchGraph, weighted: bool) -> None:
         self.graph, self.weighted = graph, weighted
         if weighted:
-            weights = needed_weights(graph.graph)
-            refuse_negative(graph.graph, graph.relabelling.old_of_new, "weighted ranks")
-            if not np.isfinite(weights).all():
-                raise GraphError("a weight is infinite; weighted ranks need finite weights")
+            names = graph.relabelling.old_of_new
+            refuse_negative(graph.graph, names, "weighted ranks", are_finite=True)
 
     @property
     def num_vertices(self) -> int:

@@ -118,10 +118,12 @@ def _numbers_of(head: _Head, path: Path, directed: bool) -> Numbers:
     """Return which numbers the weights of a matrix are."""
     without = "read it without weights"
     if head.field in ("pattern", "complex"):
-        held = {"pattern": "no values", "complex": "complex values"}[head.field]
+        held = {
+            "pattern": "no values to be weights",
+            "complex": "complex values, which are no weights",
+        }[head.field]
         raise GraphFileError(
-            f"{path}:1: a {head.field} matrix has {held}, which are no weights; give a real or "
-            f"integer one, or {without}"
+            f"{path}:1: a {head.field} matrix has {held}; give a real or integer one, or {without}"
         )
     if head.symmetry == "skew-symmetric" and not directed:
         raise GraphFileError(
