@@ -284,7 +284,7 @@ def test_names_that_are_nearly_right_are_refused():
         _prioriti = 4
 
         def apply(self, state, combined):
-            return min(state.label, combined + self.total - 3), state.changes + 1
+            return min(state.label, combined + self.total - 3), state.changes
 
     wrong = {
         "recieves": ("receives", lambda self, state: False),
