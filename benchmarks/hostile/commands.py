@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +29,7 @@ import pandas as pd
 import hetero_bfs as hb
 from benchmarks.hostile import failing_driver
 from benchmarks.hostile.campaign import campaign_of_faults
+from benchmarks.hostile.control_group import memory_group
 from hetero_bfs.support import code_cache
 from hetero_bfs.support.files import _HOST
 
@@ -46,8 +47,11 @@ _SIGNALS = {
     "interrupt": signal.SIGINT, "terminate": signal.SIGTERM,
     "hangup": signal.SIGHUP, "kill": signal.SIGKILL,
 }  # fmt: skip
-KINDS = (*_SIGNALS, "disk", "memory", "pipe", "cache", "driver", "twin")
-_ALLOWED = {"disk": {0, 1}, "memory": {0, 1}, "pipe": {0, 1}, "cache": {0}, "twin": {0}}
+KINDS = (*_SIGNALS, "disk", "memory", "group", "pipe", "cache", "driver", "twin")
+_ALLOWED = {
+    "disk": {0, 1}, "memory": {0, 1}, "group": {0, 1, -signal.SIGKILL}, "pipe": {0, 1},
+    "cache": {0}, "twin": {0},
+}  # fmt: skip
 _OF_DRIVERS = {
     "error": {0, 1},
     "hang": {0, 1, 130, -signal.SIGINT},
@@ -126,13 +130,17 @@ def _results(folder: Path) -> Iterator[Path]:
 def _started(
     command: str, folder: Path, memory: int | None = None, largest: int | None = None,
     caches: Path | None = None, driver: failing_driver.DriverFault | None = None,
+    join: Callable[[], None] | None = None,
 ) -> Iterator[subprocess.Popen[str]]:  # fmt: skip
     """Start a command in a folder; at the end its process is gone.
 
-    `memory` limits its address space, `largest` each of its files, in bytes.
+    `memory` limits its address space, `largest` each of its files, in bytes. The process calls
+    `join` at its beginning.
     """
 
     def limit() -> None:
+        if join is not None:
+            join()
         if memory is not None:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         if largest is not None:
@@ -204,6 +212,16 @@ def _without_memory(fault: Fault, folder: Path) -> _Ended:
     memory = int(2**28 * 2 ** (5 * fault.size))  # 0.25 to 8 GiB
     with _started(fault.command, folder, memory=memory) as process:
         return _end_of(process)
+
+
+def _in_a_small_group(fault: Fault, folder: Path) -> _Ended:
+    """Limit memory by a control group, whose processes the system ends; else as above."""
+    memory = int(2**25 * 2 ** (5 * fault.size))  # 32 MiB to 1 GiB
+    with memory_group(memory) as join:
+        if join is None:
+            return _without_memory(fault, folder)
+        with _started(fault.command, folder, join=join) as process:
+            return _end_of(process)
 
 
 def _with_closed_pipe(fault: Fault, folder: Path) -> _Ended:
@@ -283,8 +301,9 @@ def _disturbed(kind: str, fault: Fault, folder: Path) -> _Ended:
     if kind in _SIGNALS:
         return _signalled(_SIGNALS[kind], fault, folder)
     return {
-        "disk": _without_disk, "memory": _without_memory, "pipe": _with_closed_pipe,
-        "cache": _with_damaged_caches, "driver": _with_failing_driver, "twin": _beside_another,
+        "disk": _without_disk, "memory": _without_memory, "group": _in_a_small_group,
+        "pipe": _with_closed_pipe, "cache": _with_damaged_caches, "driver": _with_failing_driver,
+        "twin": _beside_another,
     }[kind](fault, folder)  # fmt: skip
 
 

@@ -109,8 +109,11 @@ def check_machine() -> Iterator[Finding]:
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.memory import format_bytes
+    from hetero_bfs.support.memory import format_bytes, free_bytes
+    from hetero_bfs.support.memory_limits import memory_limit
 
-    memory = psutil.virtual_memory()
-    text = f"{format_bytes(memory.available)} of {format_bytes(memory.total)} are free"
+    total, limit = psutil.virtual_memory().total, memory_limit()
+    text = f"{format_bytes(free_bytes())} of {format_bytes(total)} are free"
+    if limit is not None and limit.limit_bytes < total:
+        text += f"; a control group's limit is {format_bytes(limit.limit_bytes)}"
     return Finding(MACHINE, "memory", "ok", text)

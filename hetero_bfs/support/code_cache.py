@@ -32,7 +32,7 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.files import replacing
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_VERSIONS = numba.__version__, llvmlite.__version__, sys.version
+_VERSIONS = numba.__version__, llvmlite.__version__, sys.version, numba.config.BOUNDSCHECK
 _COMPILES = re.compile(
     rb"^(?:from|import) numba\b|^from [\w.]+ import [^\n]*\b(?:kernel|compiled)\b", re.MULTILINE
 )

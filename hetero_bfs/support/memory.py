@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
+from hetero_bfs.support.memory_limits import memory_limit
 
 PAGE_BYTES = 4096
 GIB = 2**30
@@ -102,10 +103,11 @@ def format_bytes(size: float) -> str:
 
 
 def free_bytes() -> int:
-    """Return the bytes of free memory on the host."""
+    """Return the bytes of memory that this process may still use, on the host or in its cgroup."""
     import psutil
 
-    return int(psutil.virtual_memory().available)
+    free, limit = int(psutil.virtual_memory().available), memory_limit()
+    return free if limit is None else min(free, limit.free_bytes)
 
 
 def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
