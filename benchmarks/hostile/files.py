@@ -1,4 +1,7 @@
-"""Graph files damaged at random: each must be read as a plain parser does, or refused in a line."""
+"""Graph files damaged at random: each must be read as a plain parser does, or refused in a line.
+
+Some of the graphs that are read are searched, too, on the host and on a device.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+import hetero_bfs as hb
 from benchmarks.hostile import plain_readers as plain
 from benchmarks.hostile.campaign import Attempt, Campaign
+from hetero_bfs.algorithms.bfs.validate import raise_if_invalid
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
@@ -42,6 +47,7 @@ _TEXT = (".el", ".txt", ".tsv", ".wel")
 SUFFIXES = {"edges": _TEXT, "wel": _TEXT, "hbg1": (".hbg",), "hbg2": (".hbg",)}
 SUFFIXES |= {"wmtx": (".mtx",), "whbg": (".hbg",)}
 _SOUND_FILES = 60  # of each format
+_SEARCHED_ONE_IN = 64  # an engine takes longer to open than many files to read
 MAY_LACK_MEMORY = 1_000_000  # this many vertices or more may exceed a machine's memory
 WORDS_TEXT = """0 1 -1 -0 +1 00 1.0 1e3 nan inf 0x1 1_0 1,2 '' "1" true ٣ é # % %% #1 1#
 Nodes: 3 2147483647 2147483648 4294967293 4294967294 4294967295 4294967296 9223372036854775807
@@ -232,8 +238,8 @@ def _resealed(raw: bytes) -> bytes:
     return bytes(out)
 
 
-def trouble(path: Path, form: str, directed: bool) -> str | None:
-    """Read a file; return what is wrong with how that went, None if nothing is."""
+def trouble(path: Path, form: str, directed: bool, searched: bool) -> str | None:
+    """Read a file, and search in it; return what is wrong with how that went, None if nothing."""
     raw = path.read_bytes()
     expected = None
     with contextlib.suppress(plain.BadFileError):
@@ -253,7 +259,24 @@ def trouble(path: Path, form: str, directed: bool) -> str | None:
         return traceback.format_exc()
     if expected is None:
         return "read, but a plain parser finds no graph in it"
-    return _difference(graph, expected, directed, raw)
+    wrong = _difference(graph, expected, directed, raw)
+    if wrong is None and searched and 0 < graph.num_vertices < MAY_LACK_MEMORY:
+        return _search_problem(graph)
+    return wrong
+
+
+def _search_problem(graph: EdgeList | CSRGraph) -> str | None:
+    """Search from a few vertices, in both directions and on both places."""
+    try:
+        with hb.Engine(graph) as engine:
+            selectors = ["fixed:TC,BC"] + ["fixed:TG,BG"] * (engine.device_info is not None)
+            for selector in selectors:
+                engine.set_selector(selector)
+                for source in {0, graph.num_vertices // 2, graph.num_vertices - 1}:
+                    raise_if_invalid(hb.validate(graph, source, engine.bfs(source).parent))
+    except Exception:
+        return traceback.format_exc()
+    return None
 
 
 def _difference(
@@ -308,12 +331,13 @@ def attempt(form: str, number: int, seed: int, folder: Path) -> Attempt:
     suffix, raw = make(form, chance)
     path = folder / f"{form}-{seed}-{number}{suffix}"
     path.write_bytes(raw)
-    return Attempt(path, trouble(path, form, chance.random() < 0.5))
+    directed = chance.random() < 0.5
+    return Attempt(path, trouble(path, form, directed, number % _SEARCHED_ONE_IN == 0))
 
 
 def replay(form: str, path: Path) -> list[str]:
     """Try a kept file, read as undirected and as directed."""
-    wrong = [trouble(path, form, directed) for directed in (False, True)]
+    wrong = [trouble(path, form, directed, True) for directed in (False, True)]
     return [text for text in wrong if text is not None]
 
 
