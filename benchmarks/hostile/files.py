@@ -47,7 +47,7 @@ _TEXT = (".el", ".txt", ".tsv", ".wel")
 SUFFIXES = {"edges": _TEXT, "wel": _TEXT, "hbg1": (".hbg",), "hbg2": (".hbg",)}
 SUFFIXES |= {"wmtx": (".mtx",), "whbg": (".hbg",)}
 _SOUND_FILES = 60  # of each format
-_SEARCHED_ONE_IN = 64  # an engine takes longer to open than many files to read
+_SEARCHED_ONE_IN = 256  # an engine takes longer to open than many files to read
 MAY_LACK_MEMORY = 1_000_000  # this many vertices or more may exceed a machine's memory
 WORDS_TEXT = """0 1 -1 -0 +1 00 1.0 1e3 nan inf 0x1 1_0 1,2 '' "1" true ٣ é # % %% #1 1#
 Nodes: 3 2147483647 2147483648 4294967293 4294967294 4294967295 4294967296 9223372036854775807
