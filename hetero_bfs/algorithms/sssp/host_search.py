@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.contraction import Core
 from hetero_bfs.algorithms.sssp.weighted_lists import Plan, WeightedLists, Windows
@@ -65,6 +66,11 @@ class HostSearch:
             run.stop_workers()
 
 
+def _narrow(indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return offsets of 32 bits where they suffice, since searches read them at random."""
+    return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
+
+
 class _Run:
     """The arrays of searches whose distances are of one type."""
 
@@ -101,15 +107,16 @@ class _Run:
         forward, backward = self._lists.forward, self._lists.backward
         line, blocks = (self.threads, 8), most_blocks(n, self.threads)
         blocks_of_pool = pool_blocks(n, self.threads)
-        pool = aligned_empty(blocks_of_pool * POOL_BLOCK, np.uint32)
-        pool[:POOL_BLOCK] = 0
+        of_queue, of_pool = blocks * BLOCK, blocks_of_pool * POOL_BLOCK
+        items = aligned_empty(max(2 * of_queue, of_pool), np.uint32)  # no phase needs both
+        indptr = _narrow(forward.indptr)
         fields: dict[str, Any] = {
             "threads": self.threads,
             "is_directed": int(forward is not backward),
-            "indptr": forward.indptr,
+            "indptr": indptr,
             "neighbours": forward.neighbours,
             "weights": forward.weights,
-            "backward_indptr": backward.indptr,
+            "backward_indptr": indptr if forward is backward else _narrow(backward.indptr),
             "backward_neighbours": backward.neighbours,
             "backward_weights": backward.weights,
             "backward_order": self._lists.backward_order,
@@ -118,7 +125,7 @@ class _Run:
             "relaxed": aligned_empty(n, integer),
             "position": aligned_empty(n, np.uint32),
             "active": tuple(aligned_empty(blocks * BLOCK, np.uint32) for _ in range(2)),
-            "queue": tuple(aligned_empty(blocks * BLOCK, np.uint32) for _ in range(2)),
+            "queue": (items[:of_queue], items[of_queue : 2 * of_queue]),
             "active_blocks": np.zeros((2, blocks), np.int32),
             "queue_blocks": np.zeros((2, blocks), np.int32),
             "owners": np.zeros((2, blocks), np.int32),
@@ -126,7 +133,7 @@ class _Run:
             "place": np.zeros(self.threads, np.int64),
             "queued": aligned_empty(n, np.int32),
             "listed": aligned_empty(n, np.int8),
-            "pool": pool,
+            "pool": items[:of_pool],
             "link": np.zeros(blocks_of_pool, np.int32),
             "top": np.zeros((self.threads, MOST_BUCKETS), np.int64),
             "found": np.zeros((self.threads, ENDS), np.uint32),

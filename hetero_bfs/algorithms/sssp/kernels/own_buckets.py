@@ -12,7 +12,8 @@ A vertex is put into a bucket each time its distance falls. `relaxed` tells a th
 several buckets which of them need no work. So no flag is cleared, and only `bits` is changed by
 atomics. Arrays beside those of relax.py:
 
-    pool    uint32 (blocks * POOL_BLOCK,)   items of all buckets
+    pool    uint32 (blocks * POOL_BLOCK,)   items of all buckets, in the memory of `queue`; anything
+                                            in block 0 is a vertex, which is prefetched
     link    int32 (blocks,)                 the next block of a bucket, or of a thread's free ones
     top     int64 (threads, MOST_BUCKETS)   where a thread writes next in each bucket
     free    int64 (threads, 8)              a thread's first free block
@@ -239,7 +240,7 @@ def _offer(control, arrays, me, bucket, after):
 def _prefetch_lists(arrays, i, end, after):
     """Prefetch the data of later items: offsets of their lists, then the lists.
 
-    Behind the end of a block come the items of block `after`; those of block 0 are vertex 0.
+    Behind the end of a block come the items of block `after`, or what is in block 0.
     """
     pool = arrays.pool
     skipped = (np.uint64(after) << np.uint64(_SHIFT)) - end
