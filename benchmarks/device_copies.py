@@ -30,8 +30,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyopencl as cl
+from tables import markdown, provenance, run_script
 
-from benchmarks.tables import markdown, provenance, run_script
+from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.opencl.driver import usable_devices
 from hetero_bfs.errors import DeviceError
 
@@ -154,7 +155,7 @@ def measure(devices: list[Any], size: int, rounds: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=positive, default=15)
     parser.add_argument("--out", type=Path, metavar="FOLDER", required=True)
     options = parser.parse_args()
     infos = usable_devices()

@@ -83,7 +83,6 @@ def run_training(
     model_path = folder / f"{name}.json"
 
     growing = samples_path.with_suffix(".partial.csv")
-
     metering, missing = open_meters(info, power_log)
     found = folder.resolve() == user_models_folder().resolve()  # whether commands find the model
     done = _begin(plan, growing)
@@ -104,7 +103,7 @@ def run_training(
     if metering is not None:
         model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
     install_model(model, model_path)
-    _report(model_path, samples_path, len(samples), scores)
+    _report(model_path, scores)
     if found:
         model = install_auto(model, model_path, info, quick)
         if metering is not None and model.power is not None:
@@ -114,6 +113,7 @@ def run_training(
         if model.programs is not None:
             _add_program_regret(model, model_path, info)
     _finish(growing, samples_path)
+    print(f"samples  {samples_path} ({len(samples)} rows)")
     return 0
 
 
@@ -275,7 +275,11 @@ def _begin(plan: Plan, path: Path) -> int:
     """Return how many graphs an interrupted training has measured."""
     done = finished_graphs(path)
     if done:
-        print(f"going on after graph {done} of {len(plan.graphs())} in {path}", file=sys.stderr)
+        print(
+            f"going on after graph {done} of {len(plan.graphs())} in {path}; remove that file to "
+            "measure all of them again",
+            file=sys.stderr,
+        )
     return done
 
 
@@ -298,8 +302,8 @@ def _collect_all(
     return pd.read_csv(path)
 
 
-def _report(model_path: Path, samples_path: Path, count: int, scores: dict[str, Any]) -> None:
-    print(f"model    {model_path}\nsamples  {samples_path} ({count} rows)")
+def _report(model_path: Path, scores: dict[str, Any]) -> None:
+    print(f"model    {model_path}")
     print("on graphs kept apart (cross-validation), over the best strategy at every level:")
     for name, excess in sorted(scores["excess"].items(), key=lambda item: item[1]):
         print(f"  {name:<10} +{100 * excess:.1f} %")

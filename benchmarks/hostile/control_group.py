@@ -25,9 +25,11 @@ def memory_group(limit: int) -> Iterator[Callable[[], None] | None]:
         except OSError:
             continue
         try:
-            if not (folder / name).exists():
+            try:
+                with (folder / name).open("r+") as stream:
+                    stream.write(str(limit))
+            except OSError:  # a hierarchy without memory, or one for others to change
                 continue
-            (folder / name).write_text(str(limit))
             yield lambda folder=folder: _join(folder)
             return
         finally:

@@ -112,7 +112,8 @@ def dijkstra(
     shape = distance.shape if return_predecessors else (1, matrix.num_vertices)
     predecessors = np.full(shape, NO_PREDECESSOR, np.int32)
     given = sources.reshape(-1).tolist()
-    if not _fill_by_engine(matrix, directed, given, limit, distance, predecessors):
+    wanted = predecessors if return_predecessors else None
+    if not _fill_by_engine(matrix, directed, given, limit, distance, wanted):
         for i, source in enumerate(given):
             parents = predecessors[i % len(predecessors)]
             _search(matrix, [source], limit, distance[i], parents)
@@ -172,27 +173,23 @@ def _fill_by_engine(
     sources: list[int],
     limit: float,
     distance: npt.NDArray[np.float64],
-    predecessors: npt.NDArray[np.int32],
+    predecessors: npt.NDArray[np.int32] | None,
 ) -> bool:
-    """Search from each source by an engine; return False if it does not pay, or cannot open.
-
-    There are predecessors of each row, or of one if they are not wanted.
-    """
+    """Search from each source by an engine; return False if it does not pay, or cannot open."""
     lists, weights = matrix
     work = lists.indices.size, weights is not None
     if len(sources) * search_seconds(*work) <= opening_seconds(*work):
         return False
-    with_parents = distance.shape == predecessors.shape
     with ExitStack() as stack:
         rows = None
         with suppress(GraphError, ForkError):  # one thread's searches need no further memory
             edges = ListedEdges(lists, directed, weights)
-            rows = _engine_rows(edges, sources, with_parents, stack)
+            rows = _engine_rows(edges, sources, predecessors is not None, stack)
         if rows is None:
             return False
         for i, (found, parent) in enumerate(rows):
             distance[i] = np.where(found <= limit, found, np.inf)
-            if with_parents:
+            if predecessors is not None:
                 known = (parent >= 0) & (parent < parent.size) & (found <= limit)
                 known[sources[i]] = False
                 predecessors[i] = np.where(known, parent, NO_PREDECESSOR)

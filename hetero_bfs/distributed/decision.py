@@ -10,8 +10,10 @@ A model was trained with all cores of one process, perhaps on another machine. S
 its predictions by the measured times of its levels.
 
 A rank with an OpenCL device predicts both directions there, too. Its part of a search begins on the
-host and moves to the device for a level that is much faster there. It stays there, since each move
-copies a bitmap. The ranks agree only on the direction, not on the place.
+host, unless the device is cheaper from the start, and moves to the device for a level that is much
+faster there. It stays there, since each move copies a bitmap. The first moves disregard
+predictions, since nothing was measured yet. The ranks agree only on the direction, not on the
+place.
 """
 
 from __future__ import annotations

@@ -108,8 +108,7 @@ class MPICommunicator:
         """Return a board with room for counts[r] items of rank r."""
         num_bytes = int(counts.sum()) * np.dtype(dtype).itemsize
         if self._board_memory.size < num_bytes:
-            room = max(num_bytes, 2 * self._board_memory.size)
-            self._board_memory = self._share(room, np.uint8)[0]  # its window lives for ever
+            self._board_memory = self._share(num_bytes, np.uint8)[0]  # its window lives for ever
         return _MPIBoard(self, self._board_memory[:num_bytes].view(dtype), counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:

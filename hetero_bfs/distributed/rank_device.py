@@ -1,9 +1,9 @@
 """The OpenCL device of a rank: it runs levels with the kernels of a single process.
 
-A rank's part of a search begins on the host. It may move to the device, and back. Where it is, its
-bitmap of all columns is, which the ranks complete for each other before each bottom-up level. Of a
-top-down level only the words for other ranks, and from them, pass through the host. On unified
-memory the device works on the host's own arrays.
+A rank's part of a search begins on the host, or on the device where that is cheaper, and may move
+to the device. Where it is, its bitmap of all columns is, which the ranks complete for each other
+before each bottom-up level. Of a top-down level only the words for other ranks, and from them, pass
+through the host. On unified memory the device works on the host's own arrays.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class RankDevice:
     def pull(self, frontier: Frontier) -> None:
         """Run a bottom-up level, and advance to the next one."""
         state = frontier.state
-        if state[schema.UNVISITED_VERTICES] == 0:
+        if state[schema.UNVISITED_VERTICES] == 0:  # copies may still run, but nothing reads them
             schema.advance(state, schema.QUEUE, 0, 0)
             return
         level = frontier.copy()

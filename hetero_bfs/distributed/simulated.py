@@ -72,6 +72,7 @@ class SimulatedCommunicator:
         self.num_hosts = -(-self.size // host_size)
         self._first_ranks = range(0, self.size, host_size)
         self._meeting = meeting
+        self._board_memory: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.calls = 0
         """Collective calls so far."""
         self.items_sent = 0
@@ -118,7 +119,10 @@ class SimulatedCommunicator:
 
     def board(self, counts: Counts, dtype: npt.DTypeLike) -> Board:
         """Return a board with room for counts[r] items of rank r."""
-        return _SimulatedBoard(self, self.shared_array(int(counts.sum()), dtype), counts)
+        num_bytes = int(counts.sum()) * np.dtype(dtype).itemsize
+        if self._board_memory.size < num_bytes:
+            self._board_memory = self.shared_array(num_bytes, np.uint8)
+        return _SimulatedBoard(self, self._board_memory[:num_bytes].view(dtype), counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Send item r to rank r, for all r."""

@@ -68,7 +68,8 @@ def build_bytes(edges: EdgeSource) -> int:
 
     n = edges.num_vertices
     threads: int = numba.get_num_threads()
-    keys = 2 * edges.num_input_edges  # both directions, or the graph and its transpose
+    # Both directions, or the graph and its transpose.
+    keys = _yielded(edges) * (1 if edges.both_directions else 2)
     graphs = 2 if edges.directed else 1
     # In the caller's ids: raw degrees, new_of_old. In new ids: old_of_new, first. For each graph:
     # the lengths of the lists, indptr.
@@ -87,7 +88,7 @@ def check_memory(edges: EdgeSource) -> None:
     forks.use_loops()  # the estimate depends on the number of threads
     check_free_memory(
         build_bytes(edges),
-        f"building a graph of {edges.num_vertices} vertices and {edges.num_input_edges} edges",
+        f"building a graph of {edges.num_vertices} vertices and {_yielded(edges)} edges",
         "take a smaller graph or a machine with more memory",
     )
 
@@ -257,5 +258,15 @@ def _sort(buckets: Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray
 
 
 def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, VertexArray]]:
-    stored = edges.num_input_edges * (2 if edges.both_directions else 1)
-    return progress(typed_chunks(edges), description, total=-(-stored // CHUNK_EDGES))
+    return progress(typed_chunks(edges), description, total=-(-_yielded(edges) // CHUNK_EDGES))
+
+
+def _yielded(edges: EdgeSource) -> int:
+    """Return how many pairs a source yields, at most.
+
+    A graph yields its lists. It was made from any number of edges, duplicates included.
+    """
+    stored = getattr(edges, "num_stored_edges", None)
+    if stored is not None:
+        return int(stored)
+    return edges.num_input_edges * (2 if edges.both_directions else 1)

@@ -80,7 +80,7 @@ def _lists(
     indices = np.empty(int(indptr[-1]), np.uint32)
     if (
         isinstance(rows, ValuesView)
-        and graph.adjlist_inner_dict_factory is dict
+        and set(map(type, rows)) <= {dict}
         and (number is None or set(map(type, nodes)) <= {int, str})
     ):
         of_number = 0 if number is None else id(number)

@@ -86,10 +86,12 @@ class MigratingProgram:
         costs = {place: self.estimates.costs(place) for place in DEVICE_KINDS}
         if limits.places:
             costs = {p: lone_costs(each[:NUM_DIRECTION_COSTS]) for p, each in costs.items()}
-        return (
-            HostStay(self._host, plan, limits, costs["cpu"]),
-            DeviceStay(device, self._packing, plan, limits, costs["device"]),
-        )
+        host = HostStay(self._host, plan, limits, costs["cpu"])
+        try:
+            return host, DeviceStay(device, self._packing, plan, limits, costs["device"])
+        except BaseException:
+            host.close()
+            raise
 
 
 class _Place(Protocol):

@@ -174,8 +174,9 @@ class Plan:
         if program.monotone and program.along != "out":
             raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
         self._check_totals()
+        self._check_spelling()
 
-    def check_spelling(self) -> None:
+    def _check_spelling(self) -> None:
         """Raise `ProgramError` if a name of the class is nearly one that programs may have.
 
         Names that a method reads, such as constants, are the user's own.

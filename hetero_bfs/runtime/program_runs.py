@@ -196,7 +196,6 @@ class ProgramRuns(Analysis):
 
     def _compiled(self, plan: Plan, key: _Key, mode: _Mode) -> _Compiled:
         if key not in mode.programs:
-            plan.check_spelling()
             costs = self._costs(plan, "cpu")
             host, device = mode.compile_host(plan, self.host.threads, costs), None
             try:

@@ -15,15 +15,16 @@ _MOUNT = Path("/sys/fs/cgroup")
 
 
 class _Files(NamedTuple):
-    """The files of a group, and the entry of `memory.stat` that counts reclaimable page cache."""
+    """The files of a group, and how entries of `memory.stat` begin that count all its groups."""
 
     limit: str
     usage: str
-    reclaimable: str
+    prefix: str
 
 
-_VERSION_2 = _Files("memory.max", "memory.current", "inactive_file")
-_VERSION_1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_VERSION_2 = _Files("memory.max", "memory.current", "")
+_VERSION_1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+_RECLAIMABLE = "active_file", "inactive_file"  # the page cache
 
 
 class MemoryLimit(NamedTuple):
@@ -36,7 +37,8 @@ class MemoryLimit(NamedTuple):
 def memory_limit() -> MemoryLimit | None:
     """Return the control group's limit that leaves the least memory; None if there is none."""
     found = (_read_limit(folder, files) for folder, files in _groups())
-    return min((limit for limit in found if limit), key=lambda limit: limit[1], default=None)
+    limits = [limit for limit in found if limit is not None]
+    return min(limits, key=lambda limit: limit.free_bytes, default=None)
 
 
 def _groups() -> Iterator[tuple[Path, _Files]]:
@@ -62,8 +64,8 @@ def _read_limit(folder: Path, files: _Files) -> MemoryLimit | None:
     try:
         limit = int((folder / files.limit).read_text())
         used = int((folder / files.usage).read_text())
-        entries = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        reclaimable = next((int(entry[1]) for entry in entries if entry[0] == files.reclaimable), 0)
+        entries = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        reclaimable = sum(int(entries.get(files.prefix + name, 0)) for name in _RECLAIMABLE)
     except (OSError, ValueError):  # no such group, or no limit: "max"
         return None
     return MemoryLimit(limit, max(limit - used + reclaimable, 0))

@@ -313,6 +313,22 @@ def test_after_a_stalled_grid_a_run_begins_again(opencl_device):
         check_same(result, alone)
 
 
+def test_a_device_that_fails_as_a_run_begins_leaves_the_host_as_it_was(opencl_device):
+    made_up = expecting(
+        cpu_edge=1e-3,
+        cpu_iteration=1e-3,
+        device_edge=1e-9,
+        device_iteration=1e-6,
+        migration=1e-6,
+    )
+    with made_up, runs_of(weighted(nasty("grid")), opencl_device) as runs:
+        alone = runs.run(Labels(), {}, hb.RunOptions(place="cpu"))
+        failing = mock.patch.object(DeviceStay, "__init__", side_effect=DeviceError("it failed"))
+        with failing, pytest.raises(DeviceError, match="it failed"):
+            runs.run(Labels(), {}, hb.RunOptions(place="both"))
+        check_same(runs.run(Labels(), {}, hb.RunOptions(place="cpu")), alone)
+
+
 def test_what_cannot_migrate_is_refused(opencl_device):
     edges = weighted(nasty("grid"))
     with runs_of(edges, opencl_device) as runs:

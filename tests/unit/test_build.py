@@ -211,6 +211,15 @@ def test_too_little_memory_is_an_error(monkeypatch):
         build(edges)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_memory_for_a_graph_follows_from_its_lists(directed):
+    """It may be made from any number of edges: most are duplicates, or a damaged file says so."""
+    graph = CSRGraph.from_edge_source(replace(random_graph(50, 150, 12), directed=directed))
+    many = replace(graph, num_input_edges=1 << 40)
+    assert build_bytes(many) == build_bytes(graph) < 1 << 20
+    assert build_search_graph(many).num_input_edges == 1 << 40
+
+
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measures as Linux does")
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_estimate_of_memory(directed):

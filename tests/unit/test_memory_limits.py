@@ -29,7 +29,9 @@ def write_group(folder: Path, version, limit, usage: int, cache: int = 0):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / version["limit"]).write_text(f"{limit}\n")
     (folder / version["usage"]).write_text(f"{usage}\n")
-    stat = f"anon 5\n{version['prefix']}inactive_file {cache}\nunevictable 0\n"
+    cached = (f"{version['prefix']}{name}_file {part}" for name, part in
+              (("inactive", cache // 3), ("active", cache - cache // 3)))  # fmt: skip
+    stat = "\n".join(["anon 5", *cached, "unevictable 0", ""])
     (folder / "memory.stat").write_text(stat)
 
 

@@ -40,9 +40,7 @@ class ChainSearch:
         If a distance exceeds the weights' type, the search runs again in one of 64 bits.
         """
         for dtype in self.lists.distance_dtypes:
-            if dtype not in self._distances:
-                self._distances[dtype] = aligned_empty(self.lists.num_vertices, dtype)
-            distance = self._distances[dtype]
+            distance = self._distance(dtype)
             starts = self._walk(source, distance)
             found = self._search.run_as(dtype, self.core.start_from(starts))
             if found is not None and self._fill_in(found, distance):
@@ -53,10 +51,21 @@ class ChainSearch:
     def prepare(self) -> None:
         """Start the workers and compile the kernels of a search."""
         self._search.prepare()
+        dtype = self.lists.distance_dtypes[0]
+        distance = self._distance(dtype)
+        self._walk(0, distance)
+        nothing = np.zeros(self.core.num_vertices, dtype)
+        self._fill_in(Windows(nothing, np.iinfo(dtype).max, np.empty((0, 0))), distance)
 
     def close(self) -> None:
         """End the workers."""
         self._search.close()
+
+    def _distance(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Return the array for distances of a type."""
+        if dtype not in self._distances:
+            self._distances[dtype] = aligned_empty(self.lists.num_vertices, dtype)
+        return self._distances[dtype]
 
     def _walk(self, source: int, distance: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         from hetero_bfs.algorithms.sssp.kernels.chains import walk_from

@@ -22,8 +22,9 @@ atomics. Arrays beside those of relax.py:
     offer   int64 (threads, 8)              what a thread gives to one that waits: where a bucket
                                             ends << _BUCKET_BITS | its number
 
-0 is none in all of them. A thread whose buckets are empty is IDLE. It waits for an offer as long as
-another one is BUSY. A thread offers a block of its bucket, or its next bucket.
+In `link`, `top`, `free` and `offer` 0 is none. A thread whose buckets are empty is IDLE. It waits
+for an offer as long as another one is BUSY. A thread offers a block of its bucket, or its next
+bucket.
 
 The pool has room for every vertex once. If it is full, an item is dropped. Then the next window
 begins with all vertices that have relaxed nothing since their distance fell last.
