@@ -10,10 +10,9 @@ A model was trained with all cores of one process, perhaps on another machine. S
 its predictions by the measured times of its levels.
 
 A rank with an OpenCL device predicts both directions there, too. Its part of a search begins on the
-host, unless the device is cheaper from the start, and moves to the device for a level that is much
-faster there. It stays there, since each move copies a bitmap. The first moves disregard
-predictions, since nothing was measured yet. The ranks agree only on the direction, not on the
-place.
+host and moves to the device for a level that is much faster there. It stays there, since each move
+copies a bitmap. The first moves disregard predictions, since nothing was measured yet. The ranks
+agree only on the direction, not on the place.
 """
 
 from __future__ import annotations
@@ -159,14 +158,6 @@ class Decision:
     def _scheduled(self, level: int) -> Strategy:
         assert self._schedule is not None
         return self._schedule[min(level, len(self._schedule) - 1)]
-
-    def begins_on_device(self) -> bool:
-        """Tell whether this rank's part of the next search begins on its device."""
-        if self._device is None:
-            return False
-        if self._schedule is not None:
-            return self._scheduled(0).device_kind == "device"
-        return self._device.begins_here
 
     def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
         """Tell whether this rank runs the level agreed on, in this direction, on its device."""

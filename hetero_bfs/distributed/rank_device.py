@@ -1,9 +1,9 @@
 """The OpenCL device of a rank: it runs levels with the kernels of a single process.
 
-A rank's part of a search begins on the host, or on the device where that is cheaper, and may move
-to the device. Where it is, its bitmap of all columns is, which the ranks complete for each other
-before each bottom-up level. Of a top-down level only the words for other ranks, and from them, pass
-through the host. On unified memory the device works on the host's own arrays.
+A rank's part of a search begins on the host and may move to the device. Where it is, its bitmap of
+all columns is, which the ranks complete for each other before each bottom-up level. Of a top-down
+level only the words for other ranks, and from them, pass through the host. On unified memory the
+device works on the host's own arrays.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ from hetero_bfs.support.memory import aligned_copy, format_bytes
 
 _FLOOR_REPEATS = 5
 _LEAST_ROOM_BITS = 3
-_MUCH = 16  # a search that reached more than 1 / 16 of the vertices here
-_SMALL_PUSHES = 4  # of two levels, each by the rank that pushes and by those that receive
 _NO_WORDS = np.empty(0, np.uint64)
 
 
@@ -136,12 +134,8 @@ class RankDevice:
         self._policy = fixed_policy([0], [plain(direction, "device") for direction in DIRECTIONS])
         self._copies: list[Any] = []  # events; without them pyopencl would wait for the copies
         self._used = self._is_complete_here = False
-        self.begins_here = False
-        """Whether the next search should begin here, since the last one came here and found much,
-        and to clear the host's bitmaps and to move would take longer than small levels here."""
-        self.floor_seconds, self.start_seconds, self.move_seconds = self._measure()
-        """Seconds of a push and a pull without work, float64 (2,), of the start of a search on the
-        host, and of a move to the device."""
+        self.floor_seconds, self.move_seconds = self._measure()
+        """Seconds of a push and a pull without work, float64 (2,), and of a move to the device."""
 
     def _receiver(self, visited: int, queue: int) -> Any:
         """Return what launches `receive_words` for this bitmap and this queue."""
@@ -166,21 +160,6 @@ class RankDevice:
             self.device.fill(self._memory.parent, 0xFF)
             for bitmap in self._memory.visited:
                 self.device.fill(bitmap, 0)
-
-    def start(self, source: int | None) -> Frontier:
-        """Begin a search here, after `clear`; the own number `source` is the frontier, if any."""
-        if self._unified:
-            frontier = self.host.start(source)
-            self.enter(frontier, "top-down")
-            return frontier
-        frontier = self.host.first_frontier(source, lists_found=False)
-        frontier.place = schema.DEVICE
-        frontier.state[schema.FOUND_LISTED] = 0  # the host finds nothing
-        self._used = True
-        if source is not None:
-            self._executor.receive_policy(self._policy, 1)
-            self._executor.program.launch(self._policy, source, 0, 0, frontier)
-        return frontier
 
     def enter(self, frontier: Frontier, direction: Direction) -> None:
         """Move the search here, for a level in this direction."""
@@ -293,11 +272,6 @@ class RankDevice:
     def complete(self, frontier: Frontier) -> None:
         """Make the parents complete in one memory."""
         host, executor = self.host, self._executor
-        n = self._graph.num_searched
-        much = _MUCH * (n - frontier.state[schema.UNVISITED_VERTICES]) > n
-        on_host = self.start_seconds + self.move_seconds
-        is_dear = on_host > _SMALL_PUSHES * self.floor_seconds[0]
-        self.begins_here = bool(self._used and much and is_dear)
         self._is_complete_here = False
         if self._used and not self._unified:
             listed = frontier.found_list
@@ -332,8 +306,8 @@ class RankDevice:
             self.host.note_foreign_parents()
             self._executor.read_parents(self.host.parent)
 
-    def _measure(self) -> tuple[npt.NDArray[np.float64], float, float]:
-        """Return the floors of levels, and the seconds of a start and of a move: medians.
+    def _measure(self) -> tuple[npt.NDArray[np.float64], float]:
+        """Return the floors of levels, and the seconds of a move: medians.
 
         All vertices are visited, and the frontier is one with the fewest edges that lead anywhere.
         """
@@ -342,9 +316,7 @@ class RankDevice:
         counts = np.zeros(self._partition.ranks, np.int64)
         seconds = []
         for _ in range(_FLOOR_REPEATS):
-            began = time.perf_counter()
             host.start(None)
-            clock = [began, time.perf_counter()]
             frontier = Frontier(
                 int(graph.degree[last]), graph.num_searched, graph.graph.num_stored_edges
             )
@@ -353,7 +325,7 @@ class RankDevice:
             for bitmap in host.visited:
                 bitmap[:] = 0xFFFFFFFF
             host.queue[0][0], host.offsets[0][0] = last, 0
-            clock.append(time.perf_counter())
+            clock = [time.perf_counter()]
             self.enter(frontier, "top-down")
             self.device.finish()
             clock.append(time.perf_counter())
@@ -363,5 +335,5 @@ class RankDevice:
             clock.append(time.perf_counter())
             self._executor.release()
             seconds.append(np.diff(clock))
-        start, _, move, push, pull = np.median(seconds, axis=0)
-        return np.array([push, pull]), float(start), float(move)
+        move, push, pull = np.median(seconds, axis=0)
+        return np.array([push, pull]), float(move)

@@ -143,10 +143,7 @@ class DistributedSearch:
         device, own = self.device, self.graph.searched_id(source)
         if device is not None:
             device.clear()
-        if device is not None and self.decision.begins_on_device():
-            frontier = device.start(own)
-        else:
-            frontier = self.executor.start(own, lists_found=device is not None)
+        frontier = self.executor.start(own, lists_found=device is not None)
         self._others_known = frontier.visited_index
         levels = self._run(frontier)
         if device is None:

@@ -72,32 +72,22 @@ def test_a_rank_whose_vertices_are_all_visited_waits_for_the_others(opencl_devic
         search_on_devices(opencl_device, edges, [source], 2, "fixed:TG,BG,TG")
 
 
-@pytest.mark.parametrize("start_seconds", [0.0, 1.0])
-def test_a_search_moves_once_and_the_next_one_begins_where_that_is_cheaper(
-    opencl_device, start_seconds
-):
+def test_a_search_moves_once(opencl_device):
     def run(communicator):
         graph = constructed(communicator, nasty("Kronecker 10"))
         device = RankDevice(opencl_device, graph, 1)
         device.floor_seconds[:] = device.move_seconds = 0.0
-        device.start_seconds = start_seconds
         search = DistributedSearch(communicator, graph, "auto", 1, device=device)
         search.decision.factors[:] = 1e3, 1e3, 1e-3, 1e-3
         try:
-            found = []
-            for source in (3, 7):
-                levels = search.search(source).levels
-                found.append(([level.on_device for level in levels], device.begins_here))
-            return found
+            levels = search.search(3).levels
+            return [level.on_device for level in levels]
         finally:
             search.close()
 
-    for searches in run_ranks(2, run):
-        for on_device, next_begins_here in searches:
-            assert on_device == sorted(on_device)
-            assert on_device[-1]
-            assert next_begins_here == (start_seconds > 0.0)
-        assert all(searches[1][0]) or start_seconds == 0.0
+    for on_device in run_ranks(2, run):
+        assert on_device == sorted(on_device)
+        assert on_device[-1]
 
 
 def test_a_part_that_does_not_fit(opencl_device):
