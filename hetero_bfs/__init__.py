@@ -12,6 +12,8 @@ The names below are imported when first used, so that the command line starts at
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hetero_bfs.support import cores as _cores
+
 if TYPE_CHECKING:
     from hetero_bfs import csgraph
     from hetero_bfs.algorithms.bfs.result import BFSResult
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
     from hetero_bfs.runtime.options import EngineOptions
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
     from hetero_bfs.timeline.timeline_files import save_timeline
+
+_cores.keep_quota()  # before anything loads Numba
 
 __version__ = "0.1.0"  # the only place; pyproject.toml reads it
 

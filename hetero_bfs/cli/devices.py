@@ -6,9 +6,10 @@ from argparse import Namespace
 
 from hetero_bfs.cli.output import write_json
 from hetero_bfs.cli.terminal import ended_at_once
-from hetero_bfs.devices.machine import cpu_name, usable_cores
+from hetero_bfs.devices.machine import cpu_name
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
+from hetero_bfs.support.cores import usable_cores
 
 
 def run(options: Namespace) -> int:
