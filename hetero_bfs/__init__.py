@@ -12,8 +12,6 @@ The names below are imported when first used, so that the command line starts at
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hetero_bfs.support import cores as _cores
-
 if TYPE_CHECKING:
     from hetero_bfs import csgraph
     from hetero_bfs.algorithms.bfs.result import BFSResult
@@ -68,8 +66,6 @@ if TYPE_CHECKING:
     from hetero_bfs.runtime.options import EngineOptions
     from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
     from hetero_bfs.timeline.timeline_files import save_timeline
-
-_cores.keep_quota()  # before anything loads Numba
 
 __version__ = "0.1.0"  # the only place; pyproject.toml reads it
 
@@ -182,10 +178,11 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF and name != "csgraph":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module(f"{__name__}.support")  # before anything loads Numba
     if name == "csgraph":
         return import_module(f"{__name__}.{name}")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value

@@ -96,6 +96,42 @@ def test_numba_is_told_if_the_quota_is_less_than_the_cores(mount, monkeypatch, q
     assert os.environ == {}, "Numba would not read it, or raise an exception once it compiles"
 
 
+ORDER = """
+import importlib.abc, sys
+import hetero_bfs, numpy, scipy, pandas, networkx, pyopencl
+
+class Numba(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name in ("numba", "llvmlite"):
+            after.append("hetero_bfs.support" in sys.modules)
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Numba())
+after = []
+entries = [f"from hetero_bfs import {name}" for name in hetero_bfs.__all__]
+entries += ["import hetero_bfs; hetero_bfs.kronecker(3)"]
+entries += ["from hetero_bfs.networkx_backend import backend_interface, conversion"]
+entries += ["from hetero_bfs.cli.preparation import load_numba; load_numba()"]
+entries += ["from hetero_bfs.doctor import trial; trial.main()"]
+entries += ["from hetero_bfs.runtime import compile_beside"]
+for entry in entries:
+    for name in [name for name in sys.modules if name.startswith("hetero_bfs")]:
+        del sys.modules[name]
+    try:
+        exec(entry, {})
+    except KeyboardInterrupt:
+        if not after[-1]:
+            print(entry, "loads Numba too early")
+print(len(after) > 9)
+"""
+
+
+def test_the_quota_is_read_before_anything_loads_numba():
+    command = [sys.executable, "-c", ORDER]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.stdout == "True\n", done.stdout + done.stderr
+
+
 SEARCH = """
 import hetero_bfs as hb
 with hb.Engine(hb.kronecker(12), devices="cpu") as engine:
