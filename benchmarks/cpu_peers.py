@@ -40,11 +40,12 @@ from tables import markdown, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.machine import describe_machine, usable_cores
+from hetero_bfs.devices.machine import describe_machine
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.support.cores import usable_cores
 from hetero_bfs.support.files import replacing
 
 _PAUSE_SECONDS = 0.02

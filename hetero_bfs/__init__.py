@@ -178,10 +178,11 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF and name != "csgraph":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module(f"{__name__}.support")  # before anything loads Numba
     if name == "csgraph":
         return import_module(f"{__name__}.{name}")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value

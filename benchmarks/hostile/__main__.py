@@ -1,6 +1,7 @@
 """Hostile inputs, made at random from a seed: each must be refused in one line, or answered right.
 
     python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile device-files --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile searches --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile ranks --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile models --minutes 5 --seed 1 --out failures
@@ -9,6 +10,7 @@
     python -m benchmarks.hostile endurance --minutes 5 --seed 1 --out failures
 
 run from the top of a checkout. `files` damages graph files and compares with plain parsers.
+`device-files` searches in the graphs of such files under oclgrind, which finds bad accesses.
 `searches` makes graphs, and runs algorithms and vertex programs on them with all kinds of options;
 it compares with plain Python. A failing case of `searches` is made smaller by itself. `ranks` does
 the same on one to four processes of MPI. `models` damages speed models and searches by them.
@@ -31,6 +33,7 @@ from pathlib import Path
 from benchmarks.hostile import (
     campaign,
     commands,
+    device_files,
     drivers,
     endurance,
     files,
@@ -40,7 +43,7 @@ from benchmarks.hostile import (
 )
 from hetero_bfs.cli.argument_groups import positive
 
-_MODULES = (files, searches, ranks, models, drivers, commands, endurance)
+_MODULES = (files, device_files, searches, ranks, models, drivers, commands, endurance)
 CAMPAIGNS = {one.CAMPAIGN.name: one.CAMPAIGN for one in _MODULES}
 
 

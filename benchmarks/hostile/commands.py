@@ -6,7 +6,6 @@ there before is lost, and the same command then works in the same folder.
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -24,12 +23,12 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 import hetero_bfs as hb
 from benchmarks.hostile import failing_driver
 from benchmarks.hostile.campaign import campaign_of_faults
 from benchmarks.hostile.control_group import memory_group
+from benchmarks.hostile.half_written import half_written
 from hetero_bfs.support import code_cache
 from hetero_bfs.support.files import _HOST
 
@@ -42,6 +41,7 @@ _COMMANDS = {
     "pagerank": "pagerank input.wel --out ranks.npy --json result.json",
     "train": "train --calibrate --out model",
     "study": "study page --scale 8 --keys 1 --rounds 1",
+    "devices": "devices --json devices.json",
 }
 _SIGNALS = {
     "interrupt": signal.SIGINT, "terminate": signal.SIGTERM,
@@ -310,28 +310,6 @@ def _disturbed(kind: str, fault: Fault, folder: Path) -> _Ended:
 # What must be so
 
 
-def _half_written(path: Path) -> str | None:
-    """Return why a file is no whole result, None if it is one."""
-    try:
-        if path.suffix == ".json":
-            json.loads(path.read_text())
-        elif path.suffix == ".npy":
-            np.load(path)
-        elif path.suffix == ".hbg":
-            hb.load(path)
-        elif path.suffix == ".csv":
-            table = path.read_text()
-            if not table.endswith("\n") or pd.read_csv(path, comment="#").empty:
-                return "the table ends early"
-        elif path.suffix == ".html" and "</html>" not in path.read_text():
-            return "the page ends early"
-        elif path.suffix == ".png" and not path.read_bytes().endswith(b"IEND\xaeB`\x82"):
-            return "the picture ends early"
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return None
-
-
 def _allowed(kind: str, fault: Fault) -> set[int]:
     if kind == "driver":
         return _OF_DRIVERS[_driver_fault(fault).kind]
@@ -356,7 +334,7 @@ def _wrong_ending(kind: str, fault: Fault, ended: _Ended) -> str | None:
 def _wrong_files(fault: Fault, folder: Path) -> str | None:
     found = set(_results(folder))
     for path in sorted(found):
-        problem = None if path.match(_TEMPORARY) else _half_written(folder / path)
+        problem = None if path.match(_TEMPORARY) else half_written(folder / path)
         if problem is not None:
             return f"{path}: {problem}"
     lost = _undisturbed(fault.command).files - found

@@ -5,14 +5,18 @@ from __future__ import annotations
 from argparse import Namespace
 
 from hetero_bfs.cli.output import write_json
-from hetero_bfs.devices.machine import cpu_name, usable_cores
+from hetero_bfs.cli.terminal import ended_at_once
+from hetero_bfs.devices.machine import cpu_name
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
+from hetero_bfs.support.cores import usable_cores
 
 
 def run(options: Namespace) -> int:
     """Run the command; return the exit status."""
-    found = list_devices()
+    with ended_at_once():  # a driver may hang; nothing is written yet
+        found = list_devices()
+        default = choose_device().index if any(d.problem is None for d in found) else None
     if options.json is not None:
         write_json(options.json, [device.to_dict() for device in found])
         if str(options.json) == "-":
@@ -21,7 +25,6 @@ def run(options: Namespace) -> int:
     if not found:
         print(NO_RUNTIME)
         return 0
-    default = choose_device().index if any(d.problem is None for d in found) else None
     for device in found:
         _print_device(device, device.index == default)
     return 0

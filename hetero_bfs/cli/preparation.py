@@ -31,6 +31,7 @@ def prepare(options: Namespace) -> None:
         load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
     if getattr(options, "optimize", "time") != "time":
+        load_numba()  # for the same reason
         _check_objective(options)
     if getattr(options, "threads", None) is not None:
         load_numba()
@@ -97,7 +98,6 @@ def _check_objective(options: Namespace) -> None:
     if options.devices == "all":
         with suppress(DeviceError):  # a device given by name was checked before
             device = choose_device(options.device)
-    load_numba()
     make_objective_selector(
         "learned", device, available(device is not None), False, options.optimize
     )

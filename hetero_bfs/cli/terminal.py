@@ -179,6 +179,21 @@ def end_even_if_stuck() -> None:
     signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
 
 
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """Within `interruptible`: let the system end the process at a signal, without cleaning up.
+
+    This works while a driver hangs and keeps Python's lock, and it needs no Numba.
+    """
+    numbers = [] if _to_watcher is None else _to_watcher[1]
+    before = [(number, signal.signal(number, signal.SIG_DFL)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
 def _watch(reading: int, numbers: list[signal.Signals]) -> None:
     while came := os.read(reading, 1):
         if came[0] in numbers:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.support.cores import usable_cores
 
 NO_DEVICE = "no-device"
 """Replaces a device's name if there is no device."""
@@ -26,14 +27,6 @@ def cpu_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def usable_cores() -> int:
-    """Return the number of cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
 
 
 def slug(text: str) -> str:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hetero_bfs.support.own_modules import module_command, module_environment
+
+_GRACE_SECONDS = 5.0
 
 
 class Told(NamedTuple):
@@ -25,7 +29,7 @@ def run_module(module: str, timeout_seconds: float, **variables: str) -> Told:
     done: subprocess.CompletedProcess[bytes] | subprocess.TimeoutExpired
     try:
         done = subprocess.run(
-            module_command(module),
+            [*module_command(module), str(timeout_seconds)],
             env=module_environment(**variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -35,6 +39,18 @@ def run_module(module: str, timeout_seconds: float, **variables: str) -> Told:
     except subprocess.TimeoutExpired as error:
         return Told(_objects(error.stdout), f"no answer within {timeout_seconds:g} s")
     return Told(_objects(done.stdout), _problem(done.returncode, done.stderr))
+
+
+def run_main(main: Callable[[], None]) -> None:
+    """Call `main` in the process that `run_module` starts.
+
+    A driver may hang and keep Python's lock. Ctrl-C ends the process even then. If `run_module`'s
+    process ended before it, the time limit does.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if len(sys.argv) > 1:
+        signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]) + _GRACE_SECONDS)
+    main()
 
 
 def say(**fields: Any) -> None:

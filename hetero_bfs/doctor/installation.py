@@ -14,6 +14,7 @@ import hetero_bfs
 from hetero_bfs.doctor.examination import Finding
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support import environment
+from hetero_bfs.support.cores import bound_cores, cpu_quota
 
 PYTHON, MACHINE = "Python", "machine"
 _SUPPORTED = (3, 11), (3, 14)
@@ -91,8 +92,9 @@ def _install(line: str) -> str:
 
 def check_machine() -> Iterator[Finding]:
     """Examine cores, memory, and the environment variables that can stop all searches."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    text = f"{cores} of {os.cpu_count()} may be used by this process"
+    text = f"{bound_cores()} of {os.cpu_count()} may be used by this process"
+    if (quota := cpu_quota()) is not None:
+        text += f"; a control group's quota is the time of {quota:.3g}"
     yield Finding(MACHINE, "cores", "ok", text)
     try:
         environment.check()

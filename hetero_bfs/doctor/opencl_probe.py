@@ -10,7 +10,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from hetero_bfs.doctor.elsewhere import say
+from hetero_bfs.doctor.elsewhere import run_main, say
 
 DEFAULT_VENDORS = "/etc/OpenCL/vendors"
 
@@ -63,4 +63,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hetero_bfs.doctor.elsewhere import run_module, say
+from hetero_bfs.doctor.elsewhere import run_main, run_module, say
 from hetero_bfs.doctor.examination import Finding
 
 MPI = "MPI"
@@ -79,4 +79,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

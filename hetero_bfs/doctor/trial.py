@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hetero_bfs.doctor.elsewhere import run_module, say
+from hetero_bfs.doctor.elsewhere import run_main, run_module, say
 from hetero_bfs.doctor.examination import Finding
 from hetero_bfs.errors import HeteroBFSError
 
@@ -67,4 +67,4 @@ def _search(graph: Any, devices: Any) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

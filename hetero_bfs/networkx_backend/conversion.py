@@ -73,13 +73,15 @@ def _lists(
 ) -> Lists:
     """Return neighbours' ids; without `number` the nodes equal their ids."""
     from hetero_bfs.networkx_backend.kernels.adjacency import read_ids
+    from hetero_bfs.support.python_objects import are_readable
 
     rows = _rows(adjacency, nodes)
     indptr = np.zeros(len(nodes) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, rows), np.int64, len(nodes)), out=indptr[1:])
     indices = np.empty(int(indptr[-1]), np.uint32)
     if (
-        isinstance(rows, ValuesView)
+        are_readable()
+        and isinstance(rows, ValuesView)
         and set(map(type, rows)) <= {dict}
         and (number is None or set(map(type, nodes)) <= {int, str})
     ):

@@ -8,7 +8,6 @@ searches, so that it disturbs no timing.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection.policy import fixed_policy
 from hetero_bfs.selection.strategies import available
 from hetero_bfs.support import code_cache
+from hetero_bfs.support.cores import usable_cores
 from hetero_bfs.support.own_modules import module_command, module_environment
 
 _PATIENCE_SECONDS = 120.0
@@ -82,16 +82,9 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 def _is_of_use() -> bool:
     is_python = Path(sys.executable or "").name.startswith("python")
-    if not is_python or _cores() < 2 or code_cache.folder() is None:
+    if not is_python or usable_cores() < 2 or code_cache.folder() is None:
         return False
     return not all(code_cache.is_kept(function, kinds) for function, kinds in what_to_compile())
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
 
 
 def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:

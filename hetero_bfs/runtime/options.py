@@ -45,7 +45,8 @@ class EngineOptions:
         Levels between two choices of the selector.
     threads : int, optional
         Threads that search on the host, the caller's included. Default and limit are one per core,
-        or the environment variable NUMBA_NUM_THREADS.
+        in a container at most its quota of CPU time rounded up, or the environment variable
+        NUMBA_NUM_THREADS.
     tuning : Tuning, optional
         How the kernels are compiled and launched on the OpenCL device; by default the speed
         model's.

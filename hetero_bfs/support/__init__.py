@@ -1,1 +1,5 @@
 """Utilities for all other packages: checks, files, memory, progress, compiling."""
+
+from hetero_bfs.support import cores
+
+cores.keep_quota()  # before anything loads Numba

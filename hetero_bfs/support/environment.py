@@ -12,6 +12,7 @@ import sys
 import warnings
 
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.support.cores import bound_cores, numba_variables
 
 _SHARED_MIB = 1024
 _CORE_MIB = 128
@@ -35,15 +36,13 @@ def check() -> None:
         raise HeteroBFSError(
             "the environment variable NUMBA_DISABLE_JIT is set; unset it: searches run compiled"
         )
-    if any(name.startswith("NUMBA_") for name in os.environ):
+    if numba_variables():
         _check_by_numba()
 
 
 def _check_address_space() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    # machine.usable_cores() would load NumPy, which may not fit.
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    least_mib = _SHARED_MIB + _CORE_MIB * (cores or 1)
+    least_mib = _SHARED_MIB + _CORE_MIB * bound_cores()  # drivers' threads keep to no quota
     if limit != resource.RLIM_INFINITY and limit < least_mib << 20:
         raise HeteroBFSError(
             f"the limit of address space is {limit >> 20} MiB; give at least {least_mib} MiB "

@@ -1,17 +1,14 @@
 """Memory limits of Linux control groups, as containers and batch systems set them.
 
-A process that exceeds one is ended by the system. Version 2 has one hierarchy of groups, version 1
-one for memory; a process is limited by its group and by all groups above it.
+A process that exceeds one is ended by the system.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_MEMBERSHIPS = Path("/proc/self/cgroup")
-_MOUNT = Path("/sys/fs/cgroup")
+from hetero_bfs.support.control_groups import groups
 
 
 class _Files(NamedTuple):
@@ -36,28 +33,12 @@ class MemoryLimit(NamedTuple):
 
 def memory_limit() -> MemoryLimit | None:
     """Return the control group's limit that leaves the least memory; None if there is none."""
-    found = (_read_limit(folder, files) for folder, files in _groups())
+    found = (
+        _read_limit(folder, _VERSION_2 if version_2 else _VERSION_1)
+        for folder, version_2 in groups("memory")
+    )
     limits = [limit for limit in found if limit is not None]
     return min(limits, key=lambda limit: limit.free_bytes, default=None)
-
-
-def _groups() -> Iterator[tuple[Path, _Files]]:
-    """Yield the folders that may limit this process's memory.
-
-    In a container they may be missing, but for the mount point, which then is the process's group.
-    """
-    try:
-        lines = _MEMBERSHIPS.read_text().splitlines()
-    except OSError:  # not Linux
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        top, files = (_MOUNT / "memory", _VERSION_1) if controllers else (_MOUNT, _VERSION_2)
-        inside = Path(path.lstrip("/"))
-        for folder in (inside, *inside.parents):
-            yield top / folder, files
 
 
 def _read_limit(folder: Path, files: _Files) -> MemoryLimit | None:

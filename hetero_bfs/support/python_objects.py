@@ -6,6 +6,7 @@ Python's lock (`kernel(holds_lock=True)`), and its caller a reference to each ob
 
 from __future__ import annotations
 
+import sysconfig
 from typing import Any
 
 from llvmlite import ir
@@ -15,6 +16,15 @@ from numba.extending import intrinsic
 
 _INT64, _INT32 = ir.IntType(64), ir.IntType(32)
 _TYPE_OFFSET = 8  # in an object, behind its count of references
+
+
+def are_readable() -> bool:
+    """Tell whether kernels may read Python's objects.
+
+    On free-threaded Python other threads may change a dict meanwhile, and an object's type has
+    another offset.
+    """
+    return not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 def _call(builder: Any, name: str, result: Any, addresses: list[Any]) -> Any:

@@ -24,7 +24,7 @@ def started(monkeypatch):
         return popen([sys.executable, "-c", ""], **options)
 
     monkeypatch.setattr(compile_beside.subprocess, "Popen", start)
-    monkeypatch.setattr(compile_beside, "_cores", lambda: 2)
+    monkeypatch.setattr(compile_beside, "usable_cores", lambda: 2)
     compile_beside._start.cache_clear()
     yield commands
     compile_beside._start.cache_clear()
@@ -53,7 +53,7 @@ def test_a_process_is_started_once_if_something_is_missing(started, monkeypatch)
     [
         (code_cache, "is_kept", lambda *_: True),
         (code_cache, "folder", lambda: None),
-        (compile_beside, "_cores", lambda: 1),
+        (compile_beside, "usable_cores", lambda: 1),
         (sys, "executable", "/usr/bin/editor"),
         (sys, "executable", None),
     ],

@@ -11,7 +11,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks.hostile.control_group import memory_group
-from hetero_bfs.support import memory, memory_limits
+from hetero_bfs.support import control_groups, memory, memory_limits
 
 ONE = {"limit": "memory.limit_in_bytes", "usage": "memory.usage_in_bytes", "prefix": "total_"}
 TWO = {"limit": "memory.max", "usage": "memory.current", "prefix": ""}
@@ -20,8 +20,8 @@ TWO = {"limit": "memory.max", "usage": "memory.current", "prefix": ""}
 @pytest.fixture
 def mount(tmp_path, monkeypatch):
     """A folder in place of /sys/fs/cgroup, and a function that says which groups we are in."""
-    monkeypatch.setattr(memory_limits, "_MOUNT", tmp_path / "cgroup")
-    monkeypatch.setattr(memory_limits, "_MEMBERSHIPS", tmp_path / "memberships")
+    monkeypatch.setattr(control_groups, "_MOUNT", tmp_path / "cgroup")
+    monkeypatch.setattr(control_groups, "_MEMBERSHIPS", tmp_path / "memberships")
     return tmp_path / "cgroup"
 
 

@@ -1,0 +1,68 @@
+"""The cores that this process may use: those of its affinity, at most as many as a quota allows.
+
+A control group's quota limits CPU time, not the cores. With a thread for each core the group uses
+its time up early in each period, and all its threads stand still until the next one.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+from hetero_bfs.support.control_groups import groups
+
+_THREADS = "NUMBA_NUM_THREADS"
+_set_here: set[str] = set()
+
+
+@cache
+def cpu_quota() -> float | None:
+    """Return how many cores' time control groups allow, None if they do not limit it."""
+    found = (_read_quota(folder, version_2) for folder, version_2 in groups("cpu"))
+    return min((quota for quota in found if quota is not None), default=None)
+
+
+def _read_quota(folder: Path, version_2: bool) -> float | None:
+    try:
+        if version_2:
+            quota, period = (folder / "cpu.max").read_text().split()
+        else:
+            quota = (folder / "cpu.cfs_quota_us").read_text()
+            period = (folder / "cpu.cfs_period_us").read_text()
+        cores = int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):  # no such group, or no limit: "max"
+        return None
+    return cores if cores > 0 else None  # -1: no limit
+
+
+def bound_cores() -> int:
+    """Return the number of cores on which this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use; at least 1."""
+    quota = cpu_quota()
+    return bound_cores() if quota is None else min(bound_cores(), math.ceil(quota))
+
+
+def keep_quota() -> None:
+    """Let Numba start no more threads than a quota allows, unless the user has set their number.
+
+    Numba reads the environment when it is loaded. If it is loaded already, this does nothing.
+    """
+    if "numba" in sys.modules or _THREADS in os.environ:
+        return
+    if (cores := usable_cores()) < bound_cores():
+        os.environ[_THREADS] = str(cores)
+        _set_here.add(_THREADS)
+
+
+def numba_variables() -> list[str]:
+    """Return Numba's variables in the environment that the user has set."""
+    return [name for name in os.environ if name.startswith("NUMBA_") and name not in _set_here]
