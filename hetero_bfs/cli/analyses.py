@@ -9,12 +9,11 @@ from typing import Any, Protocol, TypeVar
 import numpy.typing as npt
 
 from hetero_bfs.cli.engine_settings import engine_options
-from hetero_bfs.cli.output import print_notes, save_array
+from hetero_bfs.cli.output import print_notes, save_array, write_trace
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.runtime.analysis import A, open_analysis
 from hetero_bfs.runtime.places import Place
-from hetero_bfs.selection.trace import write_csv
 from hetero_bfs.support.memory import format_bytes
 
 
@@ -51,4 +50,4 @@ def save_result(options: Namespace, array: npt.NDArray[Any], traces: Iterable[An
     if options.out is not None:
         save_array(options.out, array)
     if options.trace is not None:
-        write_csv(options.trace, (trace.row() for trace in traces))
+        write_trace(options.trace, (trace.row() for trace in traces))

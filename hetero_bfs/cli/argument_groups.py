@@ -23,7 +23,8 @@ def add_file(command: argparse.ArgumentParser, option: str, text: str) -> None:
 
 def add_trace(command: argparse.ArgumentParser, record: str) -> None:
     """Add the trace, which has a row per `record`."""
-    add_file(command, "--trace", f"write one CSV record per {record}")
+    text = f"write one CSV record per {record}, or a timeline if the name ends in .json or .svg"
+    add_file(command, "--trace", text)
 
 
 def add_json(command: argparse.ArgumentParser, what: str) -> None:

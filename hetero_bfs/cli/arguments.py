@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hetero_bfs.cli.argument_groups import (
     add_device_arguments,
@@ -27,9 +27,16 @@ from hetero_bfs.cli.argument_groups import (
 )
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that tells errors in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}; {self.prog} --help tells all options\n")
+
+
 def make_parser(version: str) -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="hetero-bfs",
         description="Adaptive breadth-first search on CPUs and OpenCL devices.",
     )

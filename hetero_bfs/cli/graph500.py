@@ -5,10 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 
 from hetero_bfs.cli.engine_settings import engine_options
-from hetero_bfs.cli.output import print_notes, text_stream, write_json
+from hetero_bfs.cli.output import print_notes, text_stream, write_json, write_trace
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report
-from hetero_bfs.selection.trace import write_csv
 from hetero_bfs.support import progress
 from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
@@ -43,6 +42,6 @@ def run(options: Namespace) -> int:
     print_notes(report.notes)
     print(format_report(report, options.verbose), file=text_stream(options))
     if options.trace is not None:
-        write_csv(options.trace, report.trace_rows())
+        write_trace(options.trace, report.trace_rows())
     write_json(options.json, report.to_dict())
     return 0 if report.valid else 1

@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, TypeVar
 
 from hetero_bfs.errors import AgreedError, HeteroBFSError
-from hetero_bfs.support.launcher import launched_rank, launched_ranks
+from hetero_bfs.support.launcher import launched_rank, launched_ranks, tasks_without_mpi
 
 if TYPE_CHECKING:
     from hetero_bfs.distributed.communicator import Communicator
@@ -31,13 +31,19 @@ def one_voice() -> Iterator[None]:
 
 
 def check_command(options: Namespace) -> None:
-    """Refuse commands that every rank would run independently.
+    """Refuse commands that every rank would run independently; tell of tasks that are no ranks.
 
     Raises
     ------
     AgreedError
         A launcher started several processes of such a command.
     """
+    if (tasks := tasks_without_mpi()) > 1 and options.command in _BY_RANKS:
+        print(
+            f"note: srun started {tasks} tasks without MPI, and each runs alone; srun --mpi=pmi2 "
+            "starts ranks of one run",
+            file=sys.stderr,
+        )
     ranks = launched_ranks()
     if ranks > 1 and options.command not in _BY_RANKS:
         raise AgreedError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -24,6 +24,18 @@ def print_notes(notes: Sequence[str]) -> None:
     """Print notes for the user on stderr, one line each."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
+
+
+def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write records as a timeline if the suffix is one of its files', else as CSV."""
+    from hetero_bfs.selection.trace import write_csv
+    from hetero_bfs.timeline.spans import spans_of
+    from hetero_bfs.timeline.timeline_files import SUFFIXES, write_timeline
+
+    if path.suffix in SUFFIXES:
+        write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")
+    else:
+        write_csv(path, rows)
 
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:

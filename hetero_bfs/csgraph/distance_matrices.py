@@ -14,7 +14,12 @@ from scipy.sparse.csgraph import shortest_path as scipy_shortest_path
 
 from hetero_bfs.algorithms.bfs.queue_search import search_from
 from hetero_bfs.algorithms.sssp.heap_search import distances_by_weight
-from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, MatrixLists, read_matrix
+from hetero_bfs.csgraph.matrix_lists import (
+    NO_PREDECESSOR,
+    MatrixLists,
+    check_dense,
+    read_matrix,
+)
 from hetero_bfs.errors import ArgumentError, ForkError, GraphError
 from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.runtime.analysis import open_analysis
@@ -126,8 +131,11 @@ def _has_negative(csgraph: Any) -> bool:
         values = csgraph.data
         if values.size == 0 or values.min() >= 0:  # makes no array, unlike a comparison
             return False
+    elif scipy.sparse.issparse(csgraph):
+        values = csgraph.tocoo().data
     else:
-        values = csgraph.tocoo().data if scipy.sparse.issparse(csgraph) else csgraph
+        check_dense(csgraph)
+        values = csgraph
     return bool(np.any(np.ma.asarray(values) < 0))
 
 

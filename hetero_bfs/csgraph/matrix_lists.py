@@ -43,7 +43,7 @@ def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixL
     Raises
     ------
     GraphError
-        The matrix is not square.
+        There is no matrix of numbers, or it is not square.
     """
     matrix = _compressed(csgraph, directed)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -61,9 +61,19 @@ def _compressed(csgraph: Any, directed: bool) -> Any:
         if not directed and csgraph.format == "csc":
             csgraph = csgraph.T  # the rows that are there already; SciPy's order
         return csgraph.tocsr()
+    check_dense(csgraph)
     if np.ma.isMaskedArray(csgraph):
         return csgraph_from_masked(csgraph)
     return csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
+
+
+def check_dense(csgraph: Any) -> None:
+    """Raise `GraphError` unless what is no sparse matrix is an array of numbers."""
+    if np.ndim(csgraph) != 2 or np.asarray(csgraph).dtype.kind not in "biuf":
+        raise GraphError(
+            f"csgraph is {type(csgraph).__name__!r}, no matrix of numbers; give a sparse one, or "
+            "an array of shape (N, N)"
+        )
 
 
 def _both_ways(rows: MatrixLists) -> MatrixLists:

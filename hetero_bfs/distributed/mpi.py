@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from functools import cache
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -53,7 +55,22 @@ def world() -> MPICommunicator:
         raise AgreedError(
             f"the launcher started {wanted} processes, but MPI sees {MPI.COMM_WORLD.size}: {remedy}"
         )
+    _end_all_at_an_error(MPI.COMM_WORLD)
     return MPICommunicator(MPI.COMM_WORLD)
+
+
+def _end_all_at_an_error(comm: Any) -> None:
+    """Let an exception that a rank's script does not catch end all ranks, which would wait."""
+    say = sys.excepthook
+
+    def end(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        say(kind, error, traceback)
+        sys.stderr.flush()
+        comm.Abort(1)
+
+    sys.excepthook = end
 
 
 def _address(array: npt.NDArray[Any]) -> int:

@@ -34,7 +34,7 @@ def is_connected(G: ConvertedGraph) -> bool:
 
 def node_connected_component(G: ConvertedGraph, n: Any) -> set[Any]:
     """Return the nodes of the component that has a node."""
-    number = G.id_of(n)
+    number = G.id_of_hashable(n)
     if number is None:
         raise KeyError(n)
     label, _ = G.components

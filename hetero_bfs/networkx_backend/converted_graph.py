@@ -73,6 +73,10 @@ class ConvertedGraph:
         except TypeError:  # not hashable
             return None
 
+    def id_of_hashable(self, node: Any) -> int | None:
+        """Return what `id_of` does; raise TypeError for a node that cannot be hashed."""
+        return self._adj.get(node)
+
     def objects_of(self, ids: npt.NDArray[Any]) -> list[Any]:
         """Return the node objects of these ids."""
         return self.objects[ids].tolist()  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ def bfs_edges(
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the edges of the search's tree, (parent, child); see `networkx.bfs_edges`."""
-    start = G.id_of(source)
+    start = G.id_of_hashable(source)
     if start is None:
         kind = "digraph" if G.is_directed() else "graph"
         raise nx.NetworkXError(f"The node {source} is not in the {kind}.")

@@ -63,7 +63,7 @@ def single_source_dijkstra_path_length(
 
 
 def _known(G: ConvertedGraph, node: Any) -> int:
-    number = G.id_of(node)
+    number = G.id_of_hashable(node)
     if number is None:
         raise nx.NodeNotFound(f"Node {node} not found in graph")
     return number

@@ -22,7 +22,14 @@ _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.G
                 ast.GtE: ">="}  # fmt: skip
 _FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan")
 _TESTS = ("isinf", "isnan")
+_OF_NUMBERS = abs, len, max, min, pow, round, sum
 _NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
+
+
+def _is_constant(function: Any) -> bool:
+    """Tell whether a function always returns the same for the same arguments."""
+    module = getattr(function, "__module__", None)
+    return isinstance(function, type | np.ufunc) or module == "math" or function in _OF_NUMBERS
 
 
 class Value(NamedTuple):
@@ -65,6 +72,10 @@ class Expressions:
 
     def _constant(self, node: ast.expr) -> Value:
         """Compute an expression without variables now."""
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and not _is_constant(self._callee(call.func)):
+                self.refuse(call, f"the call `{ast.unparse(call)}`",
+                             "call it before, and use its value here")  # fmt: skip
         try:
             value = self.source.evaluate(node)
         except NameError as error:

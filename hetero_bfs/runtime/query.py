@@ -163,7 +163,9 @@ def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
         An id is not in the graph.
     """
     refuse_masked("mask", mask)
-    given = np.asarray(mask if hasattr(mask, "__len__") else list(mask))  # type: ignore[arg-type]
+    if not isinstance(mask, Iterable):
+        raise ArgumentError(f"mask is {mask!r}; give a bool array or a sequence of vertex ids")
+    given = np.asarray(mask if hasattr(mask, "__len__") else list(mask))
     if given.dtype == np.bool_ and given.shape == (num_vertices,):
         return given
     flags = np.zeros(num_vertices, np.bool_)

@@ -27,6 +27,12 @@ def launched_ranks() -> int:
     return next((int(size) for size in sizes if size.isdigit()), 1)
 
 
+def tasks_without_mpi() -> int:
+    """Return how many tasks Slurm's srun started that do not know of each other; 1 if none."""
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+    return int(tasks) if tasks.isdigit() and launched_ranks() == 1 else 1
+
+
 def launched_rank() -> int:
     """Return the number that the launcher gave this process; 0 without a launcher."""
     if launched_ranks() == 1:

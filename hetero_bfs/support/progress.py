@@ -33,12 +33,18 @@ def hidden() -> Iterator[None]:
 def progress(
     items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
 ) -> Iterator[T]:
-    """Yield the items, and draw a bar on stderr after `delay_seconds`."""
+    """Yield the items, and draw a bar after `delay_seconds` if stderr is a terminal."""
     if not enabled:
         yield from items
         return
     from tqdm import tqdm
 
     yield from tqdm(
-        items, desc=description, total=total, delay=delay_seconds, file=sys.stderr, leave=False
+        items,
+        desc=description,
+        total=total,
+        delay=delay_seconds,
+        file=sys.stderr,
+        leave=False,
+        disable=None,  # disabled if stderr is no terminal
     )

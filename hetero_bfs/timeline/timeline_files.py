@@ -39,6 +39,9 @@ _WRITERS: dict[str, Callable[[Sequence[Span], str], str]] = {
     ".svg": _as_picture,
 }
 
+SUFFIXES = tuple(_WRITERS)
+"""How the names of timelines' files end."""
+
 
 def check_timeline_path(path: Path) -> None:
     """Raise `ArgumentError` unless the suffix names a format."""

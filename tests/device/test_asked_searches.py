@@ -155,6 +155,7 @@ def test_one_call_takes_the_same_questions():
         ({"source": 0, "target": 8}, r"vertex 8 is not in the graph"),
         ({"source": 0, "mask": [True, False]}, r"mask holds bool in shape \(2,\); give a bool"),
         ({"source": 0, "mask": [1.5]}, r"mask holds float64"),
+        ({"source": 0, "mask": 5}, r"mask is 5; give a bool array"),
         ({"source": 0, "mask": [-1]}, r"vertex -1 is not in the graph"),
         ({"source": [1, 0], "mask": [0]}, r"source 0 is masked; take it out"),
         ({"source": 0, "want": "both"}, r"want is 'both'; give one of"),

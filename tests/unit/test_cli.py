@@ -102,8 +102,9 @@ def test_wrong_usage(arguments, capsys):
     assert run(*arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "usage: hetero-bfs" in captured.err
-    assert "error: " in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("hetero-bfs")
+    assert ": error: " in captured.err
 
 
 @pytest.mark.parametrize(

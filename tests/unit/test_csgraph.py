@@ -164,6 +164,8 @@ def test_dense_matrices_without_edges_at_0_infinity_and_nan():
     [
         ("breadth_first_order", (np.ones((2, 3)), 0)),
         ("connected_components", (np.ones((2, 2)), True, "middling")),
+        ("dijkstra", (None,)),
+        ("shortest_path", (np.ones(3),)),
         ("dijkstra", (np.ones((2, 2)), True, [2])),
         ("dijkstra", (np.ones((2, 2)), True, [-3])),
         ("dijkstra", (np.ones((2, 2)), True, None, False, False, -1)),

@@ -218,6 +218,13 @@ def test_a_launcher_of_another_mpi_is_refused():
     assert "launcher started 2 processes, but mpi4py uses MPICH" in done.stderr
 
 
+def test_tasks_of_slurm_without_mpi_are_told_of(monkeypatch, capsys):
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    assert run("graph500", "--scale", "99") == 2
+    assert run("sssp", "there-is-no-graph", "--source", "0") == 1
+    assert "note: srun started 4 tasks without MPI" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_all_ranks_end_within_ten_seconds_of_one(number):
     whole = [*SMALL[:2], "23", *SMALL[3:]]  # takes far longer than the wait
@@ -281,6 +288,24 @@ assert apart.tolist() == [1, 2, 3], apart
 def test_parts_are_gathered_in_place_though_one_is_empty():
     done = mpirun("-n", "2", sys.executable, "-c", PARTS)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LONELY = """
+from hetero_bfs.distributed.rank_engine import RankEngine
+import hetero_bfs as hb
+from hetero_bfs.distributed.mpi import world
+
+engine = RankEngine(hb.kronecker(8) if world().rank == 0 else None)
+if world().rank == 1:
+    raise ValueError("of one rank")
+engine.bfs(0)
+"""
+
+
+def test_an_error_of_one_rank_of_a_script_ends_all():
+    done = mpirun("-n", "2", sys.executable, "-c", LONELY)
+    assert done.returncode != 0
+    assert "ValueError: of one rank" in done.stderr
 
 
 BOARDS = """

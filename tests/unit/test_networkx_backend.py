@@ -138,6 +138,13 @@ def test_the_tree_of_a_node_that_is_missing():
         nx.bfs_tree(nx.path_graph(3), MISSING, backend="hetero")
 
 
+@pytest.mark.parametrize(
+    "name", ["bfs_edges", "node_connected_component", "single_source_dijkstra", "has_path"]
+)
+def test_a_node_that_cannot_be_hashed(name):
+    assert_same(name, nx.path_graph(4), [1, 2], *([1] if name == "has_path" else []))
+
+
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
 def test_a_converted_graph_converts_back(kind):
     graph = kind([("b", "a"), ("a", "a"), ("a", "c"), ("c", "b")], name="ring")

@@ -222,6 +222,19 @@ def test_a_trace_becomes_a_timeline(graph, tmp_path, capsys):
     assert any(event["name"] == "TC" for event in data["traceEvents"])
 
 
+def test_a_trace_may_be_a_timeline_at_once(graph, tmp_path):
+    for arguments in (
+        ["bfs", graph, "--source", 0],
+        ["components", graph],
+        ["graph500", "--scale", 6, "--sources", 2],
+    ):
+        for name in ("t.json", "t.svg"):
+            assert run(*arguments, "--devices", "cpu", "--trace", tmp_path / name) == 0
+        events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+        assert "runs" in [e["args"]["name"] for e in events if e["name"] == "thread_name"]
+        assert (tmp_path / "t.svg").read_text().startswith("<svg")
+
+
 def test_results_become_a_timeline(tmp_path):
     path = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3])
     weighted = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3], weights=[1.0, 2.0, 3.0])

@@ -50,6 +50,8 @@ REFUSED = {
     "call of a function": ("a = helper(state.x)", "the call `helper(state.x)`"),
     "call of a list": ("a = TABLE(state.x)", "the call `TABLE(state.x)`"),
     "call of an array": ("a = ARRAY(state.x)", "the call `ARRAY(state.x)`"),
+    "call of a random number": ("a = np.random.random()", "the call `np.random.random()`"),
+    "call of a constant helper": ("a = 1 + helper(2)", "the call `helper(2)`"),
     "call of nothing": ("a = nothing(state.x)", "the call `nothing(state.x)`"),
     "call of a variable": ("min = 3\na = min(state.x, 1)", "the call `min(state.x, 1)`"),
     "call of an abstract type": ("a = np.integer(state.x)", "the call `np.integer(state.x)`"),
