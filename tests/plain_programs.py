@@ -19,6 +19,7 @@ import numpy as np
 from plain_python import convert
 
 import hetero_bfs as hb
+from hetero_bfs.programs.monoids import monoid_of
 
 
 class Outcome(NamedTuple):
@@ -49,7 +50,8 @@ class PlainRun:
         self.n = graph.num_vertices
         self.kinds = {name: np.dtype(kind).name for name, kind in program.state.items()}
         kind = np.dtype(program.message_type or next(iter(program.state.values())))
-        self.identity, self.message_kind = program.combine.identity(kind), kind.name
+        self.monoid = monoid_of(program)
+        self.identity, self.message_kind = self.monoid.identity(kind), kind.name
         self.random = random.Random(seed)
         self.receivers = self._receivers()
         self.degree = [len(receivers) for receivers in self.receivers]
@@ -103,7 +105,7 @@ class PlainRun:
 
     def _begin(self) -> list[int]:
         first, kind = next(iter(self.kinds.items()))
-        resting = self.program.combine.identity(np.dtype(kind))
+        resting = self.monoid.identity(np.dtype(kind))
         self.states, active = [], []
         for vertex in range(self.n):
             state, is_active = self._stored(self._call("initial", vertex))
@@ -145,9 +147,8 @@ class PlainRun:
         return {v: self._combined(messages[v]) for v in messages}
 
     def _combined(self, messages: list[Any]) -> Any:
-        combine = self.program.combine
-        if combine != hb.most_frequent:
-            return reduce(combine.of, messages)
+        if self.monoid != hb.most_frequent:
+            return reduce(self.monoid.of, messages)
         counts = Counter(message for message in messages if message != self.identity)
         most = max(counts.values(), default=0)
         return min((m for m in counts if counts[m] == most), default=messages[0])

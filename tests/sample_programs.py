@@ -160,3 +160,49 @@ class Votes(hb.Program):
 
     def finished(self, iteration, rounds):
         return iteration >= rounds
+
+
+class Farthest(hb.Program):
+    """A method combines messages: the label that is farthest from 1000 reaches all."""
+
+    state = {"label": np.int32}  # noqa: RUF012
+    identity = 1000
+
+    def combine(self, first, second):
+        one, other = first - self.identity, second - self.identity
+        one, other = one * one, other * other
+        return first if one > other or (one == other and first > second) else second
+
+    def initial(self, vertex):
+        return vertex * 7919 % 2003
+
+    def message(self, state):
+        return state.label
+
+    def apply(self, state, combined):
+        one, other = state.label - self.identity, combined - self.identity
+        one, other = one * one, other * other
+        return combined if other > one or (one == other and combined > state.label) else state.label
+
+
+class Parity(hb.Program):
+    """A method combines messages of all vertices, which depend on weights."""
+
+    state = {"bits": np.uint32}  # noqa: RUF012
+    identity = 0
+    all_active = True
+
+    def combine(self, first, second):
+        return first ^ second
+
+    def initial(self, vertex):
+        return vertex * 2654435761
+
+    def message(self, state, weight):
+        return (state.bits << 1) ^ weight
+
+    def apply(self, state, combined):
+        return state.bits ^ combined
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds

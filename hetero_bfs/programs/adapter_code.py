@@ -44,6 +44,12 @@ class Adapters:
         operation, kind = self.plan.monoid.operation, self.plan.stored_type
         if operation == "any_one":
             return "second"
+        if operation == "a method":
+            is_bool = self.plan.message_type == "bool"
+            names = [source.name for source in self.functions["combine"].parameters]
+            given = [self.truth(name) if is_bool else name for name in names]
+            code = f"user_combine({', '.join(given)})"
+            return self.dialect.conversion("bool", kind, code) if is_bool else code
         if operation in _SIGNS:
             return self.dialect.binary(_SIGNS[operation], kind, "first", "second")
         # Of equally frequent messages, the least counts.

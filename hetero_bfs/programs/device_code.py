@@ -191,8 +191,10 @@ def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
 
 def _splits(plan: Plan) -> bool:
     """Tell whether messages can be combined in any order: sums of floats depend on theirs."""
-    sums_floats = plan.monoid.operation == "plus" and plan.stored_type.startswith("float")
-    return plan.identity is not None and not sums_floats
+    in_order = plan.monoid.operation in ("plus", "a method") and plan.stored_type.startswith(
+        "float"
+    )
+    return plan.identity is not None and not in_order
 
 
 def _stored(kind: str) -> str:

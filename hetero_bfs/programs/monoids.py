@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import ismethod
 from typing import Any, Literal
 
 import numpy as np
 
-Operation = Literal["minimum", "maximum", "plus", "bitwise_or", "any_one", "most_frequent"]
+Operation = Literal[
+    "minimum", "maximum", "plus", "bitwise_or", "any_one", "most_frequent", "a method"
+]
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,22 @@ class Monoid:
         return first | second if self.operation == "bitwise_or" else first
 
 
+@dataclass(frozen=True)
+class OwnMonoid(Monoid):
+    """A program's own method `combine`, with the class's `identity`."""
+
+    method: Callable[[Any, Any], Any]
+    neutral: Any
+
+    def identity(self, dtype: np.dtype[Any]) -> Any:
+        """Return the identity, converted to a type."""
+        return np.asarray(self.neutral).astype(dtype).item()
+
+    def of(self, first: Any, second: Any) -> Any:
+        """Combine two messages."""
+        return self.method(first, second)
+
+
 minimum = Monoid("minimum")
 """The least of the messages."""
 
@@ -72,3 +92,11 @@ any_one = Monoid("any_one")
 most_frequent = Monoid("most_frequent")
 """The most frequent one; of several, the least. For integers, in programs whose vertices are all
 active. The greatest number of the type is no message: vertices without messages get it."""
+
+
+def monoid_of(program: Any) -> Monoid | None:
+    """Return how a program combines messages; None if its `combine` is no way to do so."""
+    combine = getattr(program, "combine", None)
+    if ismethod(combine):
+        return OwnMonoid("a method", combine, getattr(program, "identity", None))
+    return combine if isinstance(combine, Monoid) else None

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from hetero_bfs.programs.monoids import Monoid
-
 Along = Literal["out", "in", "both"]
 """Direction of messages: along edges, against them, or both."""
 
@@ -52,7 +50,9 @@ class Program:
         The fields: bool, int32, int64, uint32, uint64, float32 or float64.
     combine : Monoid
         `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or
-        `hb.most_frequent`.
+        `hb.most_frequent`; or a method, see below.
+    identity : number, optional
+        With a method `combine`: the message that changes no other one.
     along : {"out", "in", "both"}
         Direction of messages in a directed graph: along the edges that leave the sender, against
         the edges that lead to it, or both. With "both", a pair of opposite edges brings two
@@ -83,6 +83,9 @@ class Program:
         whether it is active; by default it is, unless its first field is the identity of `combine`.
     message(...)
         What an active vertex sends along an edge.
+    combine(first, second)
+        In place of the attribute: one message for two. It must not matter in which order messages
+        are combined.
     apply(...)
         The new state, returned as by `initial`. By default the vertex is active if it changed.
     receives(...)
@@ -96,7 +99,8 @@ class Program:
     """
 
     state: ClassVar[Mapping[str, Any]]
-    combine: ClassVar[Monoid]
+    combine: Any  # a Monoid, or a method
+    identity: ClassVar[Any] = None
     along: ClassVar[Along] = "out"
     message_type: ClassVar[Any] = None
     all_active: ClassVar[bool] = False

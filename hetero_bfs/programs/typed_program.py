@@ -14,14 +14,21 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.dialects import Dialect
 from hetero_bfs.programs.method_source import FIELD_TYPES, Method, Source, parameters_of
-from hetero_bfs.programs.monoids import Monoid, most_frequent
+from hetero_bfs.programs.monoids import (
+    Monoid,
+    OwnMonoid,
+    any_one,
+    minimum,
+    monoid_of,
+    most_frequent,
+)
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.program_result import ProgramResult
 from hetero_bfs.programs.run_options import RunOptions
 from hetero_bfs.programs.translate import Function, translate
 
 REQUIRED = ("initial", "message", "apply")
-OPTIONAL = ("receives", "measure", "finished", "priority")
+OPTIONAL = ("receives", "measure", "finished", "priority", "combine")
 
 _WAYS = ", ".join(get_args(Along))
 _OF_VERTEX = ("vertex", "degree", "num_vertices")
@@ -114,7 +121,7 @@ class Plan:
         self.name = type(program).__name__
         self._check()
         self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
-        self.monoid = program.combine
+        self.monoid = self._monoid()
         self.message_type = self._message_type()
         self.totals = tuple(program.totals)
         self.all_active = bool(program.all_active)
@@ -125,7 +132,12 @@ class Plan:
             raise GraphError(
                 f"{self.name} reads weights, and the graph has none; load it with weights"
             )
-        used = {name for method in self.methods for name in parameters_of(program, method)}
+        used = {
+            name
+            for method in self.methods
+            if method != "combine"
+            for name in parameters_of(program, method)
+        }
         unknown = [name for name in parameters.sources if name not in used]
         if unknown and unknown[0] in _OPTIONS:
             raise ArgumentError(
@@ -143,9 +155,7 @@ class Plan:
         missing = [method for method in REQUIRED if not callable(getattr(program, method, None))]
         if missing:
             raise ProgramError(f"{name} has no method {missing[0]}; see help(hetero_bfs.Program)")
-        if not isinstance(getattr(program, "combine", None), Monoid):
-            raise ProgramError(f"{name}.combine is none of hb.minimum, hb.maximum, hb.plus, "
-                               "hb.bitwise_or, hb.any_one, hb.most_frequent")  # fmt: skip
+        monoid = self._monoid()
         state = getattr(program, "state", None)
         if not isinstance(state, Mapping) or not state:
             raise ProgramError(f'{name}.state is no mapping, such as {{"level": numpy.int32}}')
@@ -163,18 +173,40 @@ class Plan:
         if program.combine == most_frequent and not program.all_active:
             raise ProgramError(f"{name}: most_frequent counts the messages of all neighbours; set "
                                "all_active = True")  # fmt: skip
-        if program.all_active and program.combine.identity(np.dtype(np.int32)) is None:
+        if program.all_active and monoid == any_one:
             raise ProgramError(f"{name}: any_one has no identity, which all_active needs")
         if program.all_active and "priority" in self.methods:
             raise ProgramError(f"{name}: no vertex waits for its priority if all are active")
-        if program.monotone and (
-            program.combine.operation != "minimum" or "priority" not in self.methods
-        ):
+        if program.monotone and (monoid != minimum or "priority" not in self.methods):
             raise ProgramError(f"{name}: a monotone program has `priority` and hb.minimum")
         if program.monotone and program.along != "out":
             raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
         self._check_totals()
         self._check_spelling()
+
+    def _monoid(self) -> Monoid:
+        """Return how messages combine.
+
+        Raises
+        ------
+        ProgramError
+            `combine` is neither a monoid nor a method, or a method without an identity.
+        """
+        monoid = monoid_of(self.program)
+        if monoid is None:
+            raise ProgramError(
+                f"{self.name}.combine is none of hb.minimum, hb.maximum, hb.plus, hb.bitwise_or, "
+                "hb.any_one, hb.most_frequent; or write it as a method: "
+                "def combine(self, first, second)"
+            )
+        if isinstance(monoid, OwnMonoid):
+            neutral = monoid.neutral
+            if not isinstance(neutral, int | float | np.number | np.bool_) or neutral != neutral:
+                raise ProgramError(
+                    f"{self.name}.identity is {neutral!r}; a class with a method `combine` has a "
+                    "number there that changes no message"
+                )
+        return monoid
 
     def _check_spelling(self) -> None:
         """Raise `ProgramError` if a name of the class is nearly one that programs may have.
@@ -212,12 +244,22 @@ class Plan:
             raise ProgramError(
                 f"{self.name}.message_type is {kind!r}; use {', '.join(FIELD_TYPES)}"
             )
+        if isinstance(self.monoid, OwnMonoid):
+            self._check_identity(name)
         if not self.monoid.suits(np.dtype(name)):
             raise ProgramError(f"{self.name}: {self.monoid.operation} does not combine {name}; "
                                "set message_type to an integer type")  # fmt: skip
         if name == "bool" and self.monoid.operation == "plus":
             raise ProgramError(f"{self.name}: plus does not combine bool; set message_type")
         return name
+
+    def _check_identity(self, message_type: str) -> None:
+        neutral = self.program.identity
+        with np.errstate(all="ignore"):
+            kept = self.monoid.identity(np.dtype(message_type))
+        if kept != neutral:
+            raise ProgramError(f"{self.name}.identity is {neutral!r}, which is no {message_type}; "
+                               "set message_type")  # fmt: skip
 
     @property
     def methods(self) -> list[str]:
@@ -296,12 +338,14 @@ class Plan:
             names |= {n: Source("", n, "float64", True) for n in self.totals}
         if name == "apply":
             names["combined"] = message._replace(name="combined")
-        owners = {"initial": (), "finished": (), "measure": ("state", "previous")}
+        if name == "combine":
+            names = {n: message._replace(name=n) for n in ("first", "second")}
+        owners = {"initial": (), "combine": (), "finished": (), "measure": ("state", "previous")}
         fields = list(self.fields.values())
         results = {
             "initial": fields, "apply": fields, "message": [self.message_type],
             "receives": ["bool"], "finished": ["bool"], "priority": ["float64"],
-            "measure": ["float64"] * len(self.totals),
+            "measure": ["float64"] * len(self.totals), "combine": [self.message_type],
         }  # fmt: skip
         optional = "bool" if name in ("initial", "apply") else None
         return Method(

@@ -15,7 +15,7 @@ from unittest import mock
 import numpy as np
 from graphs import grid, random_graph, star
 from sample_programs import (
-    Communities, Distances, Labels, MonotoneDistances, Parents, Ranks,
+    Communities, Distances, Farthest, Labels, MonotoneDistances, Parents, Ranks,
 )
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl import grid as grid_of_groups
@@ -56,7 +56,7 @@ assert runs.device_name.startswith("Oclgrind"), runs.notes
 from_five = dict(source=5)
 for program, parameters in (
     (Distances(), from_five), (Labels(), {{}}), (Parents(), from_five), (Ranks(), ranks),
-    (Communities(), dict(rounds=3)),
+    (Communities(), dict(rounds=3)), (Farthest(), {{}}),
 ):
     for names in {ways}:
         runs.clocked = names == ("pull",)
@@ -70,7 +70,7 @@ for program, parameters in (
         if not isinstance(program, Parents):
             field = next(iter(host.state))
             np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
-assert len(made) == {one_launch} * 12
+assert len(made) == {one_launch} * 15
 assert all(program._instead is None for program in made)
 """
 )

@@ -23,6 +23,7 @@ from plain_programs import PlainRun
 from sample_programs import (
     Communities,
     Distances,
+    Farthest,
     Labels,
     MonotoneDistances,
     Parents,
@@ -70,6 +71,7 @@ def test_every_kind_of_program(apart, name):
         check_all(runs, Ranks(), exact=False, alpha=0.85, tol=1e-5)
         check_all(runs, Communities(), rounds=4)
         check_all(runs, Votes(), rounds=5)
+        check_all(runs, Farthest())
 
 
 def test_plain_python_gives_the_same(apart):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from graphs import edge_list, nasty, path
 from oracle import engine_on
-from sample_programs import Communities, Distances, Labels, Parents, Ranks, Votes
+from sample_programs import Communities, Distances, Labels, Parents, Parity, Ranks, Votes
 
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
@@ -34,6 +34,7 @@ PROGRAMS = {
     "Ranks": (Ranks(), {"alpha": 0.85, "tol": 1e-5}),
     "Communities": (Communities(), {"rounds": 3}),
     "Votes": (Votes(), {"rounds": 3}),
+    "Parity": (Parity(), {"rounds": 3}),
 }
 GRAPHS = [
     ("Kronecker 10", True), ("Kronecker 10", False), ("two hubs", False), ("star", True),

@@ -14,9 +14,11 @@ from graphs import SEARCHABLE_NAMES, nasty
 from sample_programs import (
     Communities,
     Distances,
+    Farthest,
     Labels,
     MonotoneDistances,
     Parents,
+    Parity,
     Ranks,
     Reached,
     Votes,
@@ -94,6 +96,18 @@ def test_the_most_frequent_message(plain_device, name, directed):
         same(both(runs, Communities(), rounds=5), "label")
         for field in ("vote", "none"):
             same(both(runs, Votes(), rounds=7), field)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", COUNTED)
+def test_methods_that_combine(plain_device, name, directed):
+    edges = weighted(nasty(name, directed), np.int32)
+    if not build_search_graph(edges).num_searched:
+        return
+    with runs_of(edges, plain_device) as runs:
+        for direction in DIRECTIONS:
+            same(both(runs, Farthest(), direction), "label")
+            same(both(runs, Parity(), direction, rounds=5), "bits")
 
 
 @pytest.mark.parametrize("way", ["in", "both"])

@@ -13,7 +13,17 @@ from graphs import NAMES, edge_lists, nasty, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
-from sample_programs import Communities, Distances, Labels, MonotoneDistances, Ranks, Reached, Votes
+from sample_programs import (
+    Communities,
+    Distances,
+    Farthest,
+    Labels,
+    MonotoneDistances,
+    Parity,
+    Ranks,
+    Reached,
+    Votes,
+)
 
 import hetero_bfs as hb
 from hetero_bfs.errors import ArgumentError
@@ -137,6 +147,8 @@ def cases(n: int, source: int) -> dict:
         "gossip": (Gossip(), {"every": 1 + source % 3}, None, 5),
         "communities": (Communities(), {"rounds": 3}, None, None),
         "votes": (Votes(), {"rounds": 4}, np.int32, None),
+        "farthest": (Farthest(), {}, None, None),
+        "parity": (Parity(), {"rounds": 4}, np.int32, None),
     }
 
 
@@ -276,6 +288,26 @@ def test_what_cannot_be_counted_or_sent_is_refused():
             vars(program).update(attributes)
             with pytest.raises(hb.ProgramError, match=f"^{message}$"):
                 runs.run(program, {"rounds": 1}, hb.RunOptions())
+
+
+def test_what_cannot_combine_is_refused():
+    def of_state(self, state):
+        return state.label
+
+    wrong = {
+        "identity is None; a class with a method": {"identity": None},
+        "identity is nan; a class with a method": {"identity": np.nan},
+        "identity is 0.5, which is no int32": {"identity": 0.5},
+        "combine is none of hb.minimum.*write it as a method": {"combine": max},
+        "a monotone program has `priority` and hb.minimum": {"monotone": True},
+        "parameter 'state' is not given to the run; known here: first": {"combine": of_state},
+    }
+    with ProgramRuns(build_search_graph(random_graph(9, 20, 1)), 1) as runs:
+        for words, attributes in wrong.items():
+            with pytest.raises(hb.ProgramError, match=words):
+                runs.run(type("Wrong", (Farthest,), attributes)(), {}, hb.RunOptions())
+        with pytest.raises(ArgumentError, match="combines by a method; mode 'asynchronous'"):
+            runs.run(Farthest(), {}, hb.RunOptions(mode="asynchronous"))
 
 
 def test_names_that_are_nearly_right_are_refused():

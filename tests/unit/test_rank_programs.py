@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import nasty
-from sample_programs import Communities, Distances, Labels, Parents, Ranks, Reached
+from sample_programs import Communities, Distances, Farthest, Labels, Parents, Ranks, Reached
 
 import hetero_bfs as hb
 from hetero_bfs.distributed.construction import construct
@@ -36,6 +36,7 @@ def by_ranks(edges, ranks, run):
 
 CASES = {
     "two fields": (Labels(), {}),
+    "a method that combines": (Farthest(), {}),
     "priority and weights": (Distances(), {"source": 3}),
     "sums": (Ranks(), {"alpha": 0.85, "tol": 1e-9}),
     "array": (Reached(), {"mask": (np.arange(6000) % 7).astype(np.uint32)}),
