@@ -31,7 +31,8 @@ class _Parser(argparse.ArgumentParser):
     """A parser that tells errors in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}; {self.prog} --help tells all options\n")
+        text = " ".join(f"{self.prog}: error: {message}; see --help".split())
+        self.exit(2, f"{text}\n")
 
 
 def make_parser(version: str) -> argparse.ArgumentParser:

@@ -32,7 +32,7 @@ def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     from hetero_bfs.timeline.spans import spans_of
     from hetero_bfs.timeline.timeline_files import SUFFIXES, write_timeline
 
-    if path.suffix in SUFFIXES:
+    if path.suffix.lower() in SUFFIXES:
         write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")
     else:
         write_csv(path, rows)

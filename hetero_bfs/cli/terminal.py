@@ -185,7 +185,8 @@ def ended_at_once() -> Iterator[None]:
 
     This works while a driver hangs and keeps Python's lock, and it needs no Numba.
     """
-    numbers = [] if _to_watcher is None else _to_watcher[1]
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = _to_watcher[1] if _to_watcher is not None and is_main else []
     before = [(number, signal.signal(number, signal.SIG_DFL)) for number in numbers]
     try:
         yield

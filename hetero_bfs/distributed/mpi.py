@@ -55,20 +55,28 @@ def world() -> MPICommunicator:
         raise AgreedError(
             f"the launcher started {wanted} processes, but MPI sees {MPI.COMM_WORLD.size}: {remedy}"
         )
-    _end_all_at_an_error(MPI.COMM_WORLD)
+    if wanted > 1:
+        _end_all_at_an_error(MPI)
     return MPICommunicator(MPI.COMM_WORLD)
 
 
-def _end_all_at_an_error(comm: Any) -> None:
-    """Let an exception that a rank's script does not catch end all ranks, which would wait."""
+def _end_all_at_an_error(mpi: Any) -> None:
+    """Let an exception that a rank's script does not catch end all ranks, which would wait.
+
+    All ranks raise an `AgreedError`, so none waits then.
+    """
     say = sys.excepthook
 
     def end(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        say(kind, error, traceback)
-        sys.stderr.flush()
-        comm.Abort(1)
+        try:
+            say(kind, error, traceback)
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+        finally:
+            if not isinstance(error, AgreedError) and not mpi.Is_finalized():
+                mpi.COMM_WORLD.Abort(1)
 
     sys.excepthook = end
 

@@ -318,6 +318,10 @@ class _Reversed:
         return self.graph.num_input_edges
 
     @property
+    def num_stored_edges(self) -> int:
+        return self.graph.num_stored_edges
+
+    @property
     def weight_dtype(self) -> np.dtype[Any] | None:
         return self.graph.weight_dtype
 

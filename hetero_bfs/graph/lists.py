@@ -105,7 +105,7 @@ def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
     n = edges.num_vertices
     num_arrays = 1 + transpose
     # Private counters must not take more memory than keys and lists do later.
-    workers = min(numba.get_num_threads(), 2 * edges.num_input_edges // max(num_arrays * n, 1) + 4)
+    workers = min(numba.get_num_threads(), 2 * _yielded(edges) // max(num_arrays * n, 1) + 4)
     shape = (workers, n)
     counts = [aligned_empty(workers * n, np.uint32).reshape(shape) for _ in range(num_arrays)]
     both_ends = transpose or _stored_twice(edges)

@@ -22,14 +22,7 @@ _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.G
                 ast.GtE: ">="}  # fmt: skip
 _FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan")
 _TESTS = ("isinf", "isnan")
-_OF_NUMBERS = abs, len, max, min, pow, round, sum
 _NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
-
-
-def _is_constant(function: Any) -> bool:
-    """Tell whether a function always returns the same for the same arguments."""
-    module = getattr(function, "__module__", None)
-    return isinstance(function, type | np.ufunc) or module == "math" or function in _OF_NUMBERS
 
 
 class Value(NamedTuple):
@@ -72,17 +65,17 @@ class Expressions:
 
     def _constant(self, node: ast.expr) -> Value:
         """Compute an expression without variables now."""
-        for call in ast.walk(node):
-            if isinstance(call, ast.Call) and not _is_constant(self._callee(call.func)):
-                self.refuse(call, f"the call `{ast.unparse(call)}`",
-                             "call it before, and use its value here")  # fmt: skip
         try:
             value = self.source.evaluate(node)
+            is_constant = self.source.is_constant()
         except NameError as error:
             self.refuse(node, f"`{ast.unparse(node)}` ({error})",
                          "if it is a parameter, name it among the method's own")  # fmt: skip
         except Exception as error:
             self.refuse(node, f"`{ast.unparse(node)}` ({error})", "it must be a number")
+        if not is_constant:
+            self.refuse(node, f"`{ast.unparse(node)}`, a new number each time",
+                         "give the run an array of numbers as a parameter")  # fmt: skip
         if isinstance(value, np.generic) and value.dtype.name in FIELD_TYPES:
             kind = value.dtype.name
             return Value(self.dialect.literal(value.item(), kind), kind)

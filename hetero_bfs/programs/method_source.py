@@ -125,6 +125,11 @@ class MethodSource:
         self.evaluated.append((code, self._value(code)))
         return self.evaluated[-1][1]
 
+    def is_constant(self) -> bool:
+        """Tell whether the expression that was evaluated last has the same value once more."""
+        code, value = self.evaluated[-1]
+        return _are_alike(value, self._value(code))
+
     def has_still(self, evaluated: Evaluated) -> bool:
         """Tell whether expressions have the values that they had."""
         try:

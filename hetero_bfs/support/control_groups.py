@@ -20,11 +20,11 @@ def groups(controller: str) -> Iterator[tuple[Path, bool]]:
     missing, but for the mount point, which then is the process's group.
     """
     try:
-        lines = _MEMBERSHIPS.read_text().splitlines()
+        lines = _MEMBERSHIPS.read_text(errors="replace").splitlines()
     except OSError:  # not Linux
         return
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if controllers and controller not in controllers.split(","):
             continue
         top = _MOUNT / controller if controllers else _MOUNT

@@ -45,14 +45,14 @@ SUFFIXES = tuple(_WRITERS)
 
 def check_timeline_path(path: Path) -> None:
     """Raise `ArgumentError` unless the suffix names a format."""
-    if path.suffix not in _WRITERS:
+    if path.suffix.lower() not in _WRITERS:
         raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_WRITERS)}")
 
 
 def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
     """Write spans in the format that the suffix names, all or nothing."""
     check_timeline_path(path)
-    text = _WRITERS[path.suffix](spans, title)
+    text = _WRITERS[path.suffix.lower()](spans, title)
     with replacing(path, encoding="utf-8") as stream:
         stream.write(text)
 

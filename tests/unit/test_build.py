@@ -218,6 +218,7 @@ def test_memory_for_a_graph_follows_from_its_lists(directed):
     many = replace(graph, num_input_edges=1 << 40)
     assert build_bytes(many) == build_bytes(graph) < 1 << 20
     assert build_search_graph(many).num_input_edges == 1 << 40
+    assert many.transpose.num_stored_edges == graph.num_stored_edges
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measures as Linux does")

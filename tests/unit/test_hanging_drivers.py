@@ -55,6 +55,7 @@ def interrupt(line: str, vendors: Path, folder: Path, number: signal.Signals) ->
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # it may be ignored here
     ) as process:
         try:
             wait_until(lambda: hangs.exists() and hangs.read_text().endswith("\n"), 100)

@@ -65,8 +65,8 @@ def check_threads(threads: Any) -> int:
         The value is no integer from 1 to `most_threads`.
     """
     remedy = (
-        ", or leave it out for one per core; the environment variable NUMBA_NUM_THREADS, if set, "
-        "allows another number"
+        ", or leave it out for the usual number; the environment variable NUMBA_NUM_THREADS, if "
+        "set, allows another number"
     )
     return check_integer("threads", threads, 1, most_threads(), remedy)
 
