@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_few_files(tmp_path):
-    words = ["device-files", "--count", "6", "--seed", "1", "--out", str(tmp_path)]
+    words = ["device-files", "--count", "3", "--seed", "1", "--out", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.hostile", *words],
         cwd=ROOT,
@@ -25,7 +25,7 @@ def test_a_few_files(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     counts = [line.split()[1:] for line in done.stdout.splitlines() if " tried " in line]
-    assert sum(int(tried) for tried, *_ in counts) > 5
+    assert sum(int(tried) for tried, *_ in counts) > 2
     assert all(rest == ["tried", "0", "failed"] for _, *rest in counts)
 
 
