@@ -50,7 +50,8 @@ class Program:
         The fields: bool, int32, int64, uint32, uint64, float32 or float64.
     combine : Monoid
         `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or
-        `hb.most_frequent`; or a method, see below.
+        `hb.most_frequent`; or a method of the parameters `first` and `second`, which makes one
+        message of two. It must not matter in which order messages are combined.
     identity : number, optional
         With a method `combine`: the message that changes no other one.
     along : {"out", "in", "both"}
@@ -83,9 +84,6 @@ class Program:
         whether it is active; by default it is, unless its first field is the identity of `combine`.
     message(...)
         What an active vertex sends along an edge.
-    combine(first, second)
-        In place of the attribute: one message for two. It must not matter in which order messages
-        are combined.
     apply(...)
         The new state, returned as by `initial`. By default the vertex is active if it changed.
     receives(...)
