@@ -1,7 +1,7 @@
 """Damaged graph files that are read: no kernel accesses memory out of bounds, none races.
 
 The graphs are searched under oclgrind, an OpenCL device that checks each access. It interprets
-kernels, which takes about two seconds a graph. The files are those of the campaign `files` with the
+kernels, which takes some seconds a graph. The files are those of the campaign `files` with the
 same seed and number. Small constants let small graphs reach all parts of the kernels. Graphs with
 even numbers are searched by a launch for each step. Those with odd ones are searched by one launch
 where there is such a kernel. oclgrind does not know its barrier of all work-groups, so data races

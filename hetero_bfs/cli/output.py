@@ -27,12 +27,12 @@ def print_notes(notes: Sequence[str]) -> None:
 
 
 def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write records as a timeline if the suffix is one of its files', else as CSV."""
+    """Write records as a timeline if the suffix names a format of these, else as CSV."""
     from hetero_bfs.selection.trace import write_csv
     from hetero_bfs.timeline.spans import spans_of
-    from hetero_bfs.timeline.timeline_files import SUFFIXES, write_timeline
+    from hetero_bfs.timeline.timeline_files import is_timeline_path, write_timeline
 
-    if path.suffix.lower() in SUFFIXES:
+    if is_timeline_path(path):
         write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")
     else:
         write_csv(path, rows)

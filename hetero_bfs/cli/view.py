@@ -20,7 +20,6 @@ def run(options: Namespace) -> int:
     spans = spans_of(read_rows(options.input))
     write_timeline(path, spans, f"Timeline of {options.input.name}")
     runs, steps = (sum(span.lane == lane for span in spans) for lane in ("runs", "steps"))
-    print(
-        f"{path}: runs {runs}, steps {steps}; {_OPENED_BY.get(path.suffix, 'a browser opens it')}"
-    )
+    opened = _OPENED_BY.get(path.suffix.lower(), "a browser opens it")
+    print(f"{path}: runs {runs}, steps {steps}; {opened}")
     return 0

@@ -190,10 +190,9 @@ def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
 
 
 def _splits(plan: Plan) -> bool:
-    """Tell whether messages can be combined in any order: sums of floats depend on theirs."""
-    in_order = plan.monoid.operation in ("plus", "a method") and plan.stored_type.startswith(
-        "float"
-    )
+    """Tell whether messages can be combined in any order: rounded floats depend on theirs."""
+    rounds = plan.monoid.operation in ("plus", "a method")
+    in_order = rounds and plan.stored_type.startswith("float")
     return plan.identity is not None and not in_order
 
 

@@ -121,7 +121,6 @@ class Plan:
         self.name = type(program).__name__
         self._check()
         self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
-        self.monoid = self._monoid()
         self.message_type = self._message_type()
         self.totals = tuple(program.totals)
         self.all_active = bool(program.all_active)
@@ -155,7 +154,7 @@ class Plan:
         missing = [method for method in REQUIRED if not callable(getattr(program, method, None))]
         if missing:
             raise ProgramError(f"{name} has no method {missing[0]}; see help(hetero_bfs.Program)")
-        monoid = self._monoid()
+        self.monoid = self._monoid()
         state = getattr(program, "state", None)
         if not isinstance(state, Mapping) or not state:
             raise ProgramError(f'{name}.state is no mapping, such as {{"level": numpy.int32}}')
@@ -170,14 +169,14 @@ class Plan:
                 )
         if program.along not in get_args(Along):
             raise ProgramError(f"{name}.along is {program.along!r}; use {_WAYS}")
-        if program.combine == most_frequent and not program.all_active:
+        if self.monoid == most_frequent and not program.all_active:
             raise ProgramError(f"{name}: most_frequent counts the messages of all neighbours; set "
                                "all_active = True")  # fmt: skip
-        if program.all_active and monoid == any_one:
+        if program.all_active and self.monoid == any_one:
             raise ProgramError(f"{name}: any_one has no identity, which all_active needs")
         if program.all_active and "priority" in self.methods:
             raise ProgramError(f"{name}: no vertex waits for its priority if all are active")
-        if program.monotone and (monoid != minimum or "priority" not in self.methods):
+        if program.monotone and (self.monoid != minimum or "priority" not in self.methods):
             raise ProgramError(f"{name}: a monotone program has `priority` and hb.minimum")
         if program.monotone and program.along != "out":
             raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
@@ -245,7 +244,7 @@ class Plan:
                 f"{self.name}.message_type is {kind!r}; use {', '.join(FIELD_TYPES)}"
             )
         if isinstance(self.monoid, OwnMonoid):
-            self._check_identity(name)
+            self._check_identity(self.monoid, name)
         if not self.monoid.suits(np.dtype(name)):
             raise ProgramError(f"{self.name}: {self.monoid.operation} does not combine {name}; "
                                "set message_type to an integer type")  # fmt: skip
@@ -253,13 +252,14 @@ class Plan:
             raise ProgramError(f"{self.name}: plus does not combine bool; set message_type")
         return name
 
-    def _check_identity(self, message_type: str) -> None:
-        neutral = self.program.identity
+    def _check_identity(self, monoid: OwnMonoid, message_type: str) -> None:
         with np.errstate(all="ignore"):
-            kept = self.monoid.identity(np.dtype(message_type))
-        if kept != neutral:
-            raise ProgramError(f"{self.name}.identity is {neutral!r}, which is no {message_type}; "
-                               "set message_type")  # fmt: skip
+            kept = monoid.identity(np.dtype(message_type))
+        if kept != monoid.neutral:
+            raise ProgramError(
+                f"{self.name}.identity is {monoid.neutral!r}, which is no {message_type}; "
+                "set message_type"
+            )
 
     @property
     def methods(self) -> list[str]:

@@ -39,13 +39,15 @@ _WRITERS: dict[str, Callable[[Sequence[Span], str], str]] = {
     ".svg": _as_picture,
 }
 
-SUFFIXES = tuple(_WRITERS)
-"""How the names of timelines' files end."""
+
+def is_timeline_path(path: Path) -> bool:
+    """Tell whether the suffix names a format."""
+    return path.suffix.lower() in _WRITERS
 
 
 def check_timeline_path(path: Path) -> None:
     """Raise `ArgumentError` unless the suffix names a format."""
-    if path.suffix.lower() not in _WRITERS:
+    if not is_timeline_path(path):
         raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_WRITERS)}")
 
 
