@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -26,6 +28,8 @@ from hetero_bfs.support.memory import aligned_empty, shrink
 
 CHUNK_EDGES = 1 << 20
 """Edges that a rank sends in a round: at most 16 MiB of keys."""
+
+_LEAST_SHARED = 1 << 16  # keys that are worth another thread
 
 Keys = npt.NDArray[np.uint64]
 
@@ -72,7 +76,7 @@ def construct(
     made = []
     while ways:
         keys, weights = ways.pop(0)
-        renumber_keys(keys, own, all_numbers, first, np.uint32(communicator.size))
+        renumber_keys(keys, own, all_numbers, first)
         made.append(_sorted_lists(keys, weights, rule, old_of_own.size))
     leading = old_of_own.size if share.directed else _num_leading(made[0].degree)
     sizes = np.array(communicator.collect((old_of_own.size, leading)), np.int64)
@@ -111,15 +115,14 @@ def _collect_keys(
 
     Of a directed graph these are of one direction.
     """
-    from hetero_bfs.distributed.kernels.owned_lists import count_keys, make_keys, send_weights
+    from hetero_bfs.distributed.kernels.owned_lists import make_keys, send_weights
 
-    weight_dtype = weight_dtype_of(share)
-
+    weight_dtype, ranks = weight_dtype_of(share), communicator.size
     both = not (share.both_directions or share.directed)
-    counts = np.zeros(communicator.size, np.int64)
+    counts = np.zeros(ranks, np.int64)
     rounds = np.zeros(1, np.int64)
     for src, dst, _ in _chunks(share, back):
-        count_keys(src, dst, both, counts)
+        counts += _count_keys(src, dst, both, ranks)[:, :ranks].sum(axis=0)
         rounds[0] += 1
     received = np.empty_like(counts)
     communicator.exchange(counts, received)
@@ -129,24 +132,39 @@ def _collect_keys(
     filled = 0
     chunks = _chunks(share, back)
     nothing = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, weight_dtype)
+    sendable = np.empty(CHUNK_EDGES * (1 + both), np.uint64)
     for _ in range(int(rounds[0])):
         src, dst, weights = next(chunks, nothing)
-        counts[:] = 0
-        count_keys(src, dst, both, counts)
-        send = np.empty(int(counts.sum()), np.uint64)
-        places = parts_of(counts)
-        make_keys(src, dst, both, places.copy(), send)
+        places = _count_keys(src, dst, both, ranks)
+        counts[:] = places[:, :ranks].sum(axis=0)
+        begins = parts_of(counts)
+        places[:, :ranks] = begins + np.cumsum(places[:, :ranks], axis=0) - places[:, :ranks]
+        send = sendable[: int(counts.sum())]
+        make_keys(src, dst, both, ranks, places.copy(), send)
         communicator.exchange(counts, received)
         more = int(received.sum())
         into = keys[filled : filled + more]
-        communicator.exchange_parts(send, counts, places, into, received)
+        communicator.exchange_parts(send, counts, begins, into, received)
         if all_weights is not None:
             sent = np.empty(send.size, weight_dtype)
-            send_weights(src, dst, weights, both, places.copy(), sent)
+            send_weights(src, dst, weights, both, ranks, places, sent)
             there = all_weights[filled : filled + more]
-            communicator.exchange_parts(sent, counts, places, there, received)
+            communicator.exchange_parts(sent, counts, begins, there, received)
         filled += more
     return keys, all_weights
+
+
+def _count_keys(
+    src: VertexArray, dst: VertexArray, both: bool, ranks: int
+) -> npt.NDArray[np.int64]:
+    """Return the keys of each thread's part of the edges for each rank: rows of cache lines."""
+    from hetero_bfs.distributed.kernels.owned_lists import PLACES_STRIDE, count_keys
+
+    counts = np.zeros(
+        (numba.get_num_threads(), -(-ranks // PLACES_STRIDE) * PLACES_STRIDE), np.int64
+    )
+    count_keys(src, dst, both, ranks, counts)
+    return counts
 
 
 def _count_degrees(keys: Keys, owned: int) -> VertexArray:
@@ -198,11 +216,24 @@ def _sorted_lists(
 
     if weights is not None:
         return _weighted_lists(keys, weights, duplicates, size)
-    keys.sort()
+    _sort(keys, numba.get_num_threads())
     degree = aligned_empty(size, np.uint32)
     indices = keys.view(np.uint32)
     stored = lists_of_keys(keys, degree, indices)
     return _Lists(degree, shrink(indices, stored), None)
+
+
+def _sort(keys: Keys, threads: int) -> None:
+    """Sort keys in place by so many threads, each half of them a half of the keys."""
+    if threads == 1 or keys.size < _LEAST_SHARED:
+        keys.sort()
+        return
+    middle = keys.size // 2
+    keys.partition(middle)
+    lower = threading.Thread(target=_sort, args=(keys[:middle], threads // 2))
+    lower.start()
+    _sort(keys[middle:], threads - threads // 2)
+    lower.join()
 
 
 def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
@@ -242,7 +273,7 @@ def _as_graph(
     from hetero_bfs.distributed.kernels.owned_lists import columns_of_numbers
 
     degree, indices, weights = lists
-    columns_of_numbers(indices, partition.first_column, np.uint32(partition.ranks))
+    columns_of_numbers(indices, partition.first_column)
     indptr = aligned_empty(degree.size + 1, np.int64)
     np.cumsum(degree, out=indptr[1:])
     return CSRGraph.trusted(indptr, indices, directed, num_input_edges, degree, weights)

@@ -7,20 +7,43 @@ id. Sorted keys are sorted lists.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
-@kernel
-def count_keys(src, dst, both, counts):
-    """Count the keys of edges for each owner, int64 (ranks,); loops have none."""
-    ranks = np.uint32(counts.size)
-    for i in range(src.size):
+PLACES_STRIDE = 8
+"""Least width of a part's row of counts or places: a cache line."""
+
+
+def count_keys(src: Array, dst: Array, both: bool, ranks: int, counts: Array) -> None:
+    """Set counts[part, owner], int64, to the keys of edges for each owner; loops have none.
+
+    Each part of the edges has its own row, which is at least `PLACES_STRIDE` wide. Behind the
+    owners it stays as it is.
+    """
+    in_parallel(
+        _count_keys, counts.shape[0], src=src, dst=dst, both=both, ranks=ranks, counts=counts
+    )
+
+
+@kernel(counted=False, inner=True)
+def _count_keys(given, part, parts):
+    src, dst, both, counts = given.src, given.dst, given.both != 0, given.counts[part]
+    ranks = np.uint32(given.ranks)
+    counts[: np.int64(ranks)] = 0
+    begin, end = part_of(src.size, part, parts)
+    for i in range(begin, end):
         u, v = src[i], dst[i]
         if u != v:
             counts[u % ranks] += 1
@@ -28,11 +51,26 @@ def count_keys(src, dst, both, counts):
                 counts[v % ranks] += 1
 
 
-@kernel
-def make_keys(src, dst, both, places, keys):
-    """Write the keys of edges, each owner's behind the place given, which moves on."""
-    ranks = np.uint32(places.size)
-    for i in range(src.size):
+def make_keys(src: Array, dst: Array, both: bool, ranks: int, places: Array, keys: Array) -> None:
+    """Write the keys of edges, those of part p for owner r behind places[p, r], which moves on."""
+    in_parallel(
+        _make_keys,
+        places.shape[0],
+        src=src,
+        dst=dst,
+        both=both,
+        ranks=ranks,
+        places=places,
+        keys=keys,
+    )
+
+
+@kernel(counted=False, inner=True)
+def _make_keys(given, part, parts):
+    src, dst, both, keys = given.src, given.dst, given.both != 0, given.keys
+    ranks, places = np.uint32(given.ranks), given.places[part]
+    begin, end = part_of(src.size, part, parts)
+    for i in range(begin, end):
         u, v = src[i], dst[i]
         if u == v:
             continue
@@ -45,11 +83,29 @@ def make_keys(src, dst, both, places, keys):
             places[owner] += 1
 
 
-@kernel
-def send_weights(src, dst, weights, both, places, sent):
+def send_weights(
+    src: Array, dst: Array, weights: Array, both: bool, ranks: int, places: Array, sent: Array
+) -> None:
     """Write the weights of edges in the order of `make_keys`."""
-    ranks = np.uint32(places.size)
-    for i in range(src.size):
+    in_parallel(
+        _send_weights,
+        places.shape[0],
+        src=src,
+        dst=dst,
+        weights=weights,
+        both=both,
+        ranks=ranks,
+        places=places,
+        sent=sent,
+    )
+
+
+@kernel(counted=False, inner=True)
+def _send_weights(given, part, parts):
+    src, dst, both, weights = given.src, given.dst, given.both != 0, given.weights
+    ranks, places, sent = np.uint32(given.ranks), given.places[part], given.sent
+    begin, end = part_of(src.size, part, parts)
+    for i in range(begin, end):
         u, v = src[i], dst[i]
         if u == v:
             continue
@@ -110,14 +166,21 @@ def count_degrees(keys, degree):
         degree[keys[i] >> _HALF] += np.uint32(1)
 
 
-@kernel
-def renumber_keys(keys, own, all_numbers, first, ranks):
+def renumber_keys(keys: Array, own: Array, all_numbers: Array, first: Array) -> None:
     """Replace vertices by their own numbers, and old neighbours by sorting numbers.
 
     A sorting number is number * ranks + owner, so that hubs of all ranks come first. `own` is the
     rank's part of `all_numbers` (uint32, by owner and place; `first` says where an owner begins).
     """
-    for i in range(keys.size):
+    in_parallel(_renumber_keys, keys=keys, own=own, all_numbers=all_numbers, first=first)
+
+
+@kernel(counted=False, inner=True)
+def _renumber_keys(given, part, parts):
+    keys, own, all_numbers, first = given.keys, given.own, given.all_numbers, given.first
+    ranks = np.uint32(first.size)
+    begin, end = part_of(keys.size, part, parts)
+    for i in range(begin, end):
         vertex, old = keys[i] >> _HALF, np.uint32(keys[i] & _LOW)
         owner, place = old % ranks, np.int64(old // ranks)
         number = np.uint64(all_numbers[first[owner] + place])
@@ -143,10 +206,17 @@ def lists_of_keys(keys, degree, indices):
     return written
 
 
-@kernel
-def columns_of_numbers(indices, first_column, ranks):
+def columns_of_numbers(indices: Array, first_column: Array) -> None:
     """Replace sorting numbers by columns, in place."""
-    for i in range(indices.size):
+    in_parallel(_columns_of_numbers, indices=indices, first_column=first_column)
+
+
+@kernel(counted=False, inner=True)
+def _columns_of_numbers(given, part, parts):
+    indices, first_column = given.indices, given.first_column
+    ranks = np.uint32(first_column.size)
+    begin, end = part_of(indices.size, part, parts)
+    for i in range(begin, end):
         number = indices[i]
         indices[i] = first_column[number % ranks] + np.int64(number // ranks)
 
