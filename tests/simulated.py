@@ -39,19 +39,23 @@ def search_all(
     selector: str = "auto",
     threads: int = 1,
     reverse: bool = False,
+    host_size: int | None = None,
 ) -> list[Found]:
-    """Search from each source by so many simulated ranks, against the edges if `reverse`."""
+    """Search from each source by so many simulated ranks, against the edges if `reverse`.
+
+    By default they share a host. The searches run in a row.
+    """
 
     def run(communicator: SimulatedCommunicator) -> list[RankResult]:
         graph = constructed(communicator, edges)
         graph = graph.reversed() if reverse else graph
         search = DistributedSearch(communicator, graph, selector, threads)
         try:
-            return [search.search(source) for source in sources]
+            return search.search_in_a_row(sources)
         finally:
             search.close()
 
-    by_rank = run_ranks(ranks, run)
+    by_rank = run_ranks(ranks, run, host_size)
     return [joined([results[i] for results in by_rank], edges) for i in range(len(sources))]
 
 

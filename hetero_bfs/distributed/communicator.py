@@ -6,10 +6,13 @@ Every rank must make the same calls in the same order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from hetero_bfs.support.memory import PAGE_BYTES
 
 Operation = Literal["max", "min", "sum"]
 
@@ -22,6 +25,8 @@ class Board(Protocol):
     memory: npt.NDArray[Any]
     places: Counts
     """Where each rank's part begins in `memory`."""
+    beside: npt.NDArray[np.uint8]
+    """Further memory, for the ranks of one host alone. It begins a page."""
 
     def complete(self) -> None:
         """Wait until all ranks have written their parts; then each host has all of them.
@@ -46,6 +51,8 @@ class Communicator(Protocol):
     host_size: int
     """Number of ranks on this host."""
     num_hosts: int
+    host_ranks: list[int]
+    """The ranks of this host, by their numbers on it."""
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -64,7 +71,7 @@ class Communicator(Protocol):
         `send` may be the part of `receive` where it would arrive.
         """
 
-    def board(self, counts: Counts, dtype: npt.DTypeLike) -> Board:
+    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
         """Return a board with room for counts[r] items of rank r; all ranks make the same call.
 
         All boards lie in the same memory, which grows as needed and stays.
@@ -97,6 +104,30 @@ class Communicator(Protocol):
 
     def abort(self) -> None:
         """End all ranks with status 1; this rank at once."""
+
+
+class BoardMemory:
+    """The memory of all boards of a host: it grows as needed.
+
+    Parameters
+    ----------
+    share : callable
+        Returns so many bytes that the ranks of a host share.
+    """
+
+    def __init__(self, share: Callable[[int], npt.NDArray[np.uint8]]) -> None:
+        self._share = share
+        self._memory = np.empty(0, np.uint8)
+
+    def cut(
+        self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
+        """Return a board's `memory` and `beside`."""
+        end = int(counts.sum()) * np.dtype(dtype).itemsize
+        page = -(-end // PAGE_BYTES) * PAGE_BYTES
+        if self._memory.size < page + beside_bytes:
+            self._memory = self._share(page + beside_bytes)
+        return self._memory[:end].view(dtype), self._memory[page : page + beside_bytes]
 
 
 def parts_of(counts: Counts) -> Counts:

@@ -146,6 +146,7 @@ def _collect_keys(
         into = keys[filled : filled + more]
         communicator.exchange_parts(send, counts, begins, into, received)
         if all_weights is not None:
+            assert weights is not None
             sent = np.empty(send.size, weight_dtype)
             send_weights(src, dst, weights, both, ranks, places, sent)
             there = all_weights[filled : filled + more]

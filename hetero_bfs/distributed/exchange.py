@@ -2,14 +2,16 @@
 
 A *dense* exchange gives all ranks the visited bits of each rank's vertices that have several edges.
 Each rank writes its bits to memory that its host's ranks share, and reads the others' there. A
-*sparse* exchange sends words of child and parent to the child's owner (kernels/push.py): one call
-for the counts, one for the words.
+*sparse* exchange sends words of child and parent to the child's owner (kernels/push.py). One call
+tells the counts. Words for ranks of the same host lie in *boxes*, one for each pair of ranks, in
+the memory that they share. A second call sends the words for other hosts, and all words of a rank
+for which a box is too small.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +28,9 @@ WORD_BYTES = 8
 _REMEDY = "give the container more (--shm-size), or start fewer ranks on this host"
 _PROBE_REPEATS = 20
 _PROBE_WORDS = 1 << 15  # of a large sparse exchange, for each rank
+_LEAST_BOX_WORDS = 512
+
+Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,26 @@ def mail(
     return Mail(own, got, received)
 
 
-class Bitmaps(Protocol):
-    """The two bitmaps of all columns of a rank, on its host or its device."""
+class Runner(Protocol):
+    """What runs a rank's levels, on its host or its device, as exchanges see it.
+
+    It has two bitmaps of all columns, and words for other ranks.
+    """
+
+    told: Words
+    """On the host; words for other ranks, each rank's from its first column on."""
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
         """Copy the first words of one of them."""
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
         """Write its words from `first` on. `bits` stay as they are until the next level ends."""
+
+    def copy_words(self, rank: int, into: Words) -> None:
+        """Copy the first words for a rank from where the last push left them; not into `told`."""
+
+    def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Let `told` have counts[r] words for each rank r of these."""
 
 
 class Exchange:
@@ -112,15 +129,24 @@ class Exchange:
         self._partition = partition
         self.counts: Counts = np.zeros(communicator.size, np.int64)
         """Words for each rank, which `tell` sends."""
-        self._received: Counts = np.zeros(communicator.size, np.int64)
+        self._announced, self._received = (np.zeros(communicator.size, np.int64) for _ in range(2))
         self._allocate = aligned_empty if device is None else device.host_array
-        self._words = np.empty(0, np.uint64)
+        self._words: Words = np.empty(0, np.uint64)
         self._first_column: Counts = partition.first_column
         sent = partition.sent_words
-        needed = 4 * int(sent.sum())
+        size, me = communicator.host_size, communicator.host_rank
+        self._box_words = max(partition.num_columns // (2 * size * size), _LEAST_BOX_WORDS)
+        beside_bytes = WORD_BYTES * self._box_words * size * size if size > 1 else 0
+        needed = 4 * int(sent.sum()) + beside_bytes
         agreed(communicator, lambda: check_shared_memory(needed, "a search by ranks", _REMEDY))
-        self._board = communicator.board(sent, np.uint32)
-        memory = self._board.memory if device is None else device.pin(self._board.memory)
+        self._board = communicator.board(sent, np.uint32, beside_bytes)
+        memory, beside = self._board.memory, self._board.beside
+        if device is not None:
+            memory, beside = device.pin(memory), device.pin(beside)
+        boxes = beside.view(np.uint64).reshape(-1, size, self._box_words)
+        peers = [r for r in enumerate(communicator.host_ranks) if r[0] != me]
+        self._boxes_to = {rank: boxes[me, number] for number, rank in peers}
+        self._boxes_from = {rank: boxes[number, me] for number, rank in peers}
         parts = [memory[p : p + n] for p, n in zip(self._board.places, sent, strict=True)]
         self._mine = parts[partition.rank]
         self._others = [
@@ -130,43 +156,67 @@ class Exchange:
         ]
         self.bytes_sent = 0
 
-    def dense(self, bitmaps: Bitmaps, index: int) -> None:
+    def dense(self, runner: Runner, index: int) -> None:
         """Complete a bitmap of all columns by the other ranks' bits."""
-        bitmaps.give(index, self._mine)
+        runner.give(index, self._mine)
         self._board.complete()
         for first, part in self._others:
-            bitmaps.take(index, first, part)
+            runner.take(index, first, part)
         if self._partition.ranks > 1:
             self.bytes_sent += self._mine.nbytes
 
-    def tell(self, words: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], Counts]:
-        """Send `counts` words to each rank; return those received, and how many each rank sent.
+    def tell(self, runner: Runner) -> list[tuple[int, Words]]:
+        """Send `counts` words to each rank; return the ranks that sent some, with their words."""
+        counts = self.counts.tolist()
+        fit = all(counts[rank] <= self._box_words for rank in self._boxes_to)
+        if fit:
+            for rank, box in self._boxes_to.items():
+                if counts[rank]:
+                    runner.copy_words(rank, box[: counts[rank]])
+        self.bytes_sent += WORD_BYTES * sum(counts)
+        # Negative counts tell all ranks that the words of this rank did not fit.
+        np.bitwise_xor(self.counts, 0 if fit else -1, out=self._announced)
+        self._communicator.exchange(self._announced, self._received)
+        received = self._received.tolist()
+        if self._communicator.num_hosts > 1 or min(received) < 0:
+            return self._send(runner, fit)
+        return [(r, self._boxes_from[r][:count]) for r, count in enumerate(received) if count]
 
-        The words for a rank begin at its first column.
-        """
-        communicator, counts, received = self._communicator, self.counts, self._received
-        communicator.exchange(counts, received)
-        total = int(np.add.reduce(received))
+    def _send(self, runner: Runner, fit: bool) -> list[tuple[int, Words]]:
+        """Send what is not in a box; return all words."""
+        sent, received = self.counts, self._received
+        boxed = [
+            (r, self._boxes_from[r][:n])
+            for r, n in enumerate(received.tolist())
+            if n > 0 and r in self._boxes_from
+        ]
+        for rank in self._boxes_from:
+            if fit:
+                sent[rank] = 0
+            if received[rank] > 0:
+                received[rank] = 0
+        np.bitwise_xor(received, received >> 63, out=received)
+        runner.fill_told(np.flatnonzero(sent).tolist(), sent)
+        total = int(received.sum())
         if self._words.size < total:
             self._words = self._allocate(2 * total, np.uint64)
         into = self._words[:total]
-        communicator.exchange_parts(words, counts, self._first_column, into, received)
-        self.bytes_sent += WORD_BYTES * int(np.add.reduce(counts))
-        return into, received
+        self._communicator.exchange_parts(runner.told, sent, self._first_column, into, received)
+        parts = zip(parts_of(received).tolist(), received.tolist(), strict=True)
+        return boxed + [(r, into[p : p + n]) for r, (p, n) in enumerate(parts) if n]
 
-    def probe(self, bitmaps: Bitmaps) -> ExchangeCosts:
+    def probe(self, runner: Runner) -> ExchangeCosts:
         """Measure the costs, in which a bitmap changes; all ranks get the slowest rank's."""
         ranks = self._partition.ranks
         before = self.bytes_sent
-        dense = self._time(lambda: self.dense(bitmaps, 0))
-        words = np.zeros(self._partition.num_columns, np.uint64)
+        dense = self._time(lambda: self.dense(runner, 0))
         self.counts[:] = 0
-        small = self._time(lambda: self.tell(words))
+        small = self._time(lambda: self.tell(runner))
         room = int(self._partition.words.min()) * 32
         self.counts[:] = min(_PROBE_WORDS // ranks, room)
         self.counts[self._partition.rank] = 0
         sent = WORD_BYTES * int(self.counts.sum())
-        large = self._time(lambda: self.tell(words))
+        large = self._time(lambda: self.tell(runner))
         self.bytes_sent = before
         costs = np.array([dense, small, max(large - small, 0.0) / sent if sent else 0.0])
         self._communicator.reduce_to_all(costs, "max")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.distributed.communicator import Board, Counts, Operation, parts_of
+from hetero_bfs.distributed.communicator import Board, BoardMemory, Counts, Operation, parts_of
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.support.launcher import is_open_mpi, launched_ranks
 
@@ -102,9 +102,10 @@ class MPICommunicator:
         self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
         heads = comm.allgather(self._host.bcast(self.rank))
         self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
+        self.host_ranks: list[int] = next(host for host in self._hosts if self.rank in host)
         self.num_hosts: int = len(self._hosts)
         self._windows: list[Any] = []
-        self._board_memory = np.empty(0, np.uint8)
+        self._boards = BoardMemory(lambda size: self._share(size, np.uint8)[0])  # never freed
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -129,12 +130,10 @@ class MPICommunicator:
         is_there = _address(send) == there
         self._comm.Allgatherv(self._in_place if is_there else send, [receive, (counts, places)])
 
-    def board(self, counts: Counts, dtype: npt.DTypeLike) -> Board:
+    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
         """Return a board with room for counts[r] items of rank r."""
-        num_bytes = int(counts.sum()) * np.dtype(dtype).itemsize
-        if self._board_memory.size < num_bytes:
-            self._board_memory = self._share(num_bytes, np.uint8)[0]  # its window lives for ever
-        return _MPIBoard(self, self._board_memory[:num_bytes].view(dtype), counts)
+        memory, beside = self._boards.cut(counts, dtype, beside_bytes)
+        return _MPIBoard(self, memory, beside, counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Send item r to rank r, for all r."""
@@ -196,10 +195,16 @@ class _MPIBoard:
     The parts of a host's ranks lie side by side, so that one of them sends them all.
     """
 
-    def __init__(self, ranks: MPICommunicator, memory: npt.NDArray[Any], counts: Counts) -> None:
+    def __init__(
+        self,
+        ranks: MPICommunicator,
+        memory: npt.NDArray[Any],
+        beside: npt.NDArray[np.uint8],
+        counts: Counts,
+    ) -> None:
         order = np.concatenate(ranks._hosts)
         of_hosts = np.array([counts[host].sum() for host in ranks._hosts])
-        self.memory, self.places = memory, np.empty_like(counts)
+        self.memory, self.beside, self.places = memory, beside, np.empty_like(counts)
         self.places[order] = parts_of(counts[order])
         self._ranks, self._all = ranks, [memory, (of_hosts, parts_of(of_hosts))]
 

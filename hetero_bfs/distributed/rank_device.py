@@ -9,6 +9,7 @@ device works on the host's own arrays.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,9 @@ from hetero_bfs.devices.opencl.driver import (
 )
 from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
 from hetero_bfs.distributed.communicator import Counts
+from hetero_bfs.distributed.exchange import Words
 from hetero_bfs.distributed.partition import RankGraph
-from hetero_bfs.distributed.rank_executor import RankExecutor, Words
+from hetero_bfs.distributed.rank_executor import RankExecutor
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.runtime.opening import trained_tuning
 from hetero_bfs.runtime.options import EngineOptions
@@ -39,7 +41,6 @@ from hetero_bfs.support.memory import aligned_copy, format_bytes
 
 _FLOOR_REPEATS = 5
 _LEAST_ROOM_BITS = 3
-_NO_WORDS = np.empty(0, np.uint64)
 
 
 def choose_rank_device(options: EngineOptions, host_rank: int) -> DeviceInfo | None:
@@ -196,27 +197,32 @@ class RankDevice:
         self._run(level, "top-down")
         device.read(self._counted, self._counts)
         counts[:] = self._counted
-        for rank in np.flatnonzero(counts):
-            first = self._partition.first_column[rank]
-            device.read(self.told[first : first + counts[rank]], self._words, 8 * int(first))
         return level.vertices, level.edges
 
+    def copy_words(self, rank: int, into: Words) -> None:
+        """Copy the first words for a rank."""
+        self.device.read(into, self._words, 8 * int(self._partition.first_column[rank]))
+
+    def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Let `told` have counts[r] words for each rank r of these."""
+        for rank in ranks:
+            first = int(self._partition.first_column[rank])
+            self.copy_words(rank, self.told[first : first + int(counts[rank])])
+
     def receive(
-        self, frontier: Frontier, words: Words, counts: Counts, found: tuple[int, int]
+        self, frontier: Frontier, told: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
         """Visit the vertices that other ranks sent, and advance to the next level."""
         in_all = np.array(found)
-        if words.size:
+        if told:
             device, bits = self.device, self.host.edge_bits
             receive = self._receivers[frontier.visited_index][1 - frontier.queue_index]
             self._executor.acquire()
             device.fill(self._counter, 0)
-            before, begin = np.uint64(found[0] << bits | found[1]), 0
-            for rank in np.flatnonzero(counts):
-                end = begin + int(counts[rank])
-                device.write(self._words, words[begin:end])
-                receive(end - begin, np.uint32(self._partition.first_column[rank]), before)
-                begin = end
+            before = np.uint64(found[0] << bits | found[1])
+            for rank, words in told:
+                device.write(self._words, words)
+                receive(words.size, np.uint32(self._partition.first_column[rank]), before)
             device.read(self._added, self._counter)
             added = unpack_counter(int(self._added[0]), bits)
             in_all += added.vertices, added.edges
@@ -329,7 +335,7 @@ class RankDevice:
             self.enter(frontier, "top-down")
             self.device.finish()
             clock.append(time.perf_counter())
-            self.receive(frontier, _NO_WORDS, counts, self.push(frontier, counts))
+            self.receive(frontier, [], self.push(frontier, counts))
             clock.append(time.perf_counter())
             self.pull(frontier)
             clock.append(time.perf_counter())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -10,13 +11,12 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.cpu_executor import Allocator, CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.distributed.communicator import Communicator, Counts
+from hetero_bfs.distributed.exchange import Words
 from hetero_bfs.distributed.partition import Partition, RankGraph
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import STRATEGIES, plain
 from hetero_bfs.support.by_address import Head, Struct
 from hetero_bfs.support.memory import aligned_empty
-
-Words = npt.NDArray[np.uint64]
 
 _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
 
@@ -106,11 +106,16 @@ class RankExecutor(CPUExecutor):
         return found
 
     def receive(
-        self, frontier: Frontier, words: Words, counts: Counts, found: tuple[int, int]
+        self, frontier: Frontier, told: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
         """Visit the vertices that other ranks sent, and advance to the next level."""
-        in_all = self._pushes.receive(self._rank_arrays, frontier.state, words, counts, *found)
-        schema.advance(frontier.state, schema.QUEUE, *in_all)
+        state = frontier.state
+        for rank, words in told:
+            first = int(self.partition.first_column[rank])
+            found = self._pushes.receive(self._rank_arrays, state, words, first, *found)
+        if state[schema.FOUND_LISTED] >= 0:
+            self._pushes.list_found(self._rank_arrays, state, found[0])
+        schema.advance(state, schema.QUEUE, *found)
 
     def pull(self, frontier: Frontier) -> int:
         """Run a bottom-up level; return the edges scanned."""
@@ -134,11 +139,22 @@ class RankExecutor(CPUExecutor):
         """Write a bitmap's words from `first` on."""
         self.visited[index][first : first + bits.size] = bits
 
-    def restored(self) -> npt.NDArray[np.uint32]:
-        """Return the parents of the own old ids, old ids themselves; NO_VERTEX for none."""
+    def copy_words(self, rank: int, into: Words) -> None:
+        """Copy the first words for a rank."""
+        first = int(self.partition.first_column[rank])
+        into[:] = self.told[first : first + into.size]
+
+    def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Do nothing: `told` is where a push writes."""
+
+    def restored(self, parent: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """Return the parents of the own old ids, old ids themselves; NO_VERTEX for none.
+
+        `parent` is a copy of the executor's.
+        """
         from hetero_bfs.distributed.kernels.pull import restore
 
         numbers = self.graph.relabelling
         restored = np.empty(numbers.new_of_old.size, np.uint32)
-        restore(numbers.new_of_old, self.parent, numbers.old_of_new, restored)
+        restore(numbers.new_of_old, parent, numbers.old_of_new, restored)
         return restored

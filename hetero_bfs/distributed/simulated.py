@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.distributed.communicator import Board, Counts, Operation, parts_of
+from hetero_bfs.distributed.communicator import Board, BoardMemory, Counts, Operation, parts_of
 
 T = TypeVar("T")
 
@@ -38,6 +38,8 @@ class _Meeting:
         self.ended = [False] * size
         self.result: Any = None
         self.failure: BaseException | None = None
+        self.shared: dict[tuple[int, int], npt.NDArray[Any]] = {}
+        """Arrays that a host's ranks share, by host and number."""
 
     def await_turn(self, rank: int, number: int) -> None:
         """Wait until call `number` is over, and it is this rank's turn."""
@@ -72,7 +74,10 @@ class SimulatedCommunicator:
         self.num_hosts = -(-self.size // host_size)
         self._first_ranks = range(0, self.size, host_size)
         self._meeting = meeting
-        self._board_memory: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        first = rank - self.host_rank
+        self.host_ranks = list(range(first, first + self.host_size))
+        self._shared = 0
+        self._boards = BoardMemory(lambda size: self.shared_array(size, np.uint8))
         self.calls = 0
         """Collective calls so far."""
         self.items_sent = 0
@@ -117,12 +122,10 @@ class SimulatedCommunicator:
         for r, items in enumerate(self._meet("gather", send.copy(), list)):
             receive[places[r] : places[r] + counts[r]] = items
 
-    def board(self, counts: Counts, dtype: npt.DTypeLike) -> Board:
+    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
         """Return a board with room for counts[r] items of rank r."""
-        num_bytes = int(counts.sum()) * np.dtype(dtype).itemsize
-        if self._board_memory.size < num_bytes:
-            self._board_memory = self.shared_array(num_bytes, np.uint8)
-        return _SimulatedBoard(self, self._board_memory[:num_bytes].view(dtype), counts)
+        memory, beside = self._boards.cut(counts, dtype, beside_bytes)
+        return _SimulatedBoard(self, memory, beside, counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Send item r to rank r, for all r."""
@@ -146,13 +149,12 @@ class SimulatedCommunicator:
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros that all ranks of this host share."""
-        hosts = self._meet(
-            "shared array", None, lambda _: [np.zeros(size, dtype) for _ in range(self.num_hosts)]
-        )
-        return np.asarray(hosts[self._host])
+        self._shared += 1
+        place = self._host, self._shared
+        return self._meeting.shared.setdefault(place, np.zeros(size, dtype))
 
     def free_shared(self) -> None:
-        """Do nothing: Python frees what nobody uses."""
+        """Do nothing: the arrays end with the run."""
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Combine the `shared_array` of all hosts."""
@@ -174,9 +176,13 @@ class _SimulatedBoard:
     """A board in an array of each simulated host; see `Board`."""
 
     def __init__(
-        self, ranks: SimulatedCommunicator, memory: npt.NDArray[Any], counts: Counts
+        self,
+        ranks: SimulatedCommunicator,
+        memory: npt.NDArray[Any],
+        beside: npt.NDArray[np.uint8],
+        counts: Counts,
     ) -> None:
-        self.memory, self.places = memory, parts_of(counts)
+        self.memory, self.beside, self.places = memory, beside, parts_of(counts)
         self._ranks, self._counts = ranks, counts
 
     def complete(self) -> None:

@@ -23,7 +23,7 @@ from hetero_bfs.runtime.options import EngineOptions
 class RankBFS:
     """Breadth-first searches of one graph by all ranks."""
 
-    held_bytes = 4  # parents
+    held_bytes = 8  # parents, of both numberings
     shared_bytes = 8  # for validation
 
     @staticmethod
@@ -56,9 +56,9 @@ class RankBFS:
         """End the rank's threads."""
         self._search.close()
 
-    def search(self, key: int) -> RankResult:
-        """Search from a key."""
-        return self._search.search(key)
+    def search(self, keys: list[int]) -> list[RankResult]:
+        """Search from keys back-to-back."""
+        return self._search.search_in_a_row(keys)
 
     def make_validator(self, share: FileShare) -> RankValidator:
         """Return the validator of the five checks."""

@@ -81,13 +81,11 @@ def run_on_ranks(options: Graph500Options, communicator: Communicator) -> RanksR
         opened = _slowest(communicator, time.perf_counter() - started)
         validator = kernel.make_validator(share) if options.validate else None
         together = _most_back_to_back(communicator, graph, kernel.held_bytes, len(keys))
-        for key in keys[:together]:
-            kernel.search(key)
+        kernel.search(keys[:together])
         records: list[KeyRecord] = []
         groups = [keys[start : start + together] for start in range(0, len(keys), together)]
         for group in progress(groups, "searching"):
-            results = [kernel.search(key) for key in group]
-            records += [_record(kernel, result, validator) for result in results]
+            records += [_record(kernel, result, validator) for result in kernel.search(group)]
         if validator is not None:
             validator.close()
         return kernel.make_report(

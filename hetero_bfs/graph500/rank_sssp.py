@@ -45,9 +45,9 @@ class RankSSSP:
     def close(self) -> None:
         """Do nothing: the kernel has no threads."""
 
-    def search(self, key: int) -> RankPaths:
-        """Search from a key."""
-        return self._search.search(key)
+    def search(self, keys: list[int]) -> list[RankPaths]:
+        """Search from keys back-to-back."""
+        return [self._search.search(key) for key in keys]
 
     def make_validator(self, share: FileShare) -> RankPathValidator:
         """Return the validator of the five checks."""

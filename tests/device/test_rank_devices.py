@@ -18,7 +18,7 @@ from hetero_bfs.errors import BudgetError
 from hetero_bfs.runtime.options import EngineOptions
 
 
-def search_on_devices(info, edges, sources, ranks, selector):
+def search_on_devices(info, edges, sources, ranks, selector, host_size=None):
     """Search by ranks that all have this device, but the last of several."""
 
     def run(communicator):
@@ -31,7 +31,7 @@ def search_on_devices(info, edges, sources, ranks, selector):
         finally:
             search.close()
 
-    by_rank = run_ranks(ranks, run)
+    by_rank = run_ranks(ranks, run, host_size)
     for i, source in enumerate(sources):
         found = joined([results[i] for results in by_rank], edges)
         raise_if_invalid(validate(edges, source, found.parent))
@@ -57,6 +57,12 @@ def test_right_in_any_mixture(opencl_device, name, ranks, selector):
     if selector != "auto" and name == "Kronecker 10":
         assert any(on_device)
         assert not any(level.on_device for result in found[2] for level in result.levels)
+
+
+@pytest.mark.parametrize("selector", SCHEDULES)
+def test_several_hosts(opencl_device, selector):
+    edges = nasty("Kronecker 10")
+    search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 4, selector, 2)
 
 
 @pytest.mark.parametrize("selector", ["fixed:TC,BG", "fixed:TG,TG,BG,TG"])

@@ -71,6 +71,20 @@ def test_several_threads_of_a_rank():
             check(edges, source, found)
 
 
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("host_size", [1, 2, 5])
+def test_words_in_boxes_and_by_calls(ranks, host_size):
+    """Two ranks have more words than fit in a box."""
+    edges = KroneckerEdges(14).materialise()
+    sources = [3, 5]
+    every = search_all(edges, sources, ranks, "fixed:TC", host_size=host_size)
+    for source, found in zip(sources, every, strict=True):
+        check(edges, source, found)
+    if ranks == 2:
+        words = max(level.bytes_sent for level in every[0].results[0].levels) // 8
+        assert words > edges.num_vertices // (2 * ranks * ranks)
+
+
 def test_more_ranks_than_vertices():
     edges = edge_list([(0, 1), (1, 2)], 3)
     (found,) = search_all(edges, [2], 7)

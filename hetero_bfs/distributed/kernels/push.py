@@ -169,39 +169,40 @@ def push(control, arrays, state, told_counts, counts):
 
 
 @kernel(counted=False)
-def receive(arrays, state, received, counts, found, edges):
-    """Visit the vertices that other ranks sent; return how many the level found, and their edges.
+def receive(arrays, state, words, base, found, edges):
+    """Visit the vertices that a rank sent; return how many the level has found, and their edges.
 
-    `arrays` are the rank's. `counts` says how many words each rank sent. `found` and `edges` are
-    what the rank found by itself. If there is a found list, all of it is added.
+    `arrays` are this rank's, `base` is the other rank's first column. `found` and `edges` are what
+    the level had found before.
     """
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     that = 1 - np.int64(state[QUEUE_INDEX])
     queue, offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
-    parent, begin = arrays.parent, np.int64(0)
-    for rank in range(counts.size):
-        base, end = arrays.first_column[rank], begin + counts[rank]
-        for i in range(begin, end):
-            if i + _PREFETCH_DISTANCE < end:
-                ahead = np.int64(received[i + _PREFETCH_DISTANCE] >> _HALF)
-                prefetch(parent, ahead)
-                prefetch(degree, ahead)
-            v = np.uint32(received[i] >> _HALF)
-            word, bit = v >> _WORD_SHIFT, _ONE << (v & _WORD_MASK)
-            seen = visited[word]
-            if seen & bit:
-                continue
-            visited[word] = seen | bit
-            parent[v] = base + np.int64(received[i] & _LOW)
-            queue[found] = v
-            offsets[found] = edges
-            found += 1
-            edges += np.int64(degree[v])
-        begin = end
-    listed = np.int64(state[FOUND_LISTED])
-    if listed >= 0:
-        fits = listed + found <= arrays.found_list.size
-        state[FOUND_LISTED] = listed + found if fits else -1
-        for i in range(found if fits else 0):
-            arrays.found_list[listed + i] = queue[i]
+    parent, end = arrays.parent, words.size
+    for i in range(end):
+        if i + _PREFETCH_DISTANCE < end:
+            ahead = np.int64(words[i + _PREFETCH_DISTANCE] >> _HALF)
+            prefetch(parent, ahead)
+            prefetch(degree, ahead)
+        v = np.uint32(words[i] >> _HALF)
+        word, bit = v >> _WORD_SHIFT, _ONE << (v & _WORD_MASK)
+        seen = visited[word]
+        if seen & bit:
+            continue
+        visited[word] = seen | bit
+        parent[v] = base + np.int64(words[i] & _LOW)
+        queue[found] = v
+        offsets[found] = edges
+        found += 1
+        edges += np.int64(degree[v])
     return found, edges
+
+
+@kernel(counted=False)
+def list_found(arrays, state, found):
+    """Add all that a level found to the list of what the search has found, or end the list."""
+    listed, queue = np.int64(state[FOUND_LISTED]), arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
+    fits = listed + found <= arrays.found_list.size
+    state[FOUND_LISTED] = listed + found if fits else -1
+    for i in range(found if fits else 0):
+        arrays.found_list[listed + i] = queue[i]
