@@ -167,7 +167,11 @@ class RankDevice:
         with_queue = direction == "top-down"
         if with_queue and not frontier.has_queue:
             self.host.to_queue(frontier)
-        self._executor.receive(frontier, with_queue)
+        if with_queue or self._unified:
+            self._executor.receive(frontier, with_queue)
+        else:  # the other ranks' words arrive before the level
+            index, own = frontier.visited_index, int(self._partition.words[self._partition.rank])
+            self.device.write(self._memory.visited[index], self.host.visited[index][:own])
         frontier.state[schema.UNVISITED_LISTED] = -1
         frontier.place = schema.DEVICE
         self._used = True

@@ -43,7 +43,9 @@ class RankExecutor(CPUExecutor):
         self._records = np.zeros((1, schema.record_width(1)))
         self.told: Words = allocate(graph.partition.num_columns, np.uint64)
         """Words for other ranks, each rank's from its first column on."""
-        self._told_counts: Counts = np.zeros(push.COUNT_STRIDE * graph.partition.ranks, np.int64)
+        width = push.COUNT_STRIDE * graph.partition.ranks
+        self._told_counts: Counts = np.zeros(width, np.int64)
+        self._told_places = np.zeros((self.threads, width), np.int64)
 
     @property
     def partition(self) -> Partition:
@@ -58,7 +60,11 @@ class RankExecutor(CPUExecutor):
         """The `HostArrays`, with the `RankFields` behind them."""
         part = self.partition
         fields = self._pushes.RankFields(
-            self.told, self._told_counts, part.owner_of_line, part.first_column
+            self.told,
+            self._told_counts,
+            self._told_places,
+            part.owner_of_line,
+            part.first_column,
         )
         return Struct("RankArrays", self._arrays._asdict() | fields._asdict())
 
@@ -67,19 +73,21 @@ class RankExecutor(CPUExecutor):
         return Head("HostArrays", self._rank_arrays, len(self._arrays))
 
     def _own_work(self) -> dict[int, int]:
-        from hetero_bfs.algorithms.bfs.kernels.job import TOP_DOWN
+        from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
         from hetero_bfs.algorithms.bfs.kernels.link import chunk_kernel
+        from hetero_bfs.distributed.kernels.pull import blank_chunk
         from hetero_bfs.distributed.kernels.push import push_alone, push_chunk
 
-        own = push_alone if self.threads == 1 else push_chunk
-        return {TOP_DOWN: chunk_kernel(own, self._rank_arrays)}
+        push = push_alone if self.threads == 1 else push_chunk
+        own = {TOP_DOWN: push, BLANK: blank_chunk}
+        return {task: chunk_kernel(work, self._rank_arrays) for task, work in own.items()}
 
     def start(self, source: int | None, lists_found: bool = False) -> Frontier:
         """Reset the arrays; the own number `source` is the frontier, if it is not None.
 
         With `lists_found` top-down levels list what they find, for a device.
         """
-        self._pulls.blank(*self.visited)
+        self._pulls.blank(self._control, self._shared)
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         frontier = Frontier(0 if source is None else int(self.graph.degree[source]), n, m)
         frontier.place = schema.HOST

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.algorithms.bfs.kernels.job import BLANK, NONE
+from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, share_out
+from hetero_bfs.devices.cpu.thread_pool import CHUNKS
 from hetero_bfs.selection.schema import advance
 from hetero_bfs.support.by_address import call_level
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import part_of
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
+_CHUNK_WORDS = 1 << 14  # a thread clears them in as long as it takes to wake it
 
 _advance = kernel(advance, counted=False, inner=True)
 
@@ -29,13 +34,21 @@ def copy_words(source, target, first):
         target[i] = source[i]
 
 
+@kernel(counted=False, inner=True)
+def blank_chunk(control, arrays, chunk, me):
+    """Clear a chunk of both bitmaps of all columns."""
+    low, high = part_of(arrays.visited[0].size, chunk, control[CHUNKS])
+    for bitmap in arrays.visited:
+        bitmap[low:high] = 0
+    return NONE, NONE, NONE
+
+
 @kernel(counted=False)
-def blank(one, other):
-    """Clear two bitmaps."""
-    for i in range(one.size):
-        one[i] = 0
-    for i in range(other.size):
-        other[i] = 0
+def blank(control, arrays):
+    """Clear both bitmaps of all columns."""
+    threads = arrays.found.shape[0]
+    chunks = min(arrays.visited[0].size // _CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
+    share_out(control, arrays, BLANK, 0, max(chunks, 1))
 
 
 @kernel(counted=False)

@@ -58,6 +58,8 @@ class RankFields(NamedTuple):
         Words for other ranks, each rank's from its first column on.
     told_counts : int64 (COUNT_STRIDE * ranks,)
         How many words there are for each rank.
+    told_places : int64 (threads, COUNT_STRIDE * ranks)
+        Scratch: where a thread's next word for each rank goes.
     owner_of_line : uint32 (columns / 512,)
         The rank of each cache line of a bitmap.
     first_column : int64 (ranks,)
@@ -65,6 +67,7 @@ class RankFields(NamedTuple):
 
     told: Any
     told_counts: Any
+    told_places: Any
     owner_of_line: Any
     first_column: Any
 
@@ -121,8 +124,19 @@ def push_chunk(control, arrays, chunk, me):
     that, rows = 1 - control[QUEUE], np.uint32(arrays.parent.size)
     found, source, parent = arrays.found[me], arrays.source[me], arrays.parent
     next_queue, next_offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
+    told, places, first_column = arrays.told, arrays.told_places[me], arrays.first_column
+    claimed = claim_chunk(control, arrays, chunk, me)
+    places[:] = 0
+    for i in range(claimed):  # a place for each word would make the threads wait for each other
+        if found[i] >= rows:
+            places[np.int64(arrays.owner_of_line[found[i] >> _LINE_SHIFT])] += 1
+    for owner in range(first_column.size):
+        count = places[owner]
+        if count:
+            begin = atomic_add(arrays.told_counts, owner * COUNT_STRIDE, count)
+            places[owner] = first_column[owner] + begin
     kept, edges = 0, np.uint64(0)
-    for i in range(claim_chunk(control, arrays, chunk, me)):
+    for i in range(claimed):
         v, u = found[i], source[i]
         if v < rows:
             parent[v] = u
@@ -131,8 +145,8 @@ def push_chunk(control, arrays, chunk, me):
             edges += np.uint64(degree[v])
         else:
             owner, message = _word_for(arrays, v, u)
-            place = atomic_add(arrays.told_counts, owner * COUNT_STRIDE, np.int64(1))
-            arrays.told[arrays.first_column[owner] + place] = message
+            told[places[owner]] = message
+            places[owner] += 1
     if kept == 0:
         return NONE, NONE, NONE
     slot, offset = reserve(arrays, kept, edges)
