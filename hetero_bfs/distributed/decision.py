@@ -11,8 +11,9 @@ its predictions by the measured times of its levels.
 
 A rank with an OpenCL device predicts both directions there, too. Its part of a search begins on the
 host and moves to the device for a level that is much faster there. It stays there, since each move
-copies a bitmap. The first moves disregard predictions, since nothing was measured yet. The ranks
-agree only on the direction, not on the place.
+copies a bitmap. The first moves disregard predictions, since nothing was measured yet. If the way
+to the device took long, later searches begin there. The ranks agree only on the direction, not on
+the place.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ _WEIGHT = 0.25  # weight of a new measurement in a correction
 _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
 _MUCH_FASTER = 4.0  # than predicted: nothing disturbs a level in this way, so all of it counts
 _TRIES = 2  # moves to the device before it is compared with the host
+_SMALL_PUSHES = 4  # of two levels, each by the rank that pushes and by those that receive
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
@@ -85,6 +87,7 @@ class Decision:
         """Corrections of the predictions of a push and a pull, and of both on the device."""
         self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
         self._move = 0.0 if device is None else device.move_seconds
+        self._way_to_device = 0.0
         self._tries = 0 if device is None else _TRIES
         self._device = device
         self._communicator = communicator
@@ -158,6 +161,21 @@ class Decision:
     def _scheduled(self, level: int) -> Strategy:
         assert self._schedule is not None
         return self._schedule[min(level, len(self._schedule) - 1)]
+
+    def begins_on_device(self) -> bool:
+        """Tell whether this rank's part of the next search begins on its device."""
+        if self._device is None:
+            return False
+        if self._schedule is not None:
+            return self._scheduled(0).device_kind == "device"
+        return bool(self._way_to_device > _SMALL_PUSHES * self._floors[0])
+
+    def learn_way(self, seconds: float) -> None:
+        """Note what a search that began on the host took until the device had it.
+
+        That is to clear the host's bitmaps, its levels there, and the move.
+        """
+        self._way_to_device = seconds
 
     def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
         """Tell whether this rank runs the level agreed on, in this direction, on its device."""

@@ -1,6 +1,6 @@
 """The OpenCL device of a rank: it runs levels with the kernels of a single process.
 
-A rank's part of a search begins on the host and may move to the device. Where it is, its bitmap of
+A rank's part of a search begins here, or on the host, and may move here. Where it is, its bitmap of
 all columns is, which the ranks complete for each other before each bottom-up level. Of a top-down
 level only the words for other ranks, and from them, pass through the host. On unified memory the
 device works on the host's own arrays.
@@ -161,6 +161,21 @@ class RankDevice:
             self.device.fill(self._memory.parent, 0xFF)
             for bitmap in self._memory.visited:
                 self.device.fill(bitmap, 0)
+
+    def start(self, source: int | None) -> Frontier:
+        """Begin a search here, after `clear`; the own number `source` is the frontier, if any."""
+        if self._unified:
+            frontier = self.host.start(source)
+            self.enter(frontier, "top-down")
+            return frontier
+        frontier = self.host.first_frontier(source, lists_found=False)
+        frontier.place = schema.DEVICE
+        frontier.state[schema.FOUND_LISTED] = 0  # the host finds nothing
+        self._used = True
+        if source is not None:
+            self._executor.receive_policy(self._policy, 1)
+            self._executor.program.launch(self._policy, source, 0, 0, frontier)
+        return frontier
 
     def enter(self, frontier: Frontier, direction: Direction) -> None:
         """Move the search here, for a level in this direction."""

@@ -88,19 +88,24 @@ class RankExecutor(CPUExecutor):
         With `lists_found` top-down levels list what they find, for a device.
         """
         self._pulls.blank(self._control, self._shared)
+        frontier = self.first_frontier(source, lists_found)
+        frontier.place = schema.HOST
+        if source is not None:
+            this = frontier.queue_index
+            self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
+            self.parent[source] = self.found_list[0] = source
+            self.queue[this][0], self.offsets[this][0] = source, 0
+        return frontier
+
+    def first_frontier(self, source: int | None, lists_found: bool) -> Frontier:
+        """Return the state before the first level."""
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         frontier = Frontier(0 if source is None else int(self.graph.degree[source]), n, m)
-        frontier.place = schema.HOST
         state = frontier.state
         state[schema.FOUND_LISTED] = int(source is not None) if lists_found else -1
         if source is None:
             state[schema.FRONTIER_VERTICES] = 0
             state[schema.UNVISITED_VERTICES] = n
-        else:
-            this = frontier.queue_index
-            self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
-            self.parent[source] = self.found_list[0] = source
-            self.queue[this][0], self.offsets[this][0] = source, 0
         return frontier
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:

@@ -171,9 +171,12 @@ class DistributedSearch:
         device, own = self.device, self.graph.searched_id(source)
         if device is not None:
             device.clear()
-        frontier = self.executor.start(own, lists_found=device is not None)
+        if device is not None and self.decision.begins_on_device():
+            frontier = device.start(own)
+        else:
+            frontier = self.executor.start(own, lists_found=device is not None)
         self._others_known = frontier.visited_index
-        levels = self._run(frontier)
+        levels = self._run(frontier, time.perf_counter() - started)
         if device is None:
             self.executor.invalidate_stale_parents(frontier)
         else:
@@ -184,8 +187,9 @@ class DistributedSearch:
             device.gather()
         return float(seconds[0]), levels
 
-    def _run(self, frontier: Frontier) -> list[RankLevel]:
+    def _run(self, frontier: Frontier, starting: float) -> list[RankLevel]:
         levels: list[RankLevel] = []
+        on_way = starting if frontier.place == schema.HOST else 0.0
         decision, exchange = self.decision, self._exchange
         direction: Direction = "top-down"
         began = time.perf_counter()
@@ -200,6 +204,9 @@ class DistributedSearch:
             run = self._push if direction == "top-down" else self._pull
             seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
+            if moving and on_device and on_way:
+                decision.learn_way(on_way + moving)
+            on_way += seconds
             now = time.perf_counter()
             levels.append(
                 RankLevel(

@@ -16,6 +16,7 @@ from hetero_bfs.distributed.rank_search import DistributedSearch
 from hetero_bfs.distributed.simulated import run_ranks
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.selection import schema
 
 
 def search_on_devices(info, edges, sources, ranks, selector, host_size=None):
@@ -78,22 +79,41 @@ def test_a_rank_whose_vertices_are_all_visited_waits_for_the_others(opencl_devic
         search_on_devices(opencl_device, edges, [source], 2, "fixed:TG,BG,TG")
 
 
-def test_a_search_moves_once(opencl_device):
+@pytest.mark.parametrize("unified", [False, True])
+@pytest.mark.parametrize("floor", [0.0, 1.0])
+def test_a_search_moves_once_and_the_next_one_begins_where_that_is_faster(
+    opencl_device, unified, floor
+):
+    edges, info = nasty("Kronecker 10"), replace(opencl_device, unified_memory=unified)
+
     def run(communicator):
-        graph = constructed(communicator, nasty("Kronecker 10"))
-        device = RankDevice(opencl_device, graph, 1)
+        graph = constructed(communicator, edges)
+        device = RankDevice(info, graph, 1)
         device.floor_seconds[:] = device.move_seconds = 0.0
         search = DistributedSearch(communicator, graph, "auto", 1, device=device)
         search.decision.factors[:] = 1e3, 1e3, 1e-3, 1e-3
+        search.decision.is_on_device = lambda direction, state: state[schema.LEVEL] >= 1
         try:
-            levels = search.search(3).levels
-            return [level.on_device for level in levels]
+            results = [search.search(3)]
+            device.floor_seconds[0] = floor
+            assert search.decision.begins_on_device() == (floor == 0.0)
+            search.decision.is_on_device = lambda direction, state: bool(
+                state[schema.PLACE] == schema.DEVICE or state[schema.LEVEL] >= 1
+            )
+            return [*results, search.search(7)]
         finally:
             search.close()
 
-    for on_device in run_ranks(2, run):
-        assert on_device == sorted(on_device)
-        assert on_device[-1]
+    by_rank = run_ranks(2, run)
+    for first, second in by_rank:
+        for result, begins_here in ((first, False), (second, floor == 0.0)):
+            on_device = [level.on_device for level in result.levels]
+            assert on_device == sorted(on_device)
+            assert on_device[0] == begins_here
+            assert on_device[-1]
+    for i, source in enumerate((3, 7)):
+        found = joined([results[i] for results in by_rank], edges)
+        raise_if_invalid(validate(edges, source, found.parent))
 
 
 def test_a_part_that_does_not_fit(opencl_device):
