@@ -100,7 +100,8 @@ def simulated_series(options: argparse.Namespace) -> dict[str, list[tuple[int, i
 def measure(scale: int, options: argparse.Namespace) -> None:
     """Run all contestants of a scale in turn; keep the rows after every round."""
     several = [ranks for ranks in options.ranks if ranks > 1]
-    contestants = [Contestant("ours", 1, threads, scale) for threads in options.ranks]
+    cores = os.cpu_count() or 1
+    contestants = [Contestant("ours", 1, n, scale) for n in options.ranks if n <= cores]
     contestants += [Contestant("ours", ranks, 1, scale) for ranks in several]
     contestants += [Contestant("ours", 1, 1, scale - int(math.log2(r))) for r in several]
     if options.reference:

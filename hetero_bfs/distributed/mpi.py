@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from functools import cache
 from types import TracebackType
@@ -13,7 +14,10 @@ import numpy.typing as npt
 
 from hetero_bfs.distributed.communicator import Board, BoardMemory, Counts, Operation, parts_of
 from hetero_bfs.errors import AgreedError
+from hetero_bfs.support.cores import core_numbers, usable_cores
 from hetero_bfs.support.launcher import is_open_mpi, launched_ranks
+
+_NAP_SECONDS = 2e-5
 
 
 @cache
@@ -99,6 +103,8 @@ class MPICommunicator:
         self._host = comm.Split_type(MPI.COMM_TYPE_SHARED)
         self.host_rank: int = self._host.rank
         self.host_size: int = self._host.size
+        cores: set[int] = set().union(*self._host.allgather(core_numbers()))
+        self._naps = self.host_size > usable_cores(len(cores))
         self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
         heads = comm.allgather(self._host.bcast(self.rank))
         self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
@@ -107,13 +113,26 @@ class MPICommunicator:
         self._windows: list[Any] = []
         self._boards = BoardMemory(lambda size: self._share(size, np.uint8)[0])  # never freed
 
+    def _call(self, comm: Any, name: str, *arguments: Any) -> None:
+        """Make a collective call.
+
+        MPI waits busily. If the ranks of a host have to take turns on its cores, a rank that waits
+        would keep one from a rank that works, for milliseconds. So it sleeps between tests.
+        """
+        if not self._naps:
+            getattr(comm, name)(*arguments)
+            return
+        request = getattr(comm, "I" + name.lower())(*arguments)
+        while not request.Test():
+            time.sleep(_NAP_SECONDS)
+
     def barrier(self) -> None:
         """Wait for all ranks."""
-        self._comm.Barrier()
+        self._call(self._comm, "Barrier")
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Replace each item by the maximum, the minimum or the sum over ranks."""
-        self._comm.Allreduce(self._in_place, array, self._operations[operation])
+        self._call(self._comm, "Allreduce", self._in_place, array, self._operations[operation])
 
     def collect(self, value: Any) -> list[Any]:
         """Return the values of all ranks, by rank."""
@@ -128,7 +147,8 @@ class MPICommunicator:
         """
         there = _address(receive) + int(places[self.rank]) * receive.itemsize
         is_there = _address(send) == there
-        self._comm.Allgatherv(self._in_place if is_there else send, [receive, (counts, places)])
+        part = self._in_place if is_there else send
+        self._call(self._comm, "Allgatherv", part, [receive, (counts, places)])
 
     def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
         """Return a board with room for counts[r] items of rank r."""
@@ -137,7 +157,7 @@ class MPICommunicator:
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Send item r to rank r, for all r."""
-        self._comm.Alltoall(send, receive)
+        self._call(self._comm, "Alltoall", send, receive)
 
     def exchange_parts(
         self,
@@ -148,7 +168,8 @@ class MPICommunicator:
         received: Counts,
     ) -> None:
         """Send each rank its part of `send`."""
-        self._comm.Alltoallv([send, (counts, places)], [receive, (received, parts_of(received))])
+        sent, got = [send, (counts, places)], [receive, (received, parts_of(received))]
+        self._call(self._comm, "Alltoallv", sent, got)
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros that all ranks of this host share."""
@@ -167,7 +188,7 @@ class MPICommunicator:
         array: npt.NDArray[Any] = np.frombuffer(memory, dtype, size)
         if self.host_rank == 0:
             array[:] = 0
-        self._host.Barrier()
+        self._call(self._host, "Barrier")
         return array, window
 
     def free_shared(self) -> None:
@@ -177,12 +198,12 @@ class MPICommunicator:
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Combine the `shared_array` of all hosts."""
-        from mpi4py import MPI
-
-        self._host.Barrier()
+        self._call(self._host, "Barrier")
         if self.num_hosts > 1 and self.host_rank == 0:
-            self._leaders.Allreduce(MPI.IN_PLACE, array, self._operations[operation])
-        self._host.Barrier()
+            self._call(
+                self._leaders, "Allreduce", self._in_place, array, self._operations[operation]
+            )
+        self._call(self._host, "Barrier")
 
     def abort(self) -> None:
         """End all ranks with status 1."""
@@ -211,8 +232,8 @@ class _MPIBoard:
     def complete(self) -> None:
         """Wait until all ranks have written their parts, and each host has all of them."""
         ranks = self._ranks
-        ranks._host.Barrier()
+        ranks._call(ranks._host, "Barrier")
         if ranks.num_hosts > 1:
             if ranks.host_rank == 0:
-                ranks._leaders.Allgatherv(ranks._in_place, self._all)
-            ranks._host.Barrier()
+                ranks._call(ranks._leaders, "Allgatherv", ranks._in_place, self._all)
+            ranks._call(ranks._host, "Barrier")

@@ -38,17 +38,25 @@ def _read_quota(folder: Path, version_2: bool) -> float | None:
     return cores if cores > 0 else None  # -1: no limit
 
 
+def core_numbers() -> set[int]:
+    """Return the cores on which this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
 def bound_cores() -> int:
     """Return the number of cores on which this process may run."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(core_numbers())
 
 
-def usable_cores() -> int:
-    """Return the number of cores that this process may use; at least 1."""
-    quota = cpu_quota()
-    return bound_cores() if quota is None else min(bound_cores(), math.ceil(quota))
+def usable_cores(bound: int | None = None) -> int:
+    """Return how many cores this process may use, by default of those on which it may run.
+
+    That is at least 1.
+    """
+    quota, bound = cpu_quota(), bound_cores() if bound is None else bound
+    return bound if quota is None else min(bound, math.ceil(quota))
 
 
 def keep_quota() -> None:
