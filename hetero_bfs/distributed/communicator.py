@@ -26,7 +26,7 @@ class Board(Protocol):
     places: Counts
     """Where each rank's part begins in `memory`."""
     beside: npt.NDArray[np.uint8]
-    """Further memory, for the ranks of one host alone. It begins a page."""
+    """Further memory, for the ranks of one host alone. It begins a page of the whole memory."""
 
     def complete(self) -> None:
         """Wait until all ranks have written their parts; then each host has all of them.
@@ -112,7 +112,8 @@ class BoardMemory:
     Parameters
     ----------
     share : callable
-        Returns so many bytes that the ranks of a host share.
+        Returns so many bytes that the ranks of a host share; all of them call it. Hosts may have
+        boards of unlike sizes.
     """
 
     def __init__(self, share: Callable[[int], npt.NDArray[np.uint8]]) -> None:
@@ -124,10 +125,10 @@ class BoardMemory:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
         """Return a board's `memory` and `beside`."""
         end = int(counts.sum()) * np.dtype(dtype).itemsize
-        page = -(-end // PAGE_BYTES) * PAGE_BYTES
-        if self._memory.size < page + beside_bytes:
-            self._memory = self._share(page + beside_bytes)
-        return self._memory[:end].view(dtype), self._memory[page : page + beside_bytes]
+        begin = -(-end // PAGE_BYTES) * PAGE_BYTES
+        if self._memory.size < begin + beside_bytes:
+            self._memory = self._share(begin + beside_bytes)
+        return self._memory[:end].view(dtype), self._memory[begin : begin + beside_bytes]
 
 
 def parts_of(counts: Counts) -> Counts:

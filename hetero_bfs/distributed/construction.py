@@ -139,7 +139,9 @@ def _collect_keys(
         counts[:] = places[:, :ranks].sum(axis=0)
         begins = parts_of(counts)
         places[:, :ranks] = begins + np.cumsum(places[:, :ranks], axis=0) - places[:, :ranks]
-        send = sendable[: int(counts.sum())]
+        if (needed := int(counts.sum())) > sendable.size:  # a source of the user's, of long chunks
+            sendable = np.empty(needed, np.uint64)
+        send = sendable[:needed]
         make_keys(src, dst, both, ranks, places.copy(), send)
         communicator.exchange(counts, received)
         more = int(received.sum())

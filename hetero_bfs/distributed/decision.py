@@ -46,7 +46,8 @@ _WEIGHT = 0.25  # weight of a new measurement in a correction
 _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
 _MUCH_FASTER = 4.0  # than predicted: nothing disturbs a level in this way, so all of it counts
 _TRIES = 2  # moves to the device before it is compared with the host
-_SMALL_PUSHES = 4  # of two levels, each by the rank that pushes and by those that receive
+_PUSHES_A_LEVEL = 2  # a rank pushes, and receives what others pushed
+_SLOW_WAYS = 2  # in a row, since the first one is cold
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
@@ -87,7 +88,7 @@ class Decision:
         """Corrections of the predictions of a push and a pull, and of both on the device."""
         self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
         self._move = 0.0 if device is None else device.move_seconds
-        self._way_to_device = 0.0
+        self._slow_ways = 0
         self._tries = 0 if device is None else _TRIES
         self._device = device
         self._communicator = communicator
@@ -168,14 +169,16 @@ class Decision:
             return False
         if self._schedule is not None:
             return self._scheduled(0).device_kind == "device"
-        return bool(self._way_to_device > _SMALL_PUSHES * self._floors[0])
+        return self._slow_ways >= _SLOW_WAYS
 
-    def learn_way(self, seconds: float) -> None:
-        """Note what a search that began on the host took until the device had it.
+    def learn_way(self, seconds: float, levels: int) -> None:
+        """Note what a search took that began on the host, until the device had it.
 
-        That is to clear the host's bitmaps, its levels there, and the move.
+        That is to clear the host's bitmaps, so many levels there, and the move. The way was slow if
+        so many small levels on the device take less.
         """
-        self._way_to_device = seconds
+        is_slow = seconds > _PUSHES_A_LEVEL * levels * self._floors[0]
+        self._slow_ways = self._slow_ways + 1 if is_slow else 0
 
     def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
         """Tell whether this rank runs the level agreed on, in this direction, on its device."""

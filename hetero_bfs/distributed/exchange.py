@@ -22,13 +22,14 @@ from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.distributed.communicator import Communicator, Counts, parts_of
 from hetero_bfs.distributed.faults import agreed
 from hetero_bfs.distributed.partition import Partition
-from hetero_bfs.support.memory import aligned_empty, check_shared_memory
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.support.memory import aligned_empty, check_shared_memory, free_shared_bytes
 
 WORD_BYTES = 8
 _REMEDY = "give the container more (--shm-size), or start fewer ranks on this host"
 _PROBE_REPEATS = 20
 _PROBE_WORDS = 1 << 15  # of a large sparse exchange, for each rank
-_LEAST_BOX_WORDS = 512
+_LEAST_WORDS = 1 << 12  # of all boxes of a host
 
 Words = npt.NDArray[np.uint64]
 
@@ -97,10 +98,10 @@ class Runner(Protocol):
         """Write its words from `first` on. `bits` stay as they are until the next level ends."""
 
     def copy_words(self, rank: int, into: Words) -> None:
-        """Copy the first words for a rank from where the last push left them; not into `told`."""
+        """Copy the first words for a rank from where the last push left them."""
 
     def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Let `told` have counts[r] words for each rank r of these."""
+        """Copy counts[r] words for each rank r of these to `told`, if they are not there."""
 
 
 class Exchange:
@@ -134,19 +135,17 @@ class Exchange:
         self._words: Words = np.empty(0, np.uint64)
         self._first_column: Counts = partition.first_column
         sent = partition.sent_words
+        bits_bytes = 4 * int(sent.sum())
+        agreed(communicator, lambda: check_shared_memory(bits_bytes, "a search by ranks", _REMEDY))
         size, me = communicator.host_size, communicator.host_rank
-        self._box_words = max(partition.num_columns // (2 * size * size), _LEAST_BOX_WORDS)
-        beside_bytes = WORD_BYTES * self._box_words * size * size if size > 1 else 0
-        needed = 4 * int(sent.sum()) + beside_bytes
-        agreed(communicator, lambda: check_shared_memory(needed, "a search by ranks", _REMEDY))
-        self._board = communicator.board(sent, np.uint32, beside_bytes)
-        memory, beside = self._board.memory, self._board.beside
-        if device is not None:
-            memory, beside = device.pin(memory), device.pin(beside)
-        boxes = beside.view(np.uint64).reshape(-1, size, self._box_words)
-        peers = [r for r in enumerate(communicator.host_ranks) if r[0] != me]
-        self._boxes_to = {rank: boxes[me, number] for number, rank in peers}
-        self._boxes_from = {rank: boxes[number, me] for number, rank in peers}
+        self._box_words = self._agree_on_box(bits_bytes)
+        boxes_bytes = WORD_BYTES * self._box_words * size * size if size > 1 else 0
+        self._board = communicator.board(sent, np.uint32, boxes_bytes)
+        memory = _pinned(device, self._board.memory)
+        boxes = _pinned(device, self._board.beside).view(np.uint64).reshape(size, size, -1)
+        peers = [(i, rank) for i, rank in enumerate(communicator.host_ranks) if i != me]
+        self._boxes_to = {rank: boxes[me, i] for i, rank in peers}
+        self._boxes_from = {rank: boxes[i, me] for i, rank in peers}
         parts = [memory[p : p + n] for p, n in zip(self._board.places, sent, strict=True)]
         self._mine = parts[partition.rank]
         self._others = [
@@ -165,45 +164,59 @@ class Exchange:
         if self._partition.ranks > 1:
             self.bytes_sent += self._mine.nbytes
 
+    def _agree_on_box(self, bits_bytes: int) -> int:
+        """Return how many words a box holds, the same for all ranks.
+
+        All boxes of a host take 4 bytes per vertex, or half of the memory that is left for sharing.
+        """
+        words = max(self._partition.num_columns // 2, _LEAST_WORDS)
+        if (free := free_shared_bytes()) is not None:
+            words = min(words, max(free - bits_bytes, 0) // (2 * WORD_BYTES))
+        box = np.array([words // self._communicator.host_size**2])
+        self._communicator.reduce_to_all(box, "min")
+        return int(box[0])
+
     def tell(self, runner: Runner) -> list[tuple[int, Words]]:
-        """Send `counts` words to each rank; return the ranks that sent some, with their words."""
+        """Send `counts` words to each rank; return the ranks that sent some, with their words.
+
+        These may lie in other ranks' boxes: use them before the next collective call.
+
+        A rank whose boxes are too small sends its words by a second call. It announces n words as
+        ~n, which is negative, to all ranks, also if n is 0. So all ranks know, and make the call.
+        """
         counts = self.counts.tolist()
         fit = all(counts[rank] <= self._box_words for rank in self._boxes_to)
-        if fit:
-            for rank, box in self._boxes_to.items():
-                if counts[rank]:
-                    runner.copy_words(rank, box[: counts[rank]])
+        for rank, box in self._boxes_to.items() if fit else ():
+            if counts[rank]:
+                runner.copy_words(rank, box[: counts[rank]])
         self.bytes_sent += WORD_BYTES * sum(counts)
-        # Negative counts tell all ranks that the words of this rank did not fit.
         np.bitwise_xor(self.counts, 0 if fit else -1, out=self._announced)
         self._communicator.exchange(self._announced, self._received)
         received = self._received.tolist()
-        if self._communicator.num_hosts > 1 or min(received) < 0:
-            return self._send(runner, fit)
-        return [(r, self._boxes_from[r][:count]) for r, count in enumerate(received) if count]
-
-    def _send(self, runner: Runner, fit: bool) -> list[tuple[int, Words]]:
-        """Send what is not in a box; return all words."""
-        sent, received = self.counts, self._received
         boxed = [
-            (r, self._boxes_from[r][:n])
-            for r, n in enumerate(received.tolist())
-            if n > 0 and r in self._boxes_from
+            (rank, self._boxes_from[rank][:n])
+            for rank, n in enumerate(received)
+            if n > 0 and rank in self._boxes_from
         ]
-        for rank in self._boxes_from:
-            if fit:
-                sent[rank] = 0
-            if received[rank] > 0:
-                received[rank] = 0
-        np.bitwise_xor(received, received >> 63, out=received)
+        if self._communicator.num_hosts == 1 and min(received) >= 0:
+            return boxed
+        return boxed + self._tell_by_call(runner, fit, [rank for rank, _ in boxed])
+
+    def _tell_by_call(self, runner: Runner, fit: bool, boxed: list[int]) -> list[tuple[int, Words]]:
+        """Send the words that are in no box, and return those received; `boxed` ranks used one."""
+        sent = self.counts.copy()
+        if fit:
+            sent[list(self._boxes_to)] = 0
+        coming = np.where(self._received < 0, ~self._received, self._received)
+        coming[boxed] = 0
         runner.fill_told(np.flatnonzero(sent).tolist(), sent)
-        total = int(received.sum())
+        total = int(coming.sum())
         if self._words.size < total:
             self._words = self._allocate(2 * total, np.uint64)
         into = self._words[:total]
-        self._communicator.exchange_parts(runner.told, sent, self._first_column, into, received)
-        parts = zip(parts_of(received).tolist(), received.tolist(), strict=True)
-        return boxed + [(r, into[p : p + n]) for r, (p, n) in enumerate(parts) if n]
+        self._communicator.exchange_parts(runner.told, sent, self._first_column, into, coming)
+        parts = zip(parts_of(coming).tolist(), coming.tolist(), strict=True)
+        return [(rank, into[p : p + n]) for rank, (p, n) in enumerate(parts) if n]
 
     def probe(self, runner: Runner) -> ExchangeCosts:
         """Measure the costs, in which a bitmap changes; all ranks get the slowest rank's."""
@@ -212,8 +225,10 @@ class Exchange:
         dense = self._time(lambda: self.dense(runner, 0))
         self.counts[:] = 0
         small = self._time(lambda: self.tell(runner))
-        room = int(self._partition.words.min()) * 32
-        self.counts[:] = min(_PROBE_WORDS // ranks, room)
+        most = min(_PROBE_WORDS // ranks, int(self._partition.words.min()) * 32)
+        if self._boxes_to and self._box_words:  # as most levels send them
+            most = min(most, self._box_words)
+        self.counts[:] = most
         self.counts[self._partition.rank] = 0
         sent = WORD_BYTES * int(self.counts.sum())
         large = self._time(lambda: self.tell(runner))
@@ -231,3 +246,16 @@ class Exchange:
             call()
             seconds.append(time.perf_counter() - started)
         return float(np.median(seconds))
+
+
+def _pinned(device: OpenCLDevice | None, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array's memory for fast copies by the device, if there is one and it allows that.
+
+    Others can be copied, too.
+    """
+    if device is None:
+        return array
+    try:
+        return device.pin(array)
+    except DeviceError:  # for example, a limit of locked memory
+        return array

@@ -104,7 +104,8 @@ class MPICommunicator:
         self.host_rank: int = self._host.rank
         self.host_size: int = self._host.size
         cores: set[int] = set().union(*self._host.allgather(core_numbers()))
-        self._naps = self.host_size > usable_cores(len(cores))
+        crowded = self.host_size > usable_cores(len(cores))
+        self._naps: bool = comm.allreduce(crowded, MPI.LOR)  # both kinds of calls do not match
         self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
         heads = comm.allgather(self._host.bcast(self.rank))
         self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
@@ -117,7 +118,7 @@ class MPICommunicator:
         """Make a collective call.
 
         MPI waits busily. If the ranks of a host have to take turns on its cores, a rank that waits
-        would keep one from a rank that works, for milliseconds. So it sleeps between tests.
+        would keep one from a rank that works, for milliseconds. So all ranks sleep between tests.
         """
         if not self._naps:
             getattr(comm, name)(*arguments)
@@ -136,6 +137,8 @@ class MPICommunicator:
 
     def collect(self, value: Any) -> list[Any]:
         """Return the values of all ranks, by rank."""
+        if self._naps:
+            self.barrier()  # it waits asleep
         return list(self._comm.allgather(value))
 
     def gather_to_all(

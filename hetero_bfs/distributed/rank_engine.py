@@ -40,6 +40,7 @@ from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.run_options import Limits, RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.built_in_programs import LeastLabels, PowerRanks
+from hetero_bfs.support.parallel import at_most
 
 _DEFAULTS = RunOptions()
 
@@ -91,7 +92,10 @@ class RankEngine:
         self.communicator = communicator
         self.edges = share.edges if communicator.rank == 0 else None
         """All edges, on rank 0."""
-        self.graph = construct(communicator, share.edges, share.num_input_edges, share.input_degree)
+        with at_most(usual_threads(communicator)):
+            self.graph = construct(
+                communicator, share.edges, share.num_input_edges, share.input_degree
+            )
         self._searches: dict[bool, tuple[DistributedSearch, npt.NDArray[Any]]] = {}
         self._programs: dict[Any, RankProgram] = {}
         # No cached properties: all ranks of a process would share their lock.

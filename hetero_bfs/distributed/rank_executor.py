@@ -43,9 +43,9 @@ class RankExecutor(CPUExecutor):
         self._records = np.zeros((1, schema.record_width(1)))
         self.told: Words = allocate(graph.partition.num_columns, np.uint64)
         """Words for other ranks, each rank's from its first column on."""
-        width = push.COUNT_STRIDE * graph.partition.ranks
-        self._told_counts: Counts = np.zeros(width, np.int64)
-        self._told_places = np.zeros((self.threads, width), np.int64)
+        ranks, stride = graph.partition.ranks, push.COUNT_STRIDE
+        self._told_counts: Counts = np.zeros(stride * ranks, np.int64)
+        self._told_places = np.zeros((self.threads, -(-ranks // stride) * stride), np.int64)
 
     @property
     def partition(self) -> Partition:

@@ -176,7 +176,7 @@ class DistributedSearch:
         else:
             frontier = self.executor.start(own, lists_found=device is not None)
         self._others_known = frontier.visited_index
-        levels = self._run(frontier, time.perf_counter() - started)
+        levels = self._run(frontier, started)
         if device is None:
             self.executor.invalidate_stale_parents(frontier)
         else:
@@ -187,12 +187,13 @@ class DistributedSearch:
             device.gather()
         return float(seconds[0]), levels
 
-    def _run(self, frontier: Frontier, starting: float) -> list[RankLevel]:
+    def _run(self, frontier: Frontier, started: float) -> list[RankLevel]:
         levels: list[RankLevel] = []
-        on_way = starting if frontier.place == schema.HOST else 0.0
+        began_on_host = frontier.place == schema.HOST
         decision, exchange = self.decision, self._exchange
         direction: Direction = "top-down"
         began = time.perf_counter()
+        on_host = began - started  # seconds of the rank's own work before a move
         while decision.agree(frontier.state):
             predicted = decision.seconds()
             direction = decision.choose(frontier.level, direction)
@@ -204,9 +205,9 @@ class DistributedSearch:
             run = self._push if direction == "top-down" else self._pull
             seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
-            if moving and on_device and on_way:
-                decision.learn_way(on_way + moving)
-            on_way += seconds
+            if moving and on_device and began_on_host:
+                decision.learn_way(on_host + moving, len(levels))
+            on_host += seconds
             now = time.perf_counter()
             levels.append(
                 RankLevel(

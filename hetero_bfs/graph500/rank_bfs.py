@@ -24,7 +24,7 @@ class RankBFS:
     """Breadth-first searches of one graph by all ranks."""
 
     held_bytes = 8  # parents, of both numberings
-    shared_bytes = 8  # for validation
+    shared_bytes = 12  # words for other ranks 4, for validation 8
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:

@@ -120,15 +120,18 @@ def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
         )
 
 
+def free_shared_bytes() -> int | None:
+    """Return how many bytes more processes can share; None if the system does not say."""
+    return shutil.disk_usage(_SHARED_MEMORY).free if _SHARED_MEMORY.is_dir() else None
+
+
 def check_shared_memory(num_bytes: int, what: str, remedy: str) -> None:
     """Raise `GraphError` if processes cannot share so much memory.
 
     The system grants any amount, and ends a process that uses more than there is.
     """
-    if not _SHARED_MEMORY.is_dir():
-        return
-    free = shutil.disk_usage(_SHARED_MEMORY).free
-    if num_bytes > free:
+    free = free_shared_bytes()
+    if free is not None and num_bytes > free:
         raise GraphError(
             f"{what} needs {format_bytes(num_bytes)} of memory that processes share, and "
             f"{_SHARED_MEMORY} has room for {format_bytes(free)}; {remedy}"

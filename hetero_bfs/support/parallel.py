@@ -6,6 +6,8 @@ all work by address (by_address.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -27,6 +29,17 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
     address = address_of(work, struct.numba_type, numba.int64, numba.int64)
     call = _call_all if parts > 1 else _call_one
     call(address, struct.address, parts)
+
+
+@contextmanager
+def at_most(threads: int) -> Iterator[None]:
+    """Let `in_parallel` use no more threads, in this thread."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(threads, before))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 @kernel(parallel=True, counted=False)

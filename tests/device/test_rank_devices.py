@@ -10,7 +10,7 @@ from graphs import edge_list, nasty, sources_of
 from simulated import constructed, joined
 
 from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
-from hetero_bfs.distributed import rank_device
+from hetero_bfs.distributed import exchange, rank_device
 from hetero_bfs.distributed.rank_device import RankDevice, choose_rank_device, open_rank_device
 from hetero_bfs.distributed.rank_search import DistributedSearch
 from hetero_bfs.distributed.simulated import run_ranks
@@ -66,6 +66,13 @@ def test_several_hosts(opencl_device, selector):
     search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 4, selector, 2)
 
 
+@pytest.mark.parametrize("selector", SCHEDULES)
+def test_boxes_that_are_too_small(opencl_device, monkeypatch, selector):
+    monkeypatch.setattr(exchange, "free_shared_bytes", lambda: 1000)
+    edges = nasty("Kronecker 10")
+    search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 3, selector)
+
+
 @pytest.mark.parametrize("selector", ["fixed:TC,BG", "fixed:TG,TG,BG,TG"])
 def test_a_directed_graph(opencl_device, selector):
     edges = nasty("R-MAT", directed=True)
@@ -95,7 +102,9 @@ def test_a_search_moves_once_and_the_next_one_begins_where_that_is_faster(
         search.decision.is_on_device = lambda direction, state: state[schema.LEVEL] >= 1
         try:
             results = [search.search(3)]
+            assert not search.decision.begins_on_device(), "one slow way is not enough"
             device.floor_seconds[0] = floor
+            search.search(3)
             assert search.decision.begins_on_device() == (floor == 0.0)
             search.decision.is_on_device = lambda direction, state: bool(
                 state[schema.PLACE] == schema.DEVICE or state[schema.LEVEL] >= 1

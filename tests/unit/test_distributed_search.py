@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from simulated import search_all
 
 from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.distributed import exchange
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 
 SELECTORS = ("auto", "alpha-beta", "fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,BC,TC")
@@ -83,6 +84,13 @@ def test_words_in_boxes_and_by_calls(ranks, host_size):
     if ranks == 2:
         words = max(level.bytes_sent for level in every[0].results[0].levels) // 8
         assert words > edges.num_vertices // (2 * ranks * ranks)
+
+
+def test_no_memory_for_boxes(monkeypatch):
+    monkeypatch.setattr(exchange, "free_shared_bytes", lambda: 0)
+    edges = KroneckerEdges(11).materialise()
+    for source, found in zip([3, 6], search_all(edges, [3, 6], 3, "fixed:TC,TC,BC"), strict=True):
+        check(edges, source, found)
 
 
 def test_more_ranks_than_vertices():

@@ -16,6 +16,7 @@ import pytest
 from cli_runs import run
 
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.support.cores import core_numbers
 
 MPIRUN = Path(sys.executable).with_name("mpirun")
 SMALL = ["graph500", "--scale", "10", "--sources", "6", "--devices", "cpu"]
@@ -71,6 +72,42 @@ def test_hosts_that_share_no_memory(alone, tmp_path):
         report, found = figures(path)
         assert report["valid"]
         assert found == alone or kernel == "sssp"
+
+
+@pytest.mark.parametrize(("count", "environment"), [(2, None), (4, AS_TWO_HOSTS)])
+def test_more_words_than_fit_in_boxes(tmp_path, count, environment):
+    path = tmp_path / "report.json"
+    options = [
+        "graph500",
+        "--scale",
+        "14",
+        "--devices",
+        "cpu",
+        "--sources",
+        "2",
+        "--selector",
+        "fixed:TC",
+        "--json",
+    ]
+    done = mpirun(*ranks(count, *options, path), env=environment)
+    assert done.returncode == 0, done.stderr
+    assert figures(path)[0]["valid"]
+
+
+@pytest.mark.skipif(shutil.which("taskset") is None, reason="no taskset")
+def test_ranks_that_share_a_core_sleep_while_they_wait(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from hetero_bfs.distributed.mpi import world\n"
+        "ranks = world()\n"
+        "assert ranks._naps\n"
+        "assert ranks.collect(ranks.rank) == [0, 1, 2]\n"
+    )
+    done = subprocess.run(
+        ["taskset", "-c", str(min(core_numbers())), MPIRUN, "-n", "3", sys.executable, script],
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_shortest_paths_of_the_second_kernel(tmp_path):

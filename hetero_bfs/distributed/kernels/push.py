@@ -58,8 +58,8 @@ class RankFields(NamedTuple):
         Words for other ranks, each rank's from its first column on.
     told_counts : int64 (COUNT_STRIDE * ranks,)
         How many words there are for each rank.
-    told_places : int64 (threads, COUNT_STRIDE * ranks)
-        Scratch: where a thread's next word for each rank goes.
+    told_places : int64 (threads, ranks or more)
+        Scratch: where a thread's next word for each rank goes. Rows are cache lines.
     owner_of_line : uint32 (columns / 512,)
         The rank of each cache line of a bitmap.
     first_column : int64 (ranks,)
