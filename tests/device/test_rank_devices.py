@@ -62,15 +62,15 @@ def test_right_in_any_mixture(opencl_device, name, ranks, selector):
 
 @pytest.mark.parametrize("selector", SCHEDULES)
 def test_several_hosts(opencl_device, selector):
-    edges = nasty("Kronecker 10")
-    search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 4, selector, 2)
+    edges, info = nasty("Kronecker 10"), replace(opencl_device, unified_memory=False)
+    search_on_devices(info, edges, sources_of(edges, 1)[:3], 4, selector, 2)
 
 
 @pytest.mark.parametrize("selector", SCHEDULES)
 def test_boxes_that_are_too_small(opencl_device, monkeypatch, selector):
     monkeypatch.setattr(exchange, "free_shared_bytes", lambda: 1000)
-    edges = nasty("Kronecker 10")
-    search_on_devices(opencl_device, edges, sources_of(edges, 1)[:3], 3, selector)
+    edges, info = nasty("Kronecker 10"), replace(opencl_device, unified_memory=False)
+    search_on_devices(info, edges, sources_of(edges, 1)[:3], 3, selector)
 
 
 @pytest.mark.parametrize("selector", ["fixed:TC,BG", "fixed:TG,TG,BG,TG"])

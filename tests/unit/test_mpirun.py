@@ -77,19 +77,8 @@ def test_hosts_that_share_no_memory(alone, tmp_path):
 @pytest.mark.parametrize(("count", "environment"), [(2, None), (4, AS_TWO_HOSTS)])
 def test_more_words_than_fit_in_boxes(tmp_path, count, environment):
     path = tmp_path / "report.json"
-    options = [
-        "graph500",
-        "--scale",
-        "14",
-        "--devices",
-        "cpu",
-        "--sources",
-        "2",
-        "--selector",
-        "fixed:TC",
-        "--json",
-    ]
-    done = mpirun(*ranks(count, *options, path), env=environment)
+    options = ["--devices", "cpu", "--sources", "2", "--selector", "fixed:TC", "--json", path]
+    done = mpirun(*ranks(count, "graph500", "--scale", "14", *options), env=environment)
     assert done.returncode == 0, done.stderr
     assert figures(path)[0]["valid"]
 
