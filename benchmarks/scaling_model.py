@@ -75,24 +75,24 @@ def _steps(ranks: int) -> int:
 
 
 class TimedSearch(DistributedSearch):
-    """Notes the seconds before the first level and after the last one, too."""
+    """Notes the seconds before the first level and after the last one of each search, too."""
 
     def __init__(self, communicator: Communicator, graph: RankGraph, network: Network) -> None:
         costs = network.costs(communicator.size, others_bytes(graph))
         super().__init__(communicator, graph, "auto", 1, costs)
-        self.ends_seconds = 0.0
+        self.ends_seconds: list[float] = []
         start, finish = self.executor.start, self.executor.invalidate_stale_parents
 
-        def timed_start(source: int | None) -> Frontier:
+        def timed_start(source: int | None, lists_found: bool = False) -> Frontier:
             began = time.perf_counter()
-            frontier = start(source)
-            self.ends_seconds = time.perf_counter() - began
+            frontier = start(source, lists_found)
+            self.ends_seconds.append(time.perf_counter() - began)
             return frontier
 
         def timed_finish(frontier: Frontier) -> None:
             began = time.perf_counter()
             finish(frontier)
-            self.ends_seconds += time.perf_counter() - began
+            self.ends_seconds[-1] += time.perf_counter() - began
 
         self.executor.start = timed_start  # type: ignore[method-assign]
         self.executor.invalidate_stale_parents = timed_finish  # type: ignore[method-assign]
@@ -127,13 +127,10 @@ def simulate(scale: int, ranks: int, num_keys: int, rounds: int, network: Networ
             edges.num_vertices, lambda v: degrees[v % ranks][v // ranks] == 0, num_keys
         )
         search = TimedSearch(communicator, graph, network)
-        for key in keys:  # untimed: the ranks learn how fast they are
-            search.search(key)
-        results, ends = [], []
-        for _ in range(rounds):
-            for key in keys:
-                results.append(search.search(key))
-                ends.append(search.ends_seconds)
+        search.search_in_a_row(keys)  # untimed: the ranks learn how fast they are
+        search.ends_seconds.clear()
+        results = [result for _ in range(rounds) for result in search.search_in_a_row(keys)]
+        ends = search.ends_seconds
         search.close()
         lists = graph.graph
         own = lists.indptr, lists.indices, graph.degree, graph.first, graph.input_degree
@@ -143,7 +140,7 @@ def simulate(scale: int, ranks: int, num_keys: int, rounds: int, network: Networ
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})  # a rank must not change cores between its levels
     try:
-        measured = run_ranks(ranks, run)
+        measured = run_ranks(ranks, run, 1)
     finally:
         os.sched_setaffinity(0, cores)
     return _row(scale, ranks, measured, rounds, network)
