@@ -78,7 +78,8 @@ class TimedSearch(DistributedSearch):
     """Notes the seconds before the first level and after the last one of each search, too."""
 
     def __init__(self, communicator: Communicator, graph: RankGraph, network: Network) -> None:
-        costs = network.costs(communicator.size, others_bytes(graph))
+        most = max(communicator.collect(others_bytes(graph)))  # all ranks must have the same costs
+        costs = network.costs(communicator.size, most)
         super().__init__(communicator, graph, "auto", 1, costs)
         self.ends_seconds: list[float] = []
         start, finish = self.executor.start, self.executor.invalidate_stale_parents
