@@ -38,6 +38,7 @@ from tables import run_script
 
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.support.cores import bound_cores
 
 Row = dict[str, Any]
 
@@ -100,8 +101,7 @@ def simulated_series(options: argparse.Namespace) -> dict[str, list[tuple[int, i
 def measure(scale: int, options: argparse.Namespace) -> None:
     """Run all contestants of a scale in turn; keep the rows after every round."""
     several = [ranks for ranks in options.ranks if ranks > 1]
-    cores = os.cpu_count() or 1
-    contestants = [Contestant("ours", 1, n, scale) for n in options.ranks if n <= cores]
+    contestants = [Contestant("ours", 1, n, scale) for n in options.ranks if n <= bound_cores()]
     contestants += [Contestant("ours", ranks, 1, scale) for ranks in several]
     contestants += [Contestant("ours", 1, 1, scale - int(math.log2(r))) for r in several]
     if options.reference:

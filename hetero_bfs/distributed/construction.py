@@ -115,14 +115,16 @@ def _collect_keys(
 
     Of a directed graph these are of one direction.
     """
-    from hetero_bfs.distributed.kernels.owned_lists import make_keys, send_weights
+    from hetero_bfs.distributed.kernels.owned_lists import count_keys, make_keys
 
     weight_dtype, ranks = weight_dtype_of(share), communicator.size
     both = not (share.both_directions or share.directed)
+    by_part = np.empty((numba.get_num_threads(), ranks), np.int64)
     counts = np.zeros(ranks, np.int64)
     rounds = np.zeros(1, np.int64)
     for src, dst, _ in _chunks(share, back):
-        counts += _count_keys(src, dst, both, ranks)[:, :ranks].sum(axis=0)
+        count_keys(src, dst, both, by_part)
+        counts += by_part.sum(axis=0)
         rounds[0] += 1
     received = np.empty_like(counts)
     communicator.exchange(counts, received)
@@ -131,43 +133,29 @@ def _collect_keys(
     all_weights = None if weight_dtype is None else aligned_empty(keys.size, weight_dtype)
     filled = 0
     chunks = _chunks(share, back)
-    nothing = np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, weight_dtype)
+    no_ends, no_weights = np.empty(0, np.uint32), np.empty(0, weight_dtype or np.float32)
     sendable = np.empty(CHUNK_EDGES * (1 + both), np.uint64)
     for _ in range(int(rounds[0])):
-        src, dst, weights = next(chunks, nothing)
-        places = _count_keys(src, dst, both, ranks)
-        counts[:] = places[:, :ranks].sum(axis=0)
+        src, dst, weights = next(chunks, (no_ends, no_ends, None))
+        count_keys(src, dst, both, by_part)
+        by_part.sum(axis=0, out=counts)
         begins = parts_of(counts)
-        places[:, :ranks] = begins + np.cumsum(places[:, :ranks], axis=0) - places[:, :ranks]
+        places = begins + np.cumsum(by_part, axis=0) - by_part
         if (needed := int(counts.sum())) > sendable.size:  # a source of the user's, of long chunks
             sendable = np.empty(needed, np.uint64)
         send = sendable[:needed]
-        make_keys(src, dst, both, ranks, places.copy(), send)
+        weights = no_weights if weights is None else weights
+        sent = np.empty(needed if weights.size else 0, weights.dtype)
+        make_keys(src, dst, weights, both, places, send, sent)
         communicator.exchange(counts, received)
         more = int(received.sum())
         into = keys[filled : filled + more]
         communicator.exchange_parts(send, counts, begins, into, received)
         if all_weights is not None:
-            assert weights is not None
-            sent = np.empty(send.size, weight_dtype)
-            send_weights(src, dst, weights, both, ranks, places, sent)
             there = all_weights[filled : filled + more]
             communicator.exchange_parts(sent, counts, begins, there, received)
         filled += more
     return keys, all_weights
-
-
-def _count_keys(
-    src: VertexArray, dst: VertexArray, both: bool, ranks: int
-) -> npt.NDArray[np.int64]:
-    """Return the keys of each thread's part of the edges for each rank: rows of cache lines."""
-    from hetero_bfs.distributed.kernels.owned_lists import PLACES_STRIDE, count_keys
-
-    counts = np.zeros(
-        (numba.get_num_threads(), -(-ranks // PLACES_STRIDE) * PLACES_STRIDE), np.int64
-    )
-    count_keys(src, dst, both, ranks, counts)
-    return counts
 
 
 def _count_degrees(keys: Keys, owned: int) -> VertexArray:

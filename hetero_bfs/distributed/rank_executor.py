@@ -87,9 +87,9 @@ class RankExecutor(CPUExecutor):
 
         With `lists_found` top-down levels list what they find, for a device.
         """
-        self._pulls.blank(self._control, self._shared)
         frontier = self.first_frontier(source, lists_found)
         frontier.place = schema.HOST
+        self._pulls.blank(self._control, self._shared, frontier.state)
         if source is not None:
             this = frontier.queue_index
             self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))

@@ -23,6 +23,7 @@ from hetero_bfs.distributed.partition import RankGraph
 from hetero_bfs.distributed.rank_device import RankDevice
 from hetero_bfs.distributed.rank_executor import RankExecutor
 from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.runtime.results import SavedParents
 from hetero_bfs.selection import schema
 from hetero_bfs.selection.strategies import Direction
 
@@ -125,7 +126,7 @@ class DistributedSearch:
         largest = int(sizes.max())  # the same on all ranks, for what they decide
         self.decision = Decision(communicator, selector, others, largest, self.costs, device)
         self._others_known = 0
-        self._saved: list[npt.NDArray[np.uint32]] = []
+        self._saved = SavedParents()
 
     def close(self) -> None:
         """End the rank's threads."""
@@ -153,16 +154,13 @@ class DistributedSearch:
             A vertex is not in the graph; no search was run.
         """
         checked = [check_vertex(source, self.graph.num_vertices) for source in sources]
-        while len(self._saved) < len(checked):
-            self._saved.append(np.zeros_like(self.executor.parent))
-        searches = []
-        for source, saved in zip(checked, self._saved, strict=False):
-            searches.append(self._search(source))
-            saved[:] = self.executor.parent
-        return [
-            self._result(source, saved, *search)
-            for source, saved, search in zip(checked, self._saved, searches, strict=False)
-        ]
+        parent, searches = self.executor.parent, []
+        for source, saved in zip(
+            checked, self._saved.room(len(checked), parent.size, None), strict=True
+        ):
+            searches.append((source, saved, *self._search(source)))
+            saved[:] = parent
+        return [self._result(*search) for search in searches]
 
     def _search(self, source: int) -> tuple[float, list[RankLevel]]:
         """Search; return the slowest rank's seconds, and the levels."""

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.runtime.platform import Platform
 from hetero_bfs.runtime.query import Query
 from hetero_bfs.runtime.search import Search
 from hetero_bfs.support.memory import aligned_empty
@@ -21,12 +21,14 @@ class SavedParents:
     def __init__(self) -> None:
         self._memory: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
 
-    def room(self, platform: Platform, count: int) -> npt.NDArray[np.uint32]:
-        """Return memory for the parents of `count` searches, uint32 (count, num_searched)."""
-        n = platform.graph.num_searched
+    def room(self, count: int, n: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
+        """Return memory for the parents of `count` searches, uint32 (count, n).
+
+        If a device is given, it can copy there fast.
+        """
         if self._memory.size < count * n:
             self.release()  # first, so that both never exist at the same time
-            self._memory = _memory_for_copies(platform, count * n)
+            self._memory = _memory_for_copies(count * n, device)
         return self._memory[: count * n].reshape(count, n)
 
     def release(self) -> None:
@@ -34,11 +36,11 @@ class SavedParents:
         self._memory = np.empty(0, np.uint32)
 
 
-def _memory_for_copies(platform: Platform, size: int) -> npt.NDArray[np.uint32]:
+def _memory_for_copies(size: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
     """Return pinned memory for fast copies from the device; plain memory if that fails."""
-    if platform.accelerator is not None:
+    if device is not None:
         with suppress(DeviceError):
-            return platform.accelerator.device.host_array(size, np.uint32)
+            return device.host_array(size, np.uint32)
     return aligned_empty(size, np.uint32)
 
 

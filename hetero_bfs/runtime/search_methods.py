@@ -207,7 +207,9 @@ class SearchMethods(AnalysisMethods):
         if len(queries) == 1:
             return [self.answer(queries[0])]
         with self._one_at_a_time:
-            saved = self._saved.room(self.platform, len(queries))
+            accelerator = self.platform.accelerator
+            device = None if accelerator is None else accelerator.device
+            saved = self._saved.room(len(queries), self.graph.num_searched, device)
             searches = [self._search_and_save(*pair) for pair in zip(queries, saved, strict=True)]
             results = []
             for query, parent, (search, streamed, seconds) in zip(

@@ -22,26 +22,15 @@ _LOW = np.uint64(0xFFFFFFFF)
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
-PLACES_STRIDE = 8
-"""Least width of a part's row of counts or places: a cache line."""
+def count_keys(src: Array, dst: Array, both: bool, counts: Array) -> None:
+    """Set counts[part, owner], int64, to the keys of a part of the edges; loops have none."""
+    in_parallel(_count_keys, counts.shape[0], src=src, dst=dst, both=both, counts=counts)
 
 
-def count_keys(src: Array, dst: Array, both: bool, ranks: int, counts: Array) -> None:
-    """Set counts[part, owner], int64, to the keys of edges for each owner; loops have none.
-
-    Each part of the edges has its own row, which is at least `PLACES_STRIDE` wide. Behind the
-    owners it stays as it is.
-    """
-    in_parallel(
-        _count_keys, counts.shape[0], src=src, dst=dst, both=both, ranks=ranks, counts=counts
-    )
-
-
-@kernel(counted=False, inner=True)
+@kernel(inner=True)
 def _count_keys(given, part, parts):
-    src, dst, both, counts = given.src, given.dst, given.both != 0, given.counts[part]
-    ranks = np.uint32(given.ranks)
-    counts[: np.int64(ranks)] = 0
+    src, dst, both, ranks = given.src, given.dst, given.both != 0, np.uint32(given.counts.shape[1])
+    counts = np.zeros(ranks, np.int64)  # the parts' rows share cache lines
     begin, end = part_of(src.size, part, parts)
     for i in range(begin, end):
         u, v = src[i], dst[i]
@@ -49,71 +38,53 @@ def _count_keys(given, part, parts):
             counts[u % ranks] += 1
             if both:
                 counts[v % ranks] += 1
+    given.counts[part] = counts
 
 
-def make_keys(src: Array, dst: Array, both: bool, ranks: int, places: Array, keys: Array) -> None:
-    """Write the keys of edges, those of part p for owner r behind places[p, r], which moves on."""
+def make_keys(
+    src: Array, dst: Array, weights: Array, both: bool, places: Array, keys: Array, sent: Array
+) -> None:
+    """Write the keys of edges, those of part p for owner r from places[p, r] on.
+
+    If there are weights, each key's goes to the same place of `sent`.
+    """
     in_parallel(
         _make_keys,
         places.shape[0],
         src=src,
         dst=dst,
+        weights=weights,
         both=both,
-        ranks=ranks,
         places=places,
         keys=keys,
+        sent=sent,
     )
 
 
-@kernel(counted=False, inner=True)
+@kernel(inner=True)
 def _make_keys(given, part, parts):
     src, dst, both, keys = given.src, given.dst, given.both != 0, given.keys
-    ranks, places = np.uint32(given.ranks), given.places[part]
+    weights, sent = given.weights, given.sent
+    weighted, ranks = weights.size > 0, np.uint32(given.places.shape[1])
+    places = given.places[part].copy()
     begin, end = part_of(src.size, part, parts)
     for i in range(begin, end):
         u, v = src[i], dst[i]
         if u == v:
             continue
         owner = u % ranks
-        keys[places[owner]] = np.uint64(u // ranks) << _HALF | np.uint64(v)
-        places[owner] += 1
+        at = places[owner]
+        places[owner] = at + 1
+        keys[at] = np.uint64(u // ranks) << _HALF | np.uint64(v)
+        if weighted:
+            sent[at] = weights[i]
         if both:
             owner = v % ranks
-            keys[places[owner]] = np.uint64(v // ranks) << _HALF | np.uint64(u)
-            places[owner] += 1
-
-
-def send_weights(
-    src: Array, dst: Array, weights: Array, both: bool, ranks: int, places: Array, sent: Array
-) -> None:
-    """Write the weights of edges in the order of `make_keys`."""
-    in_parallel(
-        _send_weights,
-        places.shape[0],
-        src=src,
-        dst=dst,
-        weights=weights,
-        both=both,
-        ranks=ranks,
-        places=places,
-        sent=sent,
-    )
-
-
-@kernel(counted=False, inner=True)
-def _send_weights(given, part, parts):
-    src, dst, both, weights = given.src, given.dst, given.both != 0, given.weights
-    ranks, places, sent = np.uint32(given.ranks), given.places[part], given.sent
-    begin, end = part_of(src.size, part, parts)
-    for i in range(begin, end):
-        u, v = src[i], dst[i]
-        if u == v:
-            continue
-        sent[places[u % ranks]] = weights[i]
-        places[u % ranks] += 1
-        if both:
-            sent[places[v % ranks]] = weights[i]
-            places[v % ranks] += 1
+            at = places[owner]
+            places[owner] = at + 1
+            keys[at] = np.uint64(v // ranks) << _HALF | np.uint64(u)
+            if weighted:
+                sent[at] = weights[i]
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.kernels.job import BLANK, NONE
-from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, share_out
+from hetero_bfs.algorithms.bfs.kernels.phases import share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
 from hetero_bfs.selection.schema import advance
 from hetero_bfs.support.by_address import call_level
@@ -13,7 +13,6 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import part_of
 
 _NO_VERTEX = np.uint32(0xFFFFFFFF)
-_CHUNK_WORDS = 1 << 14  # a thread clears them in as long as it takes to wake it
 
 _advance = kernel(advance, counted=False, inner=True)
 
@@ -44,11 +43,9 @@ def blank_chunk(control, arrays, chunk, me):
 
 
 @kernel(counted=False)
-def blank(control, arrays):
+def blank(control, arrays, state):
     """Clear both bitmaps of all columns."""
-    threads = arrays.found.shape[0]
-    chunks = min(arrays.visited[0].size // _CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
-    share_out(control, arrays, BLANK, 0, max(chunks, 1))
+    share_words(control, arrays, state, BLANK)
 
 
 @kernel(counted=False)
