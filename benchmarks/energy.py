@@ -37,13 +37,13 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.protocol import meters_of
-from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.selection.model_store import MODELS_VARIABLE
-from hetero_bfs.selection.named_selectors import model_of
-from hetero_bfs.selection.objective import Power, unmetered_share
-from hetero_bfs.selection.speed_model import TRAIN_COMMAND
-from hetero_bfs.selection.strategies import OBJECTIVES
-from hetero_bfs.selection.trace import LevelTrace
+from hetero_bfs.options import device_settings
+from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.objective import Power, unmetered_share
+from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
+from hetero_bfs.scheduling.strategies import OBJECTIVES
+from hetero_bfs.scheduling.trace import LevelTrace
 from hetero_bfs.training.energy import add_watts
 from hetero_bfs.training.metering import Metering, Window, batch_of
 

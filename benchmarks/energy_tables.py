@@ -9,8 +9,8 @@ import pandas as pd
 from tables import markdown, provenance
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.selection.objective import Power
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling.objective import Power
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.metering import Metering
 

@@ -28,10 +28,10 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.selection.model_selectors import model_selector
-from hetero_bfs.selection.named_selectors import model_of
-from hetero_bfs.selection.selectors import Selector, alpha_beta
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.model_selectors import model_selector
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.selectors import Selector, alpha_beta
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.support.files import replacing
 from hetero_bfs.support.progress import progress
 

@@ -1,7 +1,7 @@
 """Searches by simulated ranks: own work measured, exchanges predicted; and the same on paper.
 
 Every rank is one thread on a host of its own. A rank's levels are measured while the others wait
-(hetero_bfs.distributed.simulated). What the ranks send is counted, and its seconds are predicted:
+(hetero_bfs.ranks.simulated). What the ranks send is counted, and its seconds are predicted:
 
 - reduction: log2 P steps of a message;
 - dense exchange (allgatherv): recursive doubling, as Bruck's: log2 P messages, and the bytes of all
@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.distributed.communicator import Communicator
-from hetero_bfs.distributed.construction import construct
-from hetero_bfs.distributed.exchange import WORD_BYTES, ExchangeCosts
-from hetero_bfs.distributed.partition import RankGraph
-from hetero_bfs.distributed.rank_search import DistributedSearch, RankResult
-from hetero_bfs.distributed.shares import KroneckerShare
-from hetero_bfs.distributed.simulated import SimulatedCommunicator, run_ranks
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.exchange import WORD_BYTES, ExchangeCosts
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
+from hetero_bfs.ranks.shares import KroneckerShare
+from hetero_bfs.ranks.simulated import SimulatedCommunicator, run_ranks
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 
 Row = dict[str, Any]

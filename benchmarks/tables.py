@@ -12,7 +12,7 @@ import pandas as pd
 from hetero_bfs.devices.machine import describe_machine
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selection.named_selectors import model_of
+from hetero_bfs.scheduling.named_selectors import model_of
 
 
 def run_script(main: Callable[[], None]) -> None:

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hetero_bfs import csgraph
     from hetero_bfs.algorithms.bfs.result import BFSResult
-    from hetero_bfs.algorithms.bfs.validate import validate
-    from hetero_bfs.algorithms.colouring.check_colouring import check_colouring
-    from hetero_bfs.algorithms.colouring.coloured import Colouring
-    from hetero_bfs.algorithms.components.check_components import check_components
-    from hetero_bfs.algorithms.components.component_result import Components
-    from hetero_bfs.algorithms.iterations import IterationTrace
-    from hetero_bfs.algorithms.msbfs.many_result import ManySearches
-    from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
-    from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
-    from hetero_bfs.algorithms.sssp.check_paths import check_paths
-    from hetero_bfs.algorithms.sssp.paths import ShortestPaths, WindowTrace
+    from hetero_bfs.algorithms.bfs.check import validate
+    from hetero_bfs.algorithms.colouring.check import check_colouring
+    from hetero_bfs.algorithms.colouring.result import Colouring
+    from hetero_bfs.algorithms.components.check import check_components
+    from hetero_bfs.algorithms.components.result import Components
+    from hetero_bfs.scheduling.iterations import IterationTrace
+    from hetero_bfs.algorithms.multi_source.result import ManySearches
+    from hetero_bfs.algorithms.pagerank.check import check_pagerank
+    from hetero_bfs.algorithms.pagerank.result import PageRank
+    from hetero_bfs.algorithms.sssp.check import check_paths
+    from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
     from hetero_bfs.errors import (
         ArgumentError,
         DeviceError,
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
         plus,
     )
     from hetero_bfs.programs.program import Program
-    from hetero_bfs.programs.program_result import ProgramResult
-    from hetero_bfs.programs.run_options import RunOptions
-    from hetero_bfs.runtime.engine import Engine
-    from hetero_bfs.runtime.one_call import (
+    from hetero_bfs.programs.result import ProgramResult
+    from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.engine.engine import Engine
+    from hetero_bfs.engine.calls import (
         bfs,
         bfs_many,
         colour,
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
         pagerank,
         sssp,
     )
-    from hetero_bfs.runtime.options import EngineOptions
-    from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
+    from hetero_bfs.options import EngineOptions
+    from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
     from hetero_bfs.timeline.timeline_files import save_timeline
 
 __version__ = "0.1.0"  # the only place; pyproject.toml reads it
@@ -127,45 +127,45 @@ _MODULE_OF = {
     "ArgumentError": "errors",
     "BFSResult": "algorithms.bfs.result",
     "CSRGraph": "graph.csr",
-    "Components": "algorithms.components.component_result",
-    "Colouring": "algorithms.colouring.coloured",
+    "Components": "algorithms.components.result",
+    "Colouring": "algorithms.colouring.result",
     "DeviceError": "errors",
     "EdgeList": "graph.edge_list",
-    "Engine": "runtime.engine",
+    "Engine": "engine.engine",
     "EngineClosedError": "errors",
-    "EngineOptions": "runtime.options",
+    "EngineOptions": "options",
     "ForkError": "errors",
     "GraphError": "errors",
     "GraphFileError": "errors",
     "HeteroBFSError": "errors",
-    "IterationTrace": "algorithms.iterations",
+    "IterationTrace": "scheduling.iterations",
     "KroneckerEdges": "graph.generators.kronecker",
-    "LevelFeatures": "selection.trace",
-    "LevelTrace": "selection.trace",
-    "ManySearches": "algorithms.msbfs.many_result",
+    "LevelFeatures": "scheduling.trace",
+    "LevelTrace": "scheduling.trace",
+    "ManySearches": "algorithms.multi_source.result",
     "ModelError": "errors",
-    "PageRank": "algorithms.pagerank.pagerank_result",
+    "PageRank": "algorithms.pagerank.result",
     "Program": "programs.program",
     "ProgramError": "errors",
-    "ProgramResult": "programs.program_result",
+    "ProgramResult": "programs.result",
     "RMATEdges": "graph.generators.kronecker",
-    "RunOptions": "programs.run_options",
+    "RunOptions": "programs.options",
     "ValidationError": "errors",
-    "ShortestPaths": "algorithms.sssp.paths",
-    "WindowTrace": "algorithms.sssp.paths",
+    "ShortestPaths": "algorithms.sssp.result",
+    "WindowTrace": "algorithms.sssp.result",
     "any_one": "programs.monoids",
-    "bfs": "runtime.one_call",
-    "bfs_many": "runtime.one_call",
+    "bfs": "engine.calls",
+    "bfs_many": "engine.calls",
     "bitwise_or": "programs.monoids",
-    "check_components": "algorithms.components.check_components",
-    "check_pagerank": "algorithms.pagerank.check_pagerank",
-    "pagerank": "runtime.one_call",
-    "check_paths": "algorithms.sssp.check_paths",
-    "connected_components": "runtime.one_call",
-    "check_colouring": "algorithms.colouring.check_colouring",
-    "colour": "runtime.one_call",
-    "hybrid_classes": "runtime.one_call",
-    "sssp": "runtime.one_call",
+    "check_components": "algorithms.components.check",
+    "check_pagerank": "algorithms.pagerank.check",
+    "pagerank": "engine.calls",
+    "check_paths": "algorithms.sssp.check",
+    "connected_components": "engine.calls",
+    "check_colouring": "algorithms.colouring.check",
+    "colour": "engine.calls",
+    "hybrid_classes": "engine.calls",
+    "sssp": "engine.calls",
     "kronecker": "graph.generators.kronecker",
     "load": "graph.io.registry",
     "maximum": "programs.monoids",
@@ -173,7 +173,7 @@ _MODULE_OF = {
     "most_frequent": "programs.monoids",
     "plus": "programs.monoids",
     "save_timeline": "timeline.timeline_files",
-    "validate": "algorithms.bfs.validate",
+    "validate": "algorithms.bfs.check",
 }
 
 

@@ -18,7 +18,7 @@ from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.device_info import POCL
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, OpenCLDevice, list_devices
-from hetero_bfs.selection.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
 from hetero_bfs.support import code_cache
 
 # Workers of pytest-xdist leave no core idle, so a thread of OpenMP that spins takes the time of
@@ -186,7 +186,7 @@ def one_thread():
 @pytest.fixture
 def many_threads(monkeypatch):
     """Let engines have more threads than this machine has cores."""
-    monkeypatch.setattr("hetero_bfs.algorithms.bfs.cpu_executor.most_threads", lambda: 64)
+    monkeypatch.setattr("hetero_bfs.algorithms.bfs.host.most_threads", lambda: 64)
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
-from hetero_bfs.selection.strategies import STRATEGIES
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.strategies import STRATEGIES
+from hetero_bfs.scheduling.trace import LevelFeatures
 
 FEATURES = st.builds(
     lambda n, degree, visited, frontier, kind, representation, growth: LevelFeatures(

@@ -12,8 +12,9 @@ from oracle import true_levels
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report
-from hetero_bfs.runtime import results, search_methods
-from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.algorithms.bfs import restoring as results
+from hetero_bfs.engine import search_methods
+from hetero_bfs.options import EngineOptions
 
 ON_CPU = EngineOptions(selector="fixed:TC", devices="cpu")
 
@@ -32,7 +33,7 @@ def run(device, **changes) -> Graph500Report:
     if device is None:
         return run_graph500(replace(QUICK, engine=replace(ON_CPU, **engine), **changes))
     engine = replace(ON_CPU, devices="all", **engine)
-    with mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=[device]):
+    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[device]):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hetero_bfs.selection import model_store
-from hetero_bfs.selection.speed_model import FORMAT
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling import model_store
+from hetero_bfs.scheduling.speed_model import FORMAT
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
 def model_json(name: str) -> dict:

@@ -7,7 +7,7 @@ from itertools import count
 
 from random_methods import FIELDS, WEAK
 
-from hetero_bfs.programs import method_source
+from hetero_bfs.programs.codegen import method_source
 
 _FILES = count()
 

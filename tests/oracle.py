@@ -53,7 +53,7 @@ def engine_on(device, graph, **options) -> Engine:
     """Open an engine on a DeviceInfo (which may be a made-up one), or on the CPU alone (None)."""
     if device is None:
         return Engine(graph, devices="cpu", **options)
-    with mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=[device]):
+    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[device]):
         engine = Engine(graph, **options)
     assert engine.device_info == device or engine.graph.num_searched == 0, engine.notes
     return engine

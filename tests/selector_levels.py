@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.selection.model_selectors import ModelSelector
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
-from hetero_bfs.selection.strategies import STRATEGIES, available
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.strategies import STRATEGIES, available
+from hetero_bfs.scheduling.trace import LevelFeatures
 
 GPU = DeviceInfo(
     index=0,

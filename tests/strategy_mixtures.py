@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hetero_bfs.selection.strategies import available
+from hetero_bfs.scheduling.strategies import available
 
 MIXTURES = [
     "TC,BG,TG,BC,BGC,TC",

@@ -23,11 +23,11 @@ from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.options import EngineOptions, device_settings
-from hetero_bfs.selection.model_store import default_model, named_model
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
-from hetero_bfs.selection.strategies import host_only
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.options import EngineOptions, device_settings
+from hetero_bfs.scheduling.model_store import default_model, named_model
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.strategies import host_only
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit

@@ -20,11 +20,11 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.selection.named_selectors import make_selector
-from hetero_bfs.selection.selectors import ALPHA, BETA, Selector, alpha_beta
-from hetero_bfs.selection.strategies import MODEL_SELECTORS, DeviceKind, Strategy
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.options import device_settings
+from hetero_bfs.scheduling.named_selectors import make_selector
+from hetero_bfs.scheduling.selectors import ALPHA, BETA, Selector, alpha_beta
+from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, DeviceKind, Strategy
 from hetero_bfs.training.measure import seconds_back_to_back
 
 KEYS = {"shallow": 8, "deep": 4}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetero_bfs.selection.strategies import STRATEGIES, Strategy
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
+from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training.collect import FEATURE_FIELDS
 from hetero_bfs.training.fit import fit
 

@@ -18,9 +18,9 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.selection.schema import MIGRATION_COLUMNS
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
-from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
+from hetero_bfs.scheduling.schema import MIGRATION_COLUMNS
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
 _ROUNDS = 12  # rounds of the fit; predictions converge to a percent long before
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay constant

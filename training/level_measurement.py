@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy, plain
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, Strategy, plain
 
 Middle = Callable[[Sequence[float]], float]
 """Reduces repeated measurements to one: `min`, or the median."""

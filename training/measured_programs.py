@@ -1,6 +1,6 @@
 """Measures vertex programs, and fits the costs of their iterations.
 
-One program for each kind of message (selection/program_costs.py) runs over a few graphs, pushed and
+One program for each kind of message (scheduling/program_costs.py) runs over a few graphs, pushed and
 pulled, on the host and on the device. Active vertices are the same in both, iteration by iteration.
 On a device the host waits for each iteration to time it; the cost of waiting is the same for both
 directions. Seconds are medians of several runs. An untimed run comes first, since a run at another
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from hetero_bfs.algorithms.iterations import IterationTrace
+from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
@@ -24,11 +24,11 @@ from hetero_bfs.graph.generators.families import StudyGraph, families
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.programs.monoids import any_one, minimum
 from hetero_bfs.programs.program import Program
-from hetero_bfs.programs.program_result import ProgramResult
-from hetero_bfs.programs.run_options import RunOptions
-from hetero_bfs.runtime.places import Place
-from hetero_bfs.runtime.program_runs import ProgramRuns
-from hetero_bfs.selection.program_costs import CostTable, ProgramCosts
+from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.programs.options import RunOptions
+from hetero_bfs.scheduling.trials import Place
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.scheduling.program_costs import CostTable, ProgramCosts
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.fit import fit_linear
 from hetero_bfs.training.regret import draw_from_largest_component
@@ -154,7 +154,7 @@ def measure_programs(
     -------
     DataFrame
         A row for each graph, kind of message, place, direction and iteration: a 1 as `iterations`,
-        vertices, senders, edges, changes, misses (selection/program_costs.py), seconds.
+        vertices, senders, edges, changes, misses (scheduling/program_costs.py), seconds.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(list(graphs), "measuring programs", delay_seconds=0.0):

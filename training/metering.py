@@ -14,7 +14,7 @@ from functools import partial
 
 from hetero_bfs import energy
 from hetero_bfs.energy import Domain, Meter
-from hetero_bfs.runtime.engine import Engine
+from hetero_bfs.engine.engine import Engine
 
 LEAST_WINDOW_SECONDS = 1.0
 SETTLE_SECONDS = 0.2

@@ -14,12 +14,12 @@ from typing import Any
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.selection.by_objective import make_objective_selector
-from hetero_bfs.selection.objective import POWER_OBJECTIVES, Objective
-from hetero_bfs.selection.selectors import Selector
-from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.options import device_settings
+from hetero_bfs.scheduling.by_objective import make_objective_selector
+from hetero_bfs.scheduling.objective import POWER_OBJECTIVES, Objective
+from hetero_bfs.scheduling.selectors import Selector
+from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, STRATEGIES
 from hetero_bfs.training.contest import KEYS, beamers_rules, compared_graphs
 from hetero_bfs.training.metering import Metering, batch_of
 

@@ -21,10 +21,10 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.cost_to_go import sampled_levels
-from hetero_bfs.selection.strategies import DEVICE_KINDS, Strategy
-from hetero_bfs.selection.transitions import migrations_of
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.scheduling.cost_to_go import sampled_levels
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, Strategy
+from hetero_bfs.scheduling.transitions import migrations_of
 from hetero_bfs.training.measure import MOST_MEASURED, measure_search, search_top_down
 
 REPEATS = 5

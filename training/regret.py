@@ -36,11 +36,11 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.selectors import FixedSelector, Selector
-from hetero_bfs.selection.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.options import device_settings
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.selectors import FixedSelector, Selector
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text

@@ -30,12 +30,12 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.energy import Domain, Unmeasured
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.options import device_settings
-from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection.objective import Power, is_metered
-from hetero_bfs.selection.selectors import FixedSelector, alpha_beta
-from hetero_bfs.selection.strategies import (
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.options import device_settings
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.scheduling.objective import Power, is_metered
+from hetero_bfs.scheduling.selectors import FixedSelector, alpha_beta
+from hetero_bfs.scheduling.strategies import (
     STRATEGIES,
     DeviceKind,
     Strategy,

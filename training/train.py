@@ -24,13 +24,13 @@ from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.generators.families import study_graphs
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.options import EngineOptions, device_settings
-from hetero_bfs.selection.model_format import UNREADABLE, write_model
-from hetero_bfs.selection.model_store import MODELS_VARIABLE, user_models_folder
-from hetero_bfs.selection.program_costs import CostTable
-from hetero_bfs.selection.speed_model import SpeedModel
-from hetero_bfs.selection.strategies import STRATEGIES, host_only
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.options import EngineOptions, device_settings
+from hetero_bfs.scheduling.model_format import UNREADABLE, write_model
+from hetero_bfs.scheduling.model_store import MODELS_VARIABLE, user_models_folder
+from hetero_bfs.scheduling.program_costs import CostTable
+from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.collect import (

@@ -21,7 +21,7 @@ import numpy as np
 import hetero_bfs as hb
 from benchmarks.hostile import plain_readers as plain
 from benchmarks.hostile.campaign import Attempt, Campaign
-from hetero_bfs.algorithms.bfs.validate import raise_if_invalid
+from hetero_bfs.algorithms.bfs.check import raise_if_invalid
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList

@@ -19,7 +19,7 @@ from benchmarks.hostile.campaign import Attempt, Campaign
 from benchmarks.hostile.files import DAMAGES, TEXT_DAMAGES
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
 
 _SHIPPED = sorted((Path(__file__).parents[2] / "models").glob("*.json"))
 _SELECTORS = ("auto", "learned", "thresholds", "average")

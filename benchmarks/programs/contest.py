@@ -18,8 +18,8 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.analysis import Analysis, open_analysis
-from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.algorithms.base import Analysis, open_analysis
+from hetero_bfs.options import EngineOptions
 
 Run = Callable[[int], tuple[float, Any]]
 """Runs a contestant from a source; returns seconds, and an answer to compare or None."""

@@ -12,8 +12,8 @@ from hetero_bfs.cli.engine_settings import engine_options
 from hetero_bfs.cli.output import print_notes, save_array, write_trace
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.runtime.analysis import A, open_analysis
-from hetero_bfs.runtime.places import Place
+from hetero_bfs.algorithms.base import A, open_analysis
+from hetero_bfs.scheduling.trials import Place
 from hetero_bfs.support.memory import format_bytes
 
 

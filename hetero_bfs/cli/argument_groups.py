@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from hetero_bfs.selection.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
+from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.options import EngineOptions
 
 
 def engine_options(options: Namespace) -> EngineOptions:

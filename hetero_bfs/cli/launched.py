@@ -13,7 +13,7 @@ from hetero_bfs.errors import AgreedError, HeteroBFSError
 from hetero_bfs.support.launcher import launched_rank, launched_ranks, tasks_without_mpi
 
 if TYPE_CHECKING:
-    from hetero_bfs.distributed.communicator import Communicator
+    from hetero_bfs.ranks.communicator import Communicator
 
 T = TypeVar("T")
 
@@ -63,8 +63,8 @@ def agreed_by_all(work: Callable[[], None]) -> None:
     if launched_ranks() == 1:
         work()
         return
-    from hetero_bfs.distributed.faults import agreed
-    from hetero_bfs.distributed.mpi import world
+    from hetero_bfs.ranks.faults import agreed
+    from hetero_bfs.ranks.mpi import world
 
     agreed(world(), work)
 
@@ -82,7 +82,7 @@ def run_together(work: Callable[[Communicator], T]) -> T:
     AgreedError
         An error that all ranks have raised.
     """
-    from hetero_bfs.distributed.mpi import world
+    from hetero_bfs.ranks.mpi import world
 
     communicator = world()
     try:

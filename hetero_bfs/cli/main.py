@@ -12,7 +12,7 @@ from hetero_bfs.cli import launched, terminal
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selection.strategies import check_objective
+from hetero_bfs.scheduling.strategies import check_objective
 from hetero_bfs.support import environment
 from hetero_bfs.support.wording import naming_options
 

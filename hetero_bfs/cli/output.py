@@ -28,7 +28,7 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write records as a timeline if the suffix names a format of these, else as CSV."""
-    from hetero_bfs.selection.trace import write_csv
+    from hetero_bfs.scheduling.trace import write_csv
     from hetero_bfs.timeline.spans import spans_of
     from hetero_bfs.timeline.timeline_files import is_timeline_path, write_timeline
 

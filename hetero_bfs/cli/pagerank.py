@@ -6,15 +6,15 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from hetero_bfs.algorithms.iterations import format_iterations
-from hetero_bfs.algorithms.pagerank.check_pagerank import check_pagerank
-from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
-from hetero_bfs.algorithms.pagerank.pagerank_result import PageRank
+from hetero_bfs.scheduling.iterations import format_iterations
+from hetero_bfs.algorithms.pagerank.check import check_pagerank
+from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.pagerank.result import PageRank
 from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.runtime.page_ranks import ranks_kind
+from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
 from hetero_bfs.support.launcher import launched_ranks
 from hetero_bfs.support.wording import number_of
 

@@ -37,14 +37,14 @@ def prepare(options: Namespace) -> None:
         load_numba()
         import numba
 
-        from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
+        from hetero_bfs.algorithms.bfs.host import check_threads
 
         numba.set_num_threads(check_threads(options.threads))
 
 
 def _check_device(options: Namespace) -> None:
     from hetero_bfs.devices.opencl.driver import choose_devices
-    from hetero_bfs.selection.strategies import MOST_DEVICES
+    from hetero_bfs.scheduling.strategies import MOST_DEVICES
 
     most = 1 if options.command in ("train", "study") else MOST_DEVICES
     if launched_ranks() > 1:
@@ -91,8 +91,8 @@ def _check_files(options: Namespace) -> None:
 def _check_objective(options: Namespace) -> None:
     """Check that the model has the objective's watts, before a graph is read."""
     from hetero_bfs.devices.opencl.driver import choose_device
-    from hetero_bfs.selection.by_objective import make_objective_selector
-    from hetero_bfs.selection.strategies import available
+    from hetero_bfs.scheduling.by_objective import make_objective_selector
+    from hetero_bfs.scheduling.strategies import available
 
     device = None
     if options.devices == "all":

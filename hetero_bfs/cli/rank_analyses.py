@@ -10,8 +10,8 @@ from hetero_bfs.cli.launched import run_together
 from hetero_bfs.errors import AgreedError
 
 if TYPE_CHECKING:
-    from hetero_bfs.distributed.communicator import Communicator
-    from hetero_bfs.distributed.rank_engine import RankEngine
+    from hetero_bfs.ranks.communicator import Communicator
+    from hetero_bfs.engine.rank_engine import RankEngine
 
 R = TypeVar("R")
 
@@ -28,7 +28,7 @@ def find_by_ranks(
     """
 
     def work(communicator: Communicator) -> tuple[Any, R]:
-        from hetero_bfs.distributed.rank_engine import RankEngine
+        from hetero_bfs.engine.rank_engine import RankEngine
 
         _check_options(options)
         engine = RankEngine.read(options.graph, weighted, communicator, options.directed)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components as scipy_components
 
-from hetero_bfs.algorithms.bfs.queue_search import search_from
+from hetero_bfs.algorithms.bfs.serial import search_from
 from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, read_matrix
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import check_vertex

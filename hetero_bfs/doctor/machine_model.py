@@ -10,7 +10,7 @@ from hetero_bfs.doctor.examination import Finding
 
 if TYPE_CHECKING:
     from hetero_bfs.devices.opencl.device_info import DeviceInfo
-    from hetero_bfs.selection.speed_model import SpeedModel
+    from hetero_bfs.scheduling.speed_model import SpeedModel
 
 MODELS, METERS = "speed model", "energy meters"
 
@@ -18,9 +18,9 @@ MODELS, METERS = "speed model", "energy meters"
 def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
     """Examine the speed model for this machine with the usual device, by the device's fields."""
     from hetero_bfs.errors import ModelError
-    from hetero_bfs.selection.model_store import user_models_folder
-    from hetero_bfs.selection.named_selectors import model_of
-    from hetero_bfs.selection.speed_model import TRAIN_COMMAND
+    from hetero_bfs.scheduling.model_store import user_models_folder
+    from hetero_bfs.scheduling.named_selectors import model_of
+    from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
     info = _device(default)
     try:
@@ -42,8 +42,8 @@ def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
 
 def _missing(info: DeviceInfo | None) -> Finding:
     from hetero_bfs.devices.machine import machine_slug
-    from hetero_bfs.selection.model_store import default_model
-    from hetero_bfs.selection.speed_model import TRAIN_COMMAND
+    from hetero_bfs.scheduling.model_store import default_model
+    from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
     other = default_model(None if info is None else info.type)
     instead = "none is used" if other is None else f"average speeds of {other.name} are used"
@@ -52,8 +52,8 @@ def _missing(info: DeviceInfo | None) -> Finding:
 
 
 def _fit(model: SpeedModel, info: DeviceInfo | None) -> Finding:
-    from hetero_bfs.selection.speed_model import TRAIN_COMMAND
-    from hetero_bfs.selection.strategies import available
+    from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
+    from hetero_bfs.scheduling.strategies import available
 
     lacking = model.lacking(available(info is not None))
     if lacking:

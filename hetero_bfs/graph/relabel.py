@@ -31,7 +31,7 @@ networks, 5 to 1000 for social networks and Kronecker graphs."""
 HIGH_DIAMETER_LEVELS = 40
 """Levels of a search from which on a graph has a high diameter. If its degrees are not skewed,
 "auto" then orders it by locality. The levels of the reference search decide which formulas of a
-model apply, whatever the order (runtime/reference.py)."""
+model apply, whatever the order (algorithms/bfs/reference.py)."""
 
 
 @dataclass(frozen=True, eq=False)

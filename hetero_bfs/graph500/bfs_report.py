@@ -10,9 +10,9 @@ import numpy as np
 
 from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
-from hetero_bfs.selection.objective import Objective
-from hetero_bfs.selection.speed_model import SpeedModel
-from hetero_bfs.selection.trace import format_levels
+from hetero_bfs.scheduling.objective import Objective
+from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.trace import format_levels
 from hetero_bfs.support.memory import format_bytes
 
 

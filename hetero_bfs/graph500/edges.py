@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.bfs.validate import RESULT_BYTES_PER_VERTEX, group_bytes
-from hetero_bfs.algorithms.sssp.check_paths import BYTES_PER_VERTEX
+from hetero_bfs.algorithms.bfs.check import RESULT_BYTES_PER_VERTEX, group_bytes
+from hetero_bfs.algorithms.sssp.check import BYTES_PER_VERTEX
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges

@@ -26,7 +26,7 @@ from hetero_bfs.graph500.edges import TimedEdges, check_memory, generate, tiny_g
 from hetero_bfs.graph500.kernel import GroupValidator, Kernel, KernelName
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.graph500.sssp_kernel import SSSPKernel
-from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.options import EngineOptions
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.distributed.communicator import Communicator
+from hetero_bfs.ranks.communicator import Communicator
 
 _Rows = npt.NDArray[np.float64]
 

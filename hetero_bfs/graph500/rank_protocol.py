@@ -9,13 +9,13 @@ from typing import Any
 import numba
 import numpy as np
 
-from hetero_bfs.distributed.communicator import Communicator
-from hetero_bfs.distributed.construction import construct
-from hetero_bfs.distributed.faults import agreed
-from hetero_bfs.distributed.partition import RankGraph
-from hetero_bfs.distributed.rank_executor import usual_threads
-from hetero_bfs.distributed.shares import FileShare, KroneckerShare, read_share
-from hetero_bfs.distributed.simulated import run_ranks
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
+from hetero_bfs.ranks.shares import FileShare, KroneckerShare, read_share
+from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from hetero_bfs.algorithms.sssp.paths import format_windows
+from hetero_bfs.algorithms.sssp.result import format_windows
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import networkx as nx
 
-from hetero_bfs.algorithms.bfs.queue_search import QueueSearch, search_from
+from hetero_bfs.algorithms.bfs.serial import QueueSearch, search_from
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 
 

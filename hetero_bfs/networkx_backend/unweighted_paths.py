@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.queue_search import search_from
+from hetero_bfs.algorithms.bfs.serial import search_from
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.unsorted_lists import Lists
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.sssp.heap_search import HeapSearch, search_by_weight
+from hetero_bfs.algorithms.sssp.serial import HeapSearch, search_by_weight
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 from hetero_bfs.networkx_backend.engine_pool import distances_from

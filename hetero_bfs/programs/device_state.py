@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.programs.device_code import state_arrays
+from hetero_bfs.programs.codegen.device_code import state_arrays
 from hetero_bfs.programs.placed import PlacedGraph
-from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.programs.plan import Plan
 
 _BYTES = {"uchar": 1, "int": 4, "uint": 4, "float": 4}
 """Bytes of an item, by its type in OpenCL C; all others have 8."""

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.driver import VARIES
-from hetero_bfs.programs import device_run
-from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.handover import (
     Handover,
     VertexSet,
@@ -18,9 +18,9 @@ from hetero_bfs.programs.handover import (
     is_listed,
 )
 from hetero_bfs.programs.placed import Record
-from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.typed_program import Plan
-from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, NUM_COSTS
+from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, NUM_COSTS
 
 _KERNELS = ["programs/kernels/migration.cl"]
 _NUM_ACTIVE, _LISTED, _EDGES, _SIDES, _TRACKS = 1, 3, 4, 5, 11  # words of `loop`, state.cl

@@ -10,14 +10,14 @@ import numpy.typing as npt
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import VARIES
-from hetero_bfs.programs import device_run
+from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
-from hetero_bfs.programs.device_lists import DeviceGraph
-from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.lists import DeviceGraph
+from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.placed import Record
-from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.typed_program import Plan
-from hetero_bfs.selection.program_costs import ProgramCosts
+from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.scheduling.program_costs import ProgramCosts
 
 _BATCH_LAUNCHES = 1 << 9
 """Launches that are queued at once, unless one sweep has more."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.programs.arranged import ArrangedGraph
-from hetero_bfs.programs.host_run import HostProgram
+from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.placed import Record
 from hetero_bfs.support.memory import aligned_empty
 

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from hetero_bfs.devices.opencl.streaming.block_lists import Blocks
 from hetero_bfs.devices.opencl.streaming.block_memory import BlockMemory
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.programs.device_lists import NEED
-from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.lists import NEED
+from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.placed import weights_of
-from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.plan import Plan
 
 
 class InBlocks(DeviceProgram):

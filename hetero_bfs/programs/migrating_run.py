@@ -13,17 +13,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy.typing as npt
 
 from hetero_bfs.errors import GridStalledError
-from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import DeviceStay, Packing
 from hetero_bfs.programs.handover import Handover
-from hetero_bfs.programs.host_run import HostProgram
+from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.place_estimates import PlaceEstimates
 from hetero_bfs.programs.placed import Record, Run
-from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.typed_program import Plan
-from hetero_bfs.selection.place_costs import NUM_DIRECTION_COSTS, lone_costs
-from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind
+from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.scheduling.place_costs import NUM_DIRECTION_COSTS, lone_costs
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 
 class _Stay(NamedTuple):

@@ -11,12 +11,12 @@ from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.errors import DeviceError, GridStalledError
-from hetero_bfs.programs import device_run
-from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.placed import Run
-from hetero_bfs.programs.run_options import Limits
-from hetero_bfs.programs.streamed_run import program_in_phases
-from hetero_bfs.programs.typed_program import Plan
+from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.streamed import program_in_phases
+from hetero_bfs.programs.plan import Plan
 
 _ITERATIONS = np.uint32(1 << 10)
 """Iterations of a launch; after it the host may end a run that does not terminate."""

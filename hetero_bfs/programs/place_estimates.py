@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from hetero_bfs.programs.handover import bitmap_words
 from hetero_bfs.programs.placed import PlacedGraph
-from hetero_bfs.programs.typed_program import Plan
-from hetero_bfs.selection import place_costs
-from hetero_bfs.selection.place_costs import NUM_DIRECTION_COSTS, MigrationCosts
-from hetero_bfs.selection.program_costs import ProgramCosts
-from hetero_bfs.selection.strategies import DEVICE_KINDS, DeviceKind
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.scheduling import place_costs
+from hetero_bfs.scheduling.place_costs import NUM_DIRECTION_COSTS, MigrationCosts
+from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 _ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}
 """First guess for an iteration with almost no work; 23 us on an H200 in one launch."""
@@ -111,7 +111,7 @@ class PlaceEstimates:
             self._migrations[place] = MigrationCosts(latency, migration.byte_seconds)
 
     def _expected(self, place: DeviceKind) -> npt.NDArray[np.float64]:
-        from hetero_bfs.selection.place_rule import expect_iterations
+        from hetero_bfs.scheduling.place_rule import expect_iterations
 
         seconds = np.empty(self._host_seconds.size)
         expect_iterations(

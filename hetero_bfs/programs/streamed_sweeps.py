@@ -19,13 +19,13 @@ from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
 from hetero_bfs.devices.opencl.streaming.block_memory import Sent
 from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError
-from hetero_bfs.programs import device_run
+from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.arranged import END, TIMES, ArrangedGraph
-from hetero_bfs.programs.device_lists import DeviceGraph
+from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, turn_of
 from hetero_bfs.programs.in_blocks import InBlocks
-from hetero_bfs.programs.typed_program import Plan
-from hetero_bfs.selection.program_costs import ProgramCosts
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.scheduling.program_costs import ProgramCosts
 
 _STARTS, _GATHERS, _APPLIES = range(3)  # phases, as in sweep_blocks.cl
 _EXACT, _STEP = 3, 5  # of a turn

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.study import choice_figures, figures, style
 from hetero_bfs.training.program_regret import summarise_programs
 from hetero_bfs.training.regret import NONE, ORACLE, summarise

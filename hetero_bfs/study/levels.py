@@ -13,9 +13,9 @@ from math import inf
 from statistics import median
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.named_selectors import model_of
-from hetero_bfs.selection.strategies import STRATEGIES, Strategy
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
+from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.study.searches import Row, Subject, add_note
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_search

@@ -8,7 +8,7 @@ from pathlib import Path
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import StudyGraph, families, graph_of_file, named_graph
-from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.wording import setting
 
 _SCALES = (14, 15, 16, 17, 18)

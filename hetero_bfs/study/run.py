@@ -17,9 +17,9 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
-from hetero_bfs.runtime.options import EngineOptions
-from hetero_bfs.selection.named_selectors import model_of
-from hetero_bfs.selection.speed_model import SpeedModel
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import program_rows, regret_rows, schedule_rows
 from hetero_bfs.study.efficiency import efficiency

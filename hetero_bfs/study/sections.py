@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from hetero_bfs.selection.trace import ROW_COLUMNS
+from hetero_bfs.scheduling.trace import ROW_COLUMNS
 from hetero_bfs.study import choice_figures, figures, findings, one_search
 from hetero_bfs.study.efficiency import METERED
 from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 _LANES = ("runs", "steps", "choices", "migrations", "exchanges", "CPU", "device")
 """In drawing order; further devices are "device 2" and so on."""

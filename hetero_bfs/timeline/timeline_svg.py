@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
 
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.timeline.spans import Span, lanes_of
 
 _WIDTH, _LEFT, _RIGHT = 960, 96, 16

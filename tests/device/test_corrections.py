@@ -7,9 +7,9 @@ import pytest
 from graphs import nasty
 from oracle import check_search, engine_on
 
-from hetero_bfs.selection.correction_kernels import BOUND, KNOWN
-from hetero_bfs.selection.model_selectors import migration_names
-from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.scheduling.correction_kernels import BOUND, KNOWN
+from hetero_bfs.scheduling.model_selectors import migration_names
+from hetero_bfs.scheduling.strategies import STRATEGIES, available
 
 
 def seconds_for_all(data) -> None:

@@ -10,7 +10,7 @@ from graphs import (
 from oracle import check_search, engine_on
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection.strategies import MODEL_SELECTORS, STRATEGIES, available
+from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, STRATEGIES, available
 
 
 @pytest.mark.parametrize(

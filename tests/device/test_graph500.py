@@ -15,9 +15,9 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph500.report import format_report
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.query import Query
-from hetero_bfs.runtime.results import make_result
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.algorithms.bfs.query import Query
+from hetero_bfs.algorithms.bfs.restoring import make_result
 
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
 KEYS = [
@@ -114,7 +114,7 @@ def test_the_report_says_by_which_rules_the_timed_searches_went():
 
 def test_a_search_carries_the_rule_that_it_went_by(place, trained):
     trained(place)
-    with mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=[place]):
+    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[place]):
         devices = "cpu" if place is None else "all"
         with Engine(edges(), "thresholds", devices=devices) as engine:
             first = engine.selector

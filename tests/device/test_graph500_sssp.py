@@ -20,8 +20,8 @@ from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report
-from hetero_bfs.runtime.options import EngineOptions
-from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 QUICK = Graph500Options(kernel="sssp", scale=10, energy_seconds=0.01)
 SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--devices", "cpu"]
@@ -30,7 +30,7 @@ SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--de
 def run(device, **changes) -> Graph500Report:
     """Run on a DeviceInfo, or on the CPU alone (None)."""
     engine = EngineOptions(devices="cpu" if device is None else "all", threads=2)
-    with mock.patch("hetero_bfs.runtime.analysis.choose_devices", return_value=[device]):
+    with mock.patch("hetero_bfs.algorithms.base.choose_devices", return_value=[device]):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 

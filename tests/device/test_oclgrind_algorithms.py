@@ -14,13 +14,13 @@ import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device_search
-from hetero_bfs.algorithms.sssp.device_search import DeviceSearch
-from hetero_bfs.algorithms.sssp.weighted_lists import Plan
+from hetero_bfs.algorithms.sssp.device import DeviceSearch
+from hetero_bfs.graph.weighted_lists import Plan
 from hetero_bfs.devices.opencl import grid as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 device_search._CHUNK_EDGES, device_search._PULL_EDGES, device_search._GROUP = 8, 4, 32
 device_search._GROUPS_PER_UNIT = 1
@@ -71,7 +71,7 @@ from hetero_bfs.devices.opencl.streaming import block_memory
 from hetero_bfs.devices.opencl.streaming.block_lists import Layout
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.component_runs import ComponentRuns
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 
 device = choose_device()
 if {streams}:
@@ -123,7 +123,7 @@ from hetero_bfs.devices.opencl.streaming import block_memory
 from hetero_bfs.devices.opencl.streaming.block_lists import Layout
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.colourings import Colourings
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 
 device = choose_device()
 if {streams}:
@@ -158,10 +158,10 @@ import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank import device_pagerank
-from hetero_bfs.algorithms.pagerank.pagerank_lists import check_settings
+from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.page_ranks import ranks_kind
+from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
 
 SMALL = dict(_GROUP=32, _LANES=4, _LOW_EDGES=3, _MEDIUM_EDGES=8, _GROUPS_PER_UNIT=1)
 ALPHA = 0.5  # half the steps of 0.85, by the same kernels: power steps, then Chebyshev's
@@ -194,11 +194,11 @@ import numpy as np
 from graphs import late_hub, random_graph
 from plain_search import plain_levels
 import hetero_bfs as hb
-from hetero_bfs.algorithms.msbfs import device_planes
+from hetero_bfs.algorithms.multi_source import device_planes
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.many_runs import ManyRuns
-from hetero_bfs.runtime.query import Query
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
+from hetero_bfs.algorithms.bfs.query import Query
 
 SMALL = dict(_SHORT_LIST=4, _GROUP=32, _GROUPS_PER_UNIT=1)
 ways = set()
@@ -239,7 +239,7 @@ TUNING = Tuning(
 edges = random_graph(300, 700, 6)
 for budget in (None, 8_000):
     infos = [replace(choose_devices(None, 1)[0], type="GPU", unified_memory=budget is None)]
-    patched = mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=infos)
+    patched = mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=infos)
     options = dict(tuning=TUNING, device_memory_bytes=budget, order="degree")
     with patched, hb.Engine(edges, "fixed:TG", **options) as engine:
         assert engine.device_info.name.startswith("Oclgrind"), engine.notes
@@ -265,7 +265,7 @@ from graphs import random_graph, two_hubs
 from test_rank_devices import search_on_devices
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.distributed import rank_device
+from hetero_bfs.ranks import rank_device
 
 tuning = Tuning(
     group_size=32, vertices_per_item=4, edges_per_item=1, groups_per_unit=1, one_launch=False

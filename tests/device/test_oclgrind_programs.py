@@ -27,8 +27,8 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import arranged, device_run, device_sweeps
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.runtime import program_runs
-from hetero_bfs.runtime.program_runs import ProgramRuns
+from hetero_bfs.engine import program_runs
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 """
 
 FORM = """

@@ -8,7 +8,7 @@ from sample_programs import Labels
 
 import hetero_bfs as hb
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.program_runs import ProgramRuns
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 pytestmark = pytest.mark.optimised
 

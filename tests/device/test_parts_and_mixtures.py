@@ -25,7 +25,7 @@ from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 PARTS = [
     ("two components", 1, False),

@@ -10,16 +10,16 @@ from graphs import nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
-from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
+from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.platform import Platform
-from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.policy import choose_level
-from hetero_bfs.selection.selectors import FixedSelector
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.algorithms.bfs.platform import Platform
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import choose_level
+from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 TC, BC, TG, BG = (STRATEGIES[name] for name in ("TC", "BC", "TG", "BG"))
 OF_THE_HOST = (schema.FOUND_LISTED, schema.UNVISITED_LISTED)

@@ -10,10 +10,10 @@ import pytest
 from graphs import grid, nasty, path
 from oracle import engine_on
 
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.columns import NUM_COLUMNS, fill_columns
-from hetero_bfs.selection.packed_policy import pack_policy
-from hetero_bfs.selection.policy import choose, choose_level, stays_within
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
+from hetero_bfs.scheduling.packed_policy import pack_policy
+from hetero_bfs.scheduling.policy import choose, choose_level, stays_within
 
 COLUMNS = (
     schema.FRONTIER_VERTICES,

@@ -33,19 +33,19 @@ from sample_programs import (
 )
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.errors import ArgumentError, BudgetError, DeviceError, GridStalledError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import device_run
-from hetero_bfs.programs.device_run import DeviceProgram
+from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import DeviceStay
 from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.host_stay import HostStay
-from hetero_bfs.programs.program_result import ProgramResult
-from hetero_bfs.runtime.program_runs import ProgramRuns
-from hetero_bfs.selection.place_costs import OTHER, lone_costs
+from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.scheduling.place_costs import OTHER, lone_costs
 
 
 @pytest.mark.parametrize("directed", [False, True])

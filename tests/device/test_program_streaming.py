@@ -17,10 +17,11 @@ from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_run, device_sweeps
-from hetero_bfs.programs.device_run import DeviceProgram
-from hetero_bfs.programs.streamed_run import StreamedProgram
-from hetero_bfs.runtime.program_runs import ProgramRuns
+from hetero_bfs.programs import arranged, device_sweeps
+from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs.device import DeviceProgram
+from hetero_bfs.programs.streamed import StreamedProgram
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 MODES = {
     "asynchronous": {"mode": "asynchronous"},

@@ -9,7 +9,7 @@ import pytest
 from oracle import engine_on
 from real_graphs import FACTS, real_graph_file
 
-from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
 

@@ -26,8 +26,8 @@ import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
 @pytest.mark.parametrize(

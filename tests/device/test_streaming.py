@@ -20,8 +20,8 @@ from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
 from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
     for selector in SELECTORS:
         with (
             mock.patch.object(OpenCLDevice, "buffer", buffer),
-            mock.patch("hetero_bfs.runtime.warm_up.warm_up_schedules", return_value=[]),
+            mock.patch("hetero_bfs.algorithms.bfs.warm_up.warm_up_schedules", return_value=[]),
             streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
             for source in sources_of(edges, 2):
@@ -221,7 +221,7 @@ def test_with_room_for_all_nothing_is_sent(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
     with (
-        mock.patch("hetero_bfs.runtime.opening.bytes_in_memory", return_value=2**40),
+        mock.patch("hetero_bfs.algorithms.bfs.opening.bytes_in_memory", return_value=2**40),
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=2**20) as engine,
     ):
         assert engine.streaming.resident_pages == engine.streaming.pages
@@ -249,7 +249,7 @@ def test_a_level_that_misses_more_than_all_slots_hold(apart):
     """More pages are missing than are read back at first."""
     edges = nasty("Kronecker 10")
     with (
-        mock.patch("hetero_bfs.algorithms.bfs.streamed_executor._FIRST_MISSING", 3),
+        mock.patch("hetero_bfs.algorithms.bfs.streamed._FIRST_MISSING", 3),
         streaming(apart, build_search_graph(edges), 0.0, columns=1) as engine,
     ):
         plan = engine.accelerator.plan

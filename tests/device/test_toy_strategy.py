@@ -13,9 +13,9 @@ from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue
 from hetero_bfs.algorithms.bfs.kernels.phases import join
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.strategies import STRATEGIES, Strategy, available
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy, available
 from hetero_bfs.study import choice_figures, figures
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.training.collect import measure_graph

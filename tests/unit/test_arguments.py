@@ -12,8 +12,8 @@ import pytest
 import hetero_bfs as hb
 from hetero_bfs.cli import arguments
 from hetero_bfs.errors import ArgumentError, GraphError, HeteroBFSError
-from hetero_bfs.runtime import engine
-from hetero_bfs.selection.strategies import NAMED_SELECTORS, STRATEGIES
+from hetero_bfs.engine import engine
+from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, STRATEGIES
 
 
 @pytest.fixture

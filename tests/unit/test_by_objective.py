@@ -10,14 +10,14 @@ from made_models import model_json, power_json, ship
 from selector_levels import ALL, GPU, HOST_ONLY, START
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.runtime.correction import Correction, Probe
-from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.by_objective import make_objective_selector
-from hetero_bfs.selection.model_selectors import ModelSelector
-from hetero_bfs.selection.named_selectors import make_selector
-from hetero_bfs.selection.selectors import DirectionSelector
-from hetero_bfs.selection.strategies import OBJECTIVES
+from hetero_bfs.algorithms.bfs.correction import Correction, Probe
+from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.by_objective import make_objective_selector
+from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.named_selectors import make_selector
+from hetero_bfs.scheduling.selectors import DirectionSelector
+from hetero_bfs.scheduling.strategies import OBJECTIVES
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
 LEVEL = replace(START, level=1, device_kind="cpu", frontier_edges=6000, unvisited_vertices=1000)

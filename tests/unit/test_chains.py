@@ -16,7 +16,7 @@ from hetero_bfs.algorithms.sssp import contraction
 from hetero_bfs.algorithms.sssp.chain_search import ChainSearch
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.path_searches import PathSearches
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 
 def graph_of(pairs, vertices: int, weights, directed: bool = False) -> EdgeList:

@@ -8,7 +8,7 @@ from graphs import SmallChunks, edge_lists
 from hypothesis import given
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.components.check_components import _count_components
+from hetero_bfs.algorithms.components.check import _count_components
 from hetero_bfs.graph.edge_list import EdgeList
 
 #  0 - 1 - 2,  3 - 4,  5 alone

@@ -10,7 +10,7 @@ import pytest
 from cli_runs import CPU, SMALL, command, one_line, run
 
 import hetero_bfs
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.cli import argument_groups
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 
@@ -287,7 +287,7 @@ def test_a_wrong_source_by_the_header_alone(graph, tmp_path, capsys, monkeypatch
 
 def test_a_wrong_source_of_an_edge_list_before_the_graph_is_built(graph, capsys, monkeypatch):
     monkeypatch.setattr(
-        "hetero_bfs.runtime.engine.build_search_graph", lambda *_: pytest.fail("built")
+        "hetero_bfs.engine.engine.build_search_graph", lambda *_: pytest.fail("built")
     )
     assert run("bfs", graph, "--source", 9, *CPU) == 1
     assert "vertex 9 is not in the graph; its ids are 0 to 8" in one_line(capsys)

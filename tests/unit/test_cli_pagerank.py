@@ -10,7 +10,7 @@ import pytest
 from cli_runs import one_line, run
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.pagerank.check_pagerank import RankCheck
+from hetero_bfs.algorithms.pagerank.check import RankCheck
 from hetero_bfs.cli import pagerank as command
 
 

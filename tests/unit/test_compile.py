@@ -20,7 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import (build_search_graph,)
-from hetero_bfs.algorithms.bfs.validate import validate
+from hetero_bfs.algorithms.bfs.check import validate
 
 def compiled():
     functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
@@ -61,7 +61,7 @@ from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph500.sssp_kernel import SSSPKernel
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.options import EngineOptions
+from hetero_bfs.options import EngineOptions
 
 def compiled():
     functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]

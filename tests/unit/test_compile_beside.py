@@ -9,7 +9,7 @@ import pytest
 from graphs import nasty
 
 import hetero_bfs as hb
-from hetero_bfs.runtime import compile_beside
+from hetero_bfs.engine import compile_beside
 from hetero_bfs.support import code_cache
 
 
@@ -45,7 +45,7 @@ def test_a_process_is_started_once_if_something_is_missing(started, monkeypatch)
     for _ in range(2):
         with compile_beside.compiling_beside() as beside:
             beside.wait()
-    assert started == [[sys.executable, "-P", "-m", "hetero_bfs.runtime.compile_beside"]]
+    assert started == [[sys.executable, "-P", "-m", "hetero_bfs.engine.compile_beside"]]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ entries += ["import hetero_bfs; hetero_bfs.kronecker(3)"]
 entries += ["from hetero_bfs.networkx_backend import backend_interface, conversion"]
 entries += ["from hetero_bfs.cli.preparation import load_numba; load_numba()"]
 entries += ["from hetero_bfs.doctor import trial; trial.main()"]
-entries += ["from hetero_bfs.runtime import compile_beside"]
+entries += ["from hetero_bfs.engine import compile_beside"]
 for entry in entries:
     for name in [name for name in sys.modules if name.startswith("hetero_bfs")]:
         del sys.modules[name]

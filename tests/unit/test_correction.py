@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_models import model_json
 
-from hetero_bfs.runtime.correction import Correction, Probe, factors_of
-from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
-from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_selectors import ModelSelector, migration_names, model_selector
-from hetero_bfs.selection.selectors import FixedSelector
-from hetero_bfs.selection.speed_model import SpeedModel
-from hetero_bfs.selection.strategies import STRATEGIES, available
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.algorithms.bfs.correction import Correction, Probe, factors_of
+from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
+from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names, model_selector
+from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.strategies import STRATEGIES, available
+from hetero_bfs.scheduling.trace import LevelFeatures
 
 ALL = available(True)
 N, M = 100_000, 3_200_000

@@ -201,7 +201,7 @@ def test_the_models_that_are_found(trained):
 
 
 def test_a_machine_without_a_model(trained, monkeypatch):
-    monkeypatch.setattr("hetero_bfs.selection.named_selectors.cpu_slug", lambda: "abacus")
+    monkeypatch.setattr("hetero_bfs.scheduling.named_selectors.cpu_slug", lambda: "abacus")
     found = by_name(check_models(None), "model")
     assert found.state == "missing"
     assert found.remedy == "hetero-bfs train --quick"

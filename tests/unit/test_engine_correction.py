@@ -9,13 +9,13 @@ import pytest
 from made_models import model_json
 
 import hetero_bfs as hb
-from hetero_bfs.runtime import correction
-from hetero_bfs.runtime.recording import Recording
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.correction_kernels import BOUND
-from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_selectors import migration_names, model_selector
-from hetero_bfs.selection.strategies import available
+from hetero_bfs.algorithms.bfs import correction
+from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.correction_kernels import BOUND
+from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_selectors import migration_names, model_selector
+from hetero_bfs.scheduling.strategies import available
 
 # In an engine, on the host alone: a model that expects a quarter of an hour of everything.
 
@@ -72,7 +72,7 @@ def test_what_was_learned_outlives_another_selector(monkeypatch):
     """Selectors are compared in turn; each goes on where it was, without being probed again."""
     with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
         monkeypatch.setattr(
-            "hetero_bfs.runtime.correction.probe", lambda *arguments: pytest.fail("again")
+            "hetero_bfs.algorithms.bfs.correction.probe", lambda *arguments: pytest.fail("again")
         )
         corrected = engine.selector
         for _ in range(3):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs import cpu_executor as cpu
+from hetero_bfs.algorithms.bfs import host as cpu
 from hetero_bfs.algorithms.bfs.kernels import restore
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.errors import ArgumentError, EngineClosedError, GraphError, HeteroBFSError
@@ -78,7 +78,7 @@ def test_validate_takes_any_integer_and_no_masks():
 
 def test_a_wrong_source_is_found_before_the_graph_is_built(monkeypatch):
     monkeypatch.setattr(
-        "hetero_bfs.runtime.engine.build_search_graph", lambda *_: pytest.fail("built")
+        "hetero_bfs.engine.engine.build_search_graph", lambda *_: pytest.fail("built")
     )
     with pytest.raises(GraphError, match="vertex 5 is not in the graph; its ids are 0 to 4"):
         hb.bfs(EDGES, 5)
@@ -105,7 +105,7 @@ def test_a_device_without_a_name(device, devices):
 
 def test_a_device_that_is_not_there_is_found_before_the_graph_is_built(monkeypatch):
     monkeypatch.setattr(
-        "hetero_bfs.runtime.engine.build_search_graph", lambda *_: pytest.fail("built")
+        "hetero_bfs.engine.engine.build_search_graph", lambda *_: pytest.fail("built")
     )
     with pytest.raises(HeteroBFSError, match=r"no OpenCL device matches device='voodoo'|no OpenCL"):
         hb.Engine(EDGES, device="voodoo")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from simulated import constructed
 
-from hetero_bfs.distributed.rank_search import DistributedSearch
-from hetero_bfs.distributed.simulated import SimulatedCommunicator, run_ranks
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
+from hetero_bfs.ranks.simulated import SimulatedCommunicator, run_ranks
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 
 EDGES = KroneckerEdges(12).materialise()

@@ -23,10 +23,11 @@ from selector_levels import (
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import model_store, schema
-from hetero_bfs.selection.columns import NUM_COLUMNS
-from hetero_bfs.selection.named_selectors import make_selector
-from hetero_bfs.selection.policy import (
+from hetero_bfs.scheduling import model_store
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.columns import NUM_COLUMNS
+from hetero_bfs.scheduling.named_selectors import make_selector
+from hetero_bfs.scheduling.policy import (
     CAUTION,
     LEAST_ALIKE,
     MODEL,
@@ -34,8 +35,8 @@ from hetero_bfs.selection.policy import (
     make_policy,
     stays_within,
 )
-from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector
-from hetero_bfs.selection.strategies import STRATEGIES, available
+from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector
+from hetero_bfs.scheduling.strategies import STRATEGIES, available
 
 
 @pytest.mark.parametrize("device", [GPU, None])

@@ -15,17 +15,17 @@ from graphs import core_with_tails, grid, path, roads
 from oracle import check_search
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.cpu_executor import CPUExecutor, counter_edge_bits
+from hetero_bfs.algorithms.bfs.host import CPUExecutor, counter_edge_bits
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.selectors import alpha_beta
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.selectors import alpha_beta
+from hetero_bfs.scheduling.strategies import STRATEGIES
 
 pytestmark = pytest.mark.usefixtures("many_threads")
 
@@ -72,7 +72,7 @@ def test_owners_of_partitions(interval, make):
 
 @pytest.mark.parametrize("most", [600, 1200, 2000])
 def test_frontiers_larger_than_the_outbox_of_owners(most, monkeypatch):
-    monkeypatch.setattr("hetero_bfs.algorithms.bfs.cpu_executor._MOST_DEFERRED", most)
+    monkeypatch.setattr("hetero_bfs.algorithms.bfs.host._MOST_DEFERRED", most)
     edges = grid(600, 600)
     with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
         for source in (0, 600 * 300 + 300):

@@ -30,7 +30,7 @@ from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
-from hetero_bfs.runtime.component_runs import ComponentRuns
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 
 ROOT = Path(__file__).parents[2]
 FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}
@@ -140,7 +140,7 @@ def test_runs_on_ranks_are_right_and_an_error_ends_all_ranks(tmp_path) -> None:
 def test_damaged_models_are_refused_or_used(tmp_path, monkeypatch) -> None:
     outcomes = [models.attempt(kind, n, 2, tmp_path) for kind in models.KINDS for n in range(3)]
     assert [one.wrong for one in outcomes] == [None] * 6
-    monkeypatch.setattr("hetero_bfs.selection.model_store.read_model", lambda *_: 1 / 0)
+    monkeypatch.setattr("hetero_bfs.scheduling.model_store.read_model", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in models.replay("values", outcomes[0].path)[0]
 
 

@@ -87,7 +87,7 @@ def test_more_words_than_fit_in_boxes(tmp_path, count, environment):
 def test_ranks_that_share_a_core_sleep_while_they_wait(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "from hetero_bfs.distributed.mpi import world\n"
+        "from hetero_bfs.ranks.mpi import world\n"
         "ranks = world()\n"
         "assert ranks._naps\n"
         "assert ranks.collect(ranks.rank) == [0, 1, 2]\n"
@@ -291,14 +291,14 @@ def _ranks_of(launcher: int, count: int) -> list[int]:
 
 
 def test_a_script_may_have_initialised_mpi():
-    script = "from mpi4py import MPI; from hetero_bfs.distributed.mpi import world; world()"
+    script = "from mpi4py import MPI; from hetero_bfs.ranks.mpi import world; world()"
     done = mpirun("-n", "2", sys.executable, "-c", script)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 PARTS = """
 import numpy as np
-from hetero_bfs.distributed.mpi import world
+from hetero_bfs.ranks.mpi import world
 ranks = world()
 whole = np.full(3, 9, np.uint32)
 mine = whole[: 3 if ranks.rank == 0 else 0]
@@ -317,9 +317,9 @@ def test_parts_are_gathered_in_place_though_one_is_empty():
 
 
 LONELY = """
-from hetero_bfs.distributed.rank_engine import RankEngine
+from hetero_bfs.engine.rank_engine import RankEngine
 import hetero_bfs as hb
-from hetero_bfs.distributed.mpi import world
+from hetero_bfs.ranks.mpi import world
 
 engine = RankEngine(hb.kronecker(8) if world().rank == 0 else None)
 if world().rank == 1:
@@ -336,7 +336,7 @@ def test_an_error_of_one_rank_of_a_script_ends_all():
 
 BOARDS = """
 import numpy as np
-from hetero_bfs.distributed.mpi import world
+from hetero_bfs.ranks.mpi import world
 
 ranks = world()
 assert (ranks.num_hosts, ranks.host_size) == (2, 2)

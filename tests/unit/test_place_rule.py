@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hetero_bfs.selection import place_costs
-from hetero_bfs.selection.place_costs import lone_costs
-from hetero_bfs.selection.place_rule import expect_iterations
+from hetero_bfs.scheduling import place_costs
+from hetero_bfs.scheduling.place_costs import lone_costs
+from hetero_bfs.scheduling.place_rule import expect_iterations
 
 PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION = (
     3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0,

@@ -10,7 +10,7 @@ import pytest
 from graphs import edge_list
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.pagerank.pagerank_lists import RankSettings
+from hetero_bfs.algorithms.pagerank.lists import RankSettings
 
 sys.path.append(str(Path(__file__).parents[2]))
 

@@ -12,8 +12,8 @@ import pytest
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.training import regret
 from hetero_bfs.training.oracle import best_schedule
 from hetero_bfs.training.regret import COLUMNS, measure_regret, summarise
@@ -27,7 +27,7 @@ def levels(schedule: str) -> int:
 def table(place):
     """Measured there: engines that are opened by the device's index get this one."""
     graphs = [named_graph("kronecker9"), named_graph("grid20")]
-    with mock.patch("hetero_bfs.runtime.opening.choose_devices", return_value=[place]):
+    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[place]):
         return measure_regret(graphs, place, sources=2, rounds=2)
 
 

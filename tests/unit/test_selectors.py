@@ -23,17 +23,17 @@ from selector_levels import (
 )
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.model_selectors import model_selector
-from hetero_bfs.selection.named_selectors import SELECTORS, make_selector
-from hetero_bfs.selection.policy import (
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_selectors import model_selector
+from hetero_bfs.scheduling.named_selectors import SELECTORS, make_selector
+from hetero_bfs.scheduling.policy import (
     MOST_COST_TO_GO_ROWS,
     _find_row,
 )
-from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
-from hetero_bfs.selection.strategies import STRATEGIES
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.strategies import STRATEGIES
+from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training.oracle import SearchCosts, best_schedule
 
 # Fixed.

@@ -15,19 +15,19 @@ from selector_levels import GPU, SPEEDS, START, model
 from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.driver import choose_devices, list_devices
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.by_objective import make_objective_selector
-from hetero_bfs.selection.columns import NUM_COLUMNS
-from hetero_bfs.selection.model_selectors import model_selector
-from hetero_bfs.selection.packed_policy import OPENCL, pack_policy
-from hetero_bfs.selection.policy import ROW, choose
-from hetero_bfs.selection.strategies import MOST_DEVICES, STRATEGIES, available
-from hetero_bfs.selection.transitions import NUM_MIGRATION_COLUMNS, SWITCH
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.by_objective import make_objective_selector
+from hetero_bfs.scheduling.columns import NUM_COLUMNS
+from hetero_bfs.scheduling.model_selectors import model_selector
+from hetero_bfs.scheduling.packed_policy import OPENCL, pack_policy
+from hetero_bfs.scheduling.policy import ROW, choose
+from hetero_bfs.scheduling.strategies import MOST_DEVICES, STRATEGIES, available
+from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS, SWITCH
 
 SEARCHES = """
 import json
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 
 edges = KroneckerEdges(9).materialise()

@@ -10,18 +10,19 @@ from made_models import model_json, ship
 from hetero_bfs.devices.machine import NO_DEVICE
 from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.selection import model_store, schema
-from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_store import (
+from hetero_bfs.scheduling import model_store
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_store import (
     MODELS_VARIABLE,
     default_model,
     find_model,
     named_model,
     user_models_folder,
 )
-from hetero_bfs.selection.speed_model import FORMAT, Linear, column
-from hetero_bfs.selection.strategies import STRATEGIES, available
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.scheduling.speed_model import FORMAT, Linear, column
+from hetero_bfs.scheduling.strategies import STRATEGIES, available
+from hetero_bfs.scheduling.trace import LevelFeatures
 
 LEVEL = LevelFeatures(
     level=2,

@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from study_runs import TINY, study, table
 
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.selection.strategies import available
+from hetero_bfs.scheduling.strategies import available
 from hetero_bfs.study import choice_figures, figures, style
 from hetero_bfs.study.choices import strategies_of
 from hetero_bfs.study.sections import SECTIONS

@@ -232,7 +232,7 @@ def test_a_wrong_result_is_never_timed(tmp_path, monkeypatch, capsys):
     def timed(*_):
         raise AssertionError("timed")
 
-    from hetero_bfs.runtime.engine import Engine
+    from hetero_bfs.engine.engine import Engine
 
     right = Engine.bfs
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import hetero_bfs as hb
 from hetero_bfs.errors import ModelError
-from hetero_bfs.runtime.correction import Correction
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.model_selectors import ThresholdSelector, model_selector
-from hetero_bfs.selection.selectors import DirectionSelector, FixedSelector, Selector
-from hetero_bfs.selection.speed_model import Linear, SpeedModel
-from hetero_bfs.selection.strategies import STRATEGIES, available
-from hetero_bfs.selection.thresholds import _ALPHAS, _BETAS, _NEGLIGIBLE
-from hetero_bfs.selection.trace import LevelFeatures
+from hetero_bfs.algorithms.bfs.correction import Correction
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_selectors import ThresholdSelector, model_selector
+from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.strategies import STRATEGIES, available
+from hetero_bfs.scheduling.thresholds import _ALPHAS, _BETAS, _NEGLIGIBLE
+from hetero_bfs.scheduling.trace import LevelFeatures
 
 ALL, HOST_ONLY = available(True), available(False)
 N, M = 100_000, 1_600_000

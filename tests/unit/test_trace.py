@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.selection.trace import LevelFeatures, LevelTrace, format_levels, write_csv
+from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace, format_levels, write_csv
 
 FEATURES = LevelFeatures(
     level=2,
@@ -77,7 +77,7 @@ def test_nothing_visited():
 def test_real_levels_are_as_expected(name):
     """Within a factor of 2 where a tenth of the edges or more is left, and so bottom-up matters."""
     from hetero_bfs.graph.generators.families import named_graph
-    from hetero_bfs.runtime.engine import Engine
+    from hetero_bfs.engine.engine import Engine
     from hetero_bfs.training.measure import measure_search
 
     with Engine(named_graph(name).make(), "fixed:TC", devices="cpu") as engine:

@@ -14,12 +14,12 @@ import pytest
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.runtime.options import EngineOptions
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_store import MODELS_VARIABLE
-from hetero_bfs.selection.selectors import DirectionSelector
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.selectors import DirectionSelector
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.training import collect, train
 from hetero_bfs.training import contest as compare
 from hetero_bfs.training.collect import Plan, finished_graphs

@@ -15,12 +15,12 @@ from hypothesis.extra.numpy import arrays
 
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.runtime.engine import Engine
-from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.cost_to_go import sampled_levels
-from hetero_bfs.selection.strategies import DEVICE_KINDS, STRATEGIES
-from hetero_bfs.selection.trace import LevelFeatures, LevelTrace
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.cost_to_go import sampled_levels
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES
+from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 from hetero_bfs.training import measure
 from hetero_bfs.training.measure import count_levels, measure_search, search_top_down
 from hetero_bfs.training.oracle import SearchCosts, best_schedule, measure_costs, schedule_text

@@ -14,12 +14,12 @@ from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.energy import measurement as energy_report
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.runtime import search_methods
-from hetero_bfs.runtime.options import EngineOptions
-from hetero_bfs.runtime.search import Search
-from hetero_bfs.selection.model_format import read_model
-from hetero_bfs.selection.model_store import find_model
-from hetero_bfs.selection.objective import POWER_OBJECTIVES
+from hetero_bfs.engine import search_methods
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_store import find_model
+from hetero_bfs.scheduling.objective import POWER_OBJECTIVES
 from hetero_bfs.training import energy as training_energy
 from hetero_bfs.training import metering, run_power_training
 from hetero_bfs.training import objectives as objective_rows

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from validated import PAIRS, PARENT, N, count_edges, graph, graphs, search
 
-from hetero_bfs.algorithms.bfs.validate import raise_if_invalid, validate
-from hetero_bfs.algorithms.bfs.validation import CHECK_NAMES
+from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check_report import CHECK_NAMES
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from validated import PAIRS, PARENT, N, SmallChunks, count_edges, graph, graphs, search
 
-from hetero_bfs.algorithms.bfs.validate import Validator, validate
+from hetero_bfs.algorithms.bfs.check import Validator, validate
 from hetero_bfs.graph.edge_list import EdgeList
 
 

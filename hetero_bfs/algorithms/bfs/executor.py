@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.policy import Policy
-from hetero_bfs.selection.strategies import Strategy
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling.strategies import Strategy
 
 
 class DeviceExecutor(Protocol):

@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.selection import schema
-from hetero_bfs.selection.strategies import (
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.strategies import (
     DEVICE_KINDS,
     REPRESENTATIONS,
     DeviceKind,
     Direction,
     Representation,
 )
-from hetero_bfs.selection.trace import LevelTrace
+from hetero_bfs.scheduling.trace import LevelTrace
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 

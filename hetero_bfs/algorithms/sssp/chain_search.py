@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.contraction import Core, contracted
-from hetero_bfs.algorithms.sssp.host_search import HostSearch
-from hetero_bfs.algorithms.sssp.weighted_lists import WeightedLists, Windows
+from hetero_bfs.algorithms.sssp.host import HostSearch
+from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import in_parallel
 

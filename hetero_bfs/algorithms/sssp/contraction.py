@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.sssp.weighted_lists import ByWeight, Plan, WeightedLists, planned
+from hetero_bfs.graph.weighted_lists import ByWeight, Plan, WeightedLists, planned
 
 _LEAST_EDGES = 1 << 15  # stored edges of a graph for which the passes before and after are little
 _LEAST_SHARE = 0.5  # of the vertices with one edge or two
@@ -57,7 +57,7 @@ def contracted(lists: WeightedLists) -> Core | None:
     """Return the core of a graph; None if chains are few, or one's weight is beyond int32."""
     if not _is_of_chains(lists):
         return None
-    from hetero_bfs.algorithms.sssp.kernels.by_weight import sort_by_weight
+    from hetero_bfs.graph.kernels.by_weight import sort_by_weight
     from hetero_bfs.algorithms.sssp.kernels.chains import NONE, contract
 
     n, degree = lists.num_vertices, np.diff(lists.forward.indptr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.selection.place_costs import (
+from hetero_bfs.scheduling.place_costs import (
     PULL_EDGE,
     PULL_MISS,
     PULL_VERTEX,
@@ -16,7 +16,7 @@ from hetero_bfs.selection.place_costs import (
     PUSH_EDGE,
     PUSH_VERTEX,
 )
-from hetero_bfs.selection.place_rule import leaves, pull_seconds, push_seconds
+from hetero_bfs.scheduling.place_rule import leaves, pull_seconds, push_seconds
 
 _LEAST_LEARNED = 50e-6  # least seconds of an iteration that corrects costs
 _RIVAL = 3.0  # times as long: beyond it the other direction is no rival

@@ -30,7 +30,7 @@ from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
 from hetero_bfs.devices.cpu.thread_pool import OWN
 from hetero_bfs.programs.kernels.directions import choose, learn, migrates
-from hetero_bfs.selection.place_costs import CHANGES_PER_EDGE, MIGRATION
+from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, MIGRATION
 from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds

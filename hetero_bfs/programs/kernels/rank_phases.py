@@ -1,9 +1,9 @@
-"""The phases of a vertex program by several ranks; distributed/rank_program.py has their loop.
+"""The phases of a vertex program by several ranks; programs/ranks.py has their loop.
 
 host_code.py takes this text, with a program's own adapters in place of the import below.
 
 A rank's own vertices come first: those with edges, numbered below `searched`, then those without.
-Neighbour lists hold columns (distributed/partition.py), of which the first ones are the own
+Neighbour lists hold columns (ranks/partition.py), of which the first ones are the own
 vertices. A rank knows the states of its own vertices only. To others' vertices it sends messages;
 in pulls of messages without weights it reads what all vertices send from `outgoing`.
 

@@ -1,6 +1,6 @@
 """The host's strategies: top-down and bottom-up levels on the thread pool.
 
-The table of strategies (selection/strategies.py) names `top_down_level` and `bottom_up_level`. The
+The table of strategies (scheduling/strategies.py) names `top_down_level` and `bottom_up_level`. The
 level loop calls them by address. Owners of partitions may leave deferred edges behind a level. If
 the next level has another strategy, the level loop has the owners collect these edges before it.
 """
@@ -30,7 +30,7 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
     share_among_owners,
     share_words,
 )
-from hetero_bfs.selection.schema import (
+from hetero_bfs.scheduling.schema import (
     BITMAP,
     BOTTOM_UP_QUEUE,
     DENSE_PUSH_BITMAP,

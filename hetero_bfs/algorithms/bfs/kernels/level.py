@@ -55,7 +55,7 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     words_of,
 )
 from hetero_bfs.devices.cpu.vectors import resolve_word, visited_among_eight
-from hetero_bfs.selection.schema import QUEUE_INDEX, UNVISITED_LISTED, VISITED_INDEX
+from hetero_bfs.scheduling.schema import QUEUE_INDEX, UNVISITED_LISTED, VISITED_INDEX
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_add,

@@ -41,8 +41,8 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
     share_words,
 )
 from hetero_bfs.devices.cpu.thread_pool import report_of
-from hetero_bfs.selection.policy import ROW, choose_level
-from hetero_bfs.selection.schema import (
+from hetero_bfs.scheduling.policy import ROW, choose_level
+from hetero_bfs.scheduling.schema import (
     CHOSEN,
     EDGES_SCANNED,
     FOUND_LISTED,

@@ -39,7 +39,7 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
 )
 from hetero_bfs.algorithms.bfs.kernels.level import bottom_up_words, top_down_chunk
 from hetero_bfs.algorithms.bfs.kernels.restore import clear_or_restore
-from hetero_bfs.selection.strategies import STRATEGIES
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.by_address import Head, Struct, chunk_address, level_address
 
 _CONTROL = types.Array(int64, 1, "C")

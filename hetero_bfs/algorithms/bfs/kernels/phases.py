@@ -35,7 +35,7 @@ from hetero_bfs.devices.cpu.thread_pool import (
     take_chunk,
     take_share,
 )
-from hetero_bfs.selection.schema import (
+from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
     QUEUE_INDEX,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetero_bfs.selection.schema import (
+from hetero_bfs.scheduling.schema import (
     BITMAP,
     CHOSEN,
     CHOSEN_AT,

@@ -1,5 +1,5 @@
 /* Words between ranks: what a top-down level of a rank finds for others, and what others found for
- * it. Twin of distributed/kernels/push.py, which explains them. Only a rank's program has this. */
+ * it. Twin of algorithms/bfs/kernels/ranks_push.py, which explains them. Only a rank's program has this. */
 
 #ifdef RANKS
 #define LINE_SHIFT 9 /* columns of a cache line of the bitmap, all of one rank */

@@ -1,0 +1,340 @@
+"""The five checks of the Graph500 specification on search results, many in one pass.
+
+Independent of the search: nothing is taken from it but the parents and, if it gives them, the
+levels. Depths are computed anew from the parents. validate_kernels.py describes what is stored of
+every search during the pass over the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs import check_kernels as loops
+from hetero_bfs.algorithms.bfs.check_asked import AskedEdges
+from hetero_bfs.algorithms.bfs.check_report import (
+    CheckedSearch,
+    Failure,
+    Validation,
+    check_tree,
+    component_failure,
+    depth_dtype,
+    level_failure,
+    unreached_depth,
+)
+from hetero_bfs.errors import GraphError, ValidationError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import (
+    CHUNK_EDGES,
+    EdgeSource,
+    check_edge_source,
+    check_ends,
+    check_sources,
+    check_vertex,
+    typed_chunks,
+)
+from hetero_bfs.support import forks, memory
+from hetero_bfs.support.checks import as_integer, check_integer, refuse_masked
+from hetero_bfs.support.progress import progress
+
+MAX_SEARCHES = 64
+"""Most searches that one pass validates: a tree edge has one bit for each."""
+
+RESULT_BYTES_PER_VERTEX = 20
+"""Bytes per vertex of a search's result: parents 8, levels 4, and 8 to compute levels."""
+
+_USABLE_SHARE = 0.9  # share of the free memory for a group of searches
+_TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph, at most
+_TREE_EDGE_BYTES = 12
+_PACKED_BYTES = 8
+_START_BYTES = 8
+
+_Int64Array = npt.NDArray[np.int64]
+
+
+class Validator:
+    """Checks a group of searches of one graph in a single pass over its edges.
+
+    Parameters
+    ----------
+    edges : EdgeSource
+        The edges from which the searched graph was made.
+    capacity : int
+        Most searches in a group, 1 to `MAX_SEARCHES`.
+    """
+
+    def __init__(self, edges: EdgeSource, capacity: int = MAX_SEARCHES) -> None:
+        capacity = check_integer("capacity", capacity)
+        if not 1 <= capacity <= MAX_SEARCHES:
+            raise ValueError(f"capacity is {capacity}; it must be 1 to {MAX_SEARCHES}")
+        check_edge_source(edges)
+        forks.use_loops()
+        self.edges = edges
+        self.capacity = capacity
+        self._empty()
+
+    def _empty(self) -> None:
+        self._searches: list[CheckedSearch] = []
+        self._columns: list[CheckedSearch] = []
+        self._depth: npt.NDArray[Any] | None = None
+        self._tree_edges = _TreeEdges(self.edges.num_vertices)
+
+    def __len__(self) -> int:
+        """Return how many searches were added since the last pass."""
+        return len(self._searches)
+
+    def add(
+        self, source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
+    ) -> None:
+        """Make the checks that need no edges, 1 and 2, and keep what the others need.
+
+        `parent` and `level` are as for `validate`; they are not needed afterwards.
+
+        Raises
+        ------
+        GraphError
+            An array of another shape or dtype; a source that is no vertex.
+        ValueError
+            The group is full.
+        """
+        if len(self) == self.capacity:
+            raise ValueError(f"the group has its {self.capacity} searches; finish it first")
+        num_vertices = self.edges.num_vertices
+        number = as_integer(source)
+        if number is None:
+            raise GraphError(f"source {source!r} is no vertex id; ids are integers")
+        source = number
+        if not 0 <= source < num_vertices:
+            raise GraphError(f"source {source} is no vertex of a graph of {num_vertices} vertices")
+        parent = _signed(parent, "parent", num_vertices)
+        level = None if level is None else _signed(level, "level", num_vertices)
+        packed = np.empty(num_vertices, np.int64)
+        search = check_tree(source, parent, level, packed)
+        self._searches.append(search)
+        if search.failure is None:
+            search.column = len(self._columns)
+            self._columns.append(search)
+            loops.store_depths(packed, self._depth_matrix(search.depth), search.column)
+            self._tree_edges.add(packed, source, search.column)
+
+    def finish(self) -> list[Validation]:
+        """Make the other checks in one pass; returns the outcomes in the order of `add`.
+
+        The group is empty afterwards and its memory free. No pass is made if no search got past
+        check 2.
+
+        Raises
+        ------
+        GraphError
+            An end of an edge that is no vertex.
+        """
+        if self._columns:
+            self._check_edges()
+        outcomes = [search.outcome() for search in self._searches]
+        self._empty()
+        return outcomes
+
+    def finish_at(
+        self, asked: AskedEdges, depth_limit: int | None, target: int | None
+    ) -> Validation:
+        """Make the other checks of the only search, which had these limits."""
+        search, depth = self._searches[0], self._depth
+        if depth is not None:
+            unreached = unreached_depth(depth.dtype)
+            asked.end_at(search, depth[:, 0], unreached, depth_limit, target)
+            if search.failure is not None:
+                self._columns = []
+        return self.finish()[0]
+
+    def is_full(self) -> bool:
+        """Tell whether the group takes no further search: it is full, or memory is short.
+
+        Searches may take more memory than `group_size` assumes. An empty group takes one in any
+        case.
+        """
+        need = self.bytes_to_add() + RESULT_BYTES_PER_VERTEX * self.edges.num_vertices
+        short = len(self) > 0 and need > memory.free_bytes()
+        return len(self) == self.capacity or short
+
+    def bytes_to_add(self) -> int:
+        """Return how much memory one more search may take, at its peak, beyond its arrays."""
+        matrix = 0 if self._depth is not None else self.capacity
+        per_vertex = _PACKED_BYTES + _START_BYTES + _TREE_EDGE_BYTES + matrix
+        return per_vertex * self.edges.num_vertices + self._tree_edges.size * _TREE_EDGE_BYTES
+
+    def _depth_matrix(self, deepest: int) -> npt.NDArray[Any]:
+        """Return the depths of the group, in a dtype that holds one more search."""
+        old = self._depth
+        dtype = depth_dtype(deepest)
+        if old is not None and old.dtype.itemsize >= dtype.itemsize:
+            return old
+        size = self.edges.num_vertices * self.capacity
+        empty = memory.aligned_empty(size, dtype)
+        new = empty.reshape(-1, self.capacity)  # 64 bytes: one cache line
+        new.fill(unreached_depth(dtype))
+        if old is not None:
+            np.copyto(new, old, where=old != unreached_depth(old.dtype))
+        self._depth = new
+        return new
+
+    def _check_edges(self) -> None:
+        """Make checks 3, 4 and 5 and count the edges of every search."""
+        edges, depth, tree_edges = self.edges, self._depth, self._tree_edges
+        assert depth is not None
+        first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
+        nedge = np.zeros(self.capacity, np.int64)
+        stored = edges.num_input_edges * (2 if edges.both_directions else 1)
+        for src, dst in progress(typed_chunks(edges), "validating", -(-stored // CHUNK_EDGES)):
+            check_ends(src, dst, edges.num_vertices)
+            fails, counts, _ = loops.scan(
+                src, dst, depth, tree_edges.starts, tree_edges.parents, edges.directed
+            )
+            fails = fails.min(axis=0)
+            nedge += counts.sum(axis=0)
+            for row, column in zip(*np.nonzero(fails < src.size), strict=True):
+                edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
+                first.setdefault((row + 3, int(column)), edge)
+        if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
+            unreached = depth.dtype.type(unreached_depth(depth.dtype))
+            nedge = loops.count_ends(edges.input_degree, depth, unreached).sum(axis=0)
+        if edges.both_directions and not edges.directed:
+            nedge //= 2
+        unmet = tree_edges.first_unmet(len(self._columns))
+        for column, search in enumerate(self._columns):
+            search.nedge = int(nedge[column])
+            if (3, column) in first:
+                search.failure = level_failure(*first[3, column], depth[:, column])
+            elif (4, column) in first:
+                search.failure = component_failure(*first[4, column], depth[:, column])
+            elif unmet[column] < edges.num_vertices:
+                search.failure = tree_edges.failure(int(unmet[column]), column)
+
+
+class _TreeEdges:
+    """The tree edges of a group, each one once; see validate_kernels.py."""
+
+    def __init__(self, num_vertices: int) -> None:
+        self.size = 0
+        self.starts = np.zeros(num_vertices + 1, np.int64)
+        self.parents = np.full(loops.TILE, loops.MET, np.uint32)
+        self.searches = np.empty(0, np.uint64)
+
+    def add(self, packed: _Int64Array, source: int, column: int) -> None:
+        new = loops.count_new_edges(packed, source, self.starts, self.parents)
+        size = self.size + int(new.sum())
+        merged = (
+            np.empty(self.starts.size, np.int64),
+            np.empty(size + loops.TILE, np.uint32),
+            np.empty(size, np.uint64),
+        )
+        old = self.starts, self.parents, self.searches
+        bit = np.uint64(1 << column)
+        loops.merge_edges(packed, source, bit, old, np.cumsum(new) - new, merged)
+        self.size = size
+        self.starts, self.parents, self.searches = merged
+        self.starts[-1] = size
+        self.parents[size:] = loops.MET
+
+    def first_unmet(self, num_searches: int) -> _Int64Array:
+        first = loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
+        return np.asarray(first.min(axis=0))
+
+    def failure(self, vertex: int, column: int) -> Failure:
+        """Describe the tree edge of one search that leads to `vertex` and was not met."""
+        here = slice(self.starts[vertex], self.starts[vertex + 1])
+        unmet = self.parents[here] != loops.MET
+        mine = self.searches[here] & np.uint64(1 << column) != 0
+        parent = self.parents[here][unmet & mine][0]
+        return Failure(5, vertex, f"its tree edge ({parent}, {vertex}) is not an input edge")
+
+
+def validate(
+    edges: EdgeSource,
+    source: int | Iterable[int],
+    parent: npt.NDArray[Any],
+    level: npt.NDArray[Any] | None = None,
+    *,
+    depth_limit: int | None = None,
+    target: int | None = None,
+    mask: npt.NDArray[np.bool_] | None = None,
+    reverse: bool = False,
+) -> Validation:
+    """Check one search result against the edges it was made from, in this order.
+
+    1. The parents form a tree rooted at `source`: its own parent; others reached, without cycles.
+    2. Each tree edge spans one level of `level`; a level of -1 goes with a parent of -1. Without
+       `level`, depths come from the parents and this holds by construction.
+    3. Edges between reached vertices span at most one level (directed: at most one downwards).
+    4. No edge joins a reached and an unreached vertex (directed: leads from one to the other).
+    5. Every tree edge is an input edge.
+
+    `parent` and `level` are integer arrays of shape (num_vertices,) with -1 for unreached.
+
+    The other arguments are those of the search (`Engine.bfs`; `mask` as flags). With several
+    sources there are several trees. Edges at masked vertices do not count. Nothing may be reached
+    beyond a depth limit or a reached target, and check 4 does not apply there.
+
+    Raises
+    ------
+    GraphError
+        An array of another shape or dtype; a source or an end of an edge that is no vertex.
+    """
+    several = isinstance(source, Iterable) and getattr(source, "ndim", 1) > 0
+    if not several and depth_limit is None and target is None and mask is None and not reverse:
+        validator = Validator(edges, 1)
+        validator.add(cast(int, source), parent, level)
+        return validator.finish()[0]
+    check_edge_source(edges)
+    n = edges.num_vertices
+    sources = check_sources(source, n) if several else [check_vertex(source, n)]
+    flags = np.zeros(n, np.bool_) if mask is None else np.asarray(mask, np.bool_)
+    if flags.shape != (n,):
+        raise GraphError(f"mask has shape {flags.shape}; give shape ({n},)")
+    asked = AskedEdges(edges, tuple(dict.fromkeys(sources)), flags, reverse)
+    validator = Validator(asked, 1)
+    parent = _signed(parent, "parent", n)
+    level = None if level is None else _signed(level, "level", n)
+    validator.add(asked.source(), asked.parent(parent), asked.level(level))
+    return asked.without_root(validator.finish_at(asked, depth_limit, target))
+
+
+def raise_if_invalid(validation: Validation) -> None:
+    """Raise `ValidationError` with the message of a validation that failed."""
+    if not validation.valid:
+        raise ValidationError(validation.message)
+
+
+def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
+    """Estimate the memory of a `Validator` at its peak, with searches up to `deepest` levels.
+
+    How many different tree edges a group has is not known before; see `Validator.bytes_to_add`.
+    """
+    depths = capacity * depth_dtype(deepest).itemsize
+    tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
+    return num_vertices * (depths + _PACKED_BYTES + 2 * tree_edges)
+
+
+def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
+    """Return how many searches to validate in a pass: few passes, of equally many searches.
+
+    By the memory that is free now, for searches up to `deepest` levels.
+    """
+    usable = _USABLE_SHARE * memory.free_bytes() - RESULT_BYTES_PER_VERTEX * num_vertices
+    sizes = range(min(num_searches, MAX_SEARCHES), 1, -1)
+    most = next((s for s in sizes if group_bytes(num_vertices, s, deepest) <= usable), 1)
+    num_groups = -(-num_searches // most)
+    return -(-num_searches // num_groups)
+
+
+def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
+    """Return int32 unchanged and other integers as int64, if shape and dtype are valid."""
+    refuse_masked(name, array)
+    array = np.asarray(array)
+    if array.shape != (num_vertices,):
+        raise GraphError(f"{name} has shape {array.shape}; give shape ({num_vertices},)")
+    if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):
+        raise GraphError(f"{name} holds {array.dtype}; give signed integers, -1 for unreached")
+    return np.ascontiguousarray(array, np.int32 if array.dtype == np.int32 else np.int64)

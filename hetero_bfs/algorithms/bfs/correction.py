@@ -1,0 +1,229 @@
+"""Corrects a speed model by measured times of searches, so that a wrong model does little harm.
+
+Each strategy and each transition (start, switch, convert, on each device) has a factor that
+multiplies its predicted seconds. correction_kernels.py computes the factors from the levels of the
+last searches and limits them. Factors never change within a search, since a device runs all its
+levels in one launch. The next search has the corrected selector.
+
+If a model predicts too long a time for a strategy, the strategy never runs and the error is never
+found. So probes run all strategies before the first search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.platform import Platform
+from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.algorithms.bfs.reference import reference_source
+from hetero_bfs.algorithms.bfs.schedules import pairs_to_probe
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
+from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta
+from hetero_bfs.scheduling.strategies import Direction, ObjectiveName, Strategy, available
+
+_PROBED_LEVELS = 32
+_PROBE_REPEATS = 3
+_REPEAT_SECONDS = 0.02
+"""A probe is repeated if it took at most this long."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Levels and seconds of a search by a fixed schedule: the minima over some repeats."""
+
+    recording: Recording
+    seconds: float
+
+
+class Correction:
+    """Learns correction factors from searches, and makes corrected selectors.
+
+    Parameters
+    ----------
+    base : ModelSelector
+        Uncorrected.
+    probes : sequence of Probe
+        Searches measured before (`probe`).
+    """
+
+    def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
+        from hetero_bfs.scheduling.correction_kernels import FACTOR, IN_USE, MEMORY_COLUMNS
+
+        self.base = base
+        self.selector = base
+        self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
+        self._memory[:, (FACTOR, IN_USE)] = 1.0
+        self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
+        for one in probes:
+            if set(one.recording.selector.candidates) <= set(base.candidates):
+                self.learn(one.recording, one.seconds)
+
+    def learn(self, recording: Recording, seconds: float) -> ModelSelector:
+        """Learn from a search and its seconds; return the selector for the next one."""
+        from hetero_bfs.scheduling import correction_kernels as kernels
+
+        changed = kernels.learn(
+            self.base.in_seconds,
+            recording.num_vertices,
+            self._by_own_numbers(recording),
+            seconds,
+            self._overhead,
+            self._memory,
+        )
+        if changed:
+            self._memory[:, kernels.IN_USE] = self._memory[:, kernels.FACTOR]
+            self.selector = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
+        return self.selector
+
+    def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
+        """Return the records with the strategies' numbers in `base`."""
+        theirs = recording.selector.candidates
+        if theirs == self.base.candidates:
+            return recording.records
+        numbers = np.array([self.base.candidates.index(s) for s in theirs], np.float64)
+        records = recording.records.copy()
+        records[:, schema.STRATEGY] = numbers[records[:, schema.STRATEGY].astype(np.int64)]
+        return records
+
+    def is_of(self, base: ModelSelector) -> bool:
+        """Tell whether another selector makes the same predictions as `base`."""
+        mine, theirs = self.base, base
+        same = zip(_numbers(mine), _numbers(theirs), strict=True)
+        return (
+            mine.candidates == theirs.candidates
+            and mine.uses_cost_to_go == theirs.uses_cost_to_go
+            and all(np.array_equal(one, other) for one, other in same)
+        )
+
+
+class Corrections:
+    """The corrections of an engine, by selector and objective; unused ones are kept, too."""
+
+    def __init__(self, platform: Platform, candidates: Sequence[Strategy]) -> None:
+        self._platform = platform
+        self._candidates = tuple(candidates)
+        self._probes: list[Probe] | None = None
+        self._known: dict[tuple[str, ObjectiveName], Correction] = {}
+
+    def of(self, base: Selector) -> Correction | None:
+        """Return the correction of a selector, None for one that is never corrected.
+
+        The first call runs the probes.
+        """
+        if not (isinstance(base, ModelSelector) and base.corrects):
+            return None
+        if self._probes is None:
+            self._probes = probe(self._platform, self._candidates)
+        key = base.name, "time" if base.objective is None else base.objective.objective_name
+        known = self._known.get(key)
+        if known is None or not known.is_of(base):
+            known = self._known[key] = Correction(base, self._probes)
+        return known
+
+
+def _numbers(selector: ModelSelector) -> tuple[Any, ...]:
+    """Return the parameters by which a selector predicts and decides."""
+    rule, costs = selector.policy, selector.in_costs
+    return rule.cost_to_go, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.migrations
+
+
+def factors_of(selector: Selector) -> dict[str, float]:
+    """Return the factors of a selector that are not 1, by strategy or migration."""
+    if not isinstance(selector, ModelSelector):
+        return {}
+    names = [*(s.name for s in selector.candidates), *migration_names(selector.candidates)]
+    return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
+
+
+def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
+    """Run every strategy and migration on levels of a reference search; kernels should be warm.
+
+    Beamer's rule decides which levels are bottom-up. If it chooses none, the level with the most
+    frontier edges is. `pairs_to_probe` decides which search uses both devices.
+    """
+    graph = platform.graph
+    pairs = pairs_to_probe(candidates) if graph.num_searched else []
+    if not pairs:
+        return []
+    source = reference_source(platform)
+    directions = _directions(platform, source)
+    schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
+    return [_probe_schedule(platform, source, schedule) for schedule in schedules]
+
+
+def _probe_schedule(platform: Platform, source: int, schedule: Sequence[Strategy]) -> Probe:
+    """Measure a schedule several times.
+
+    The first search also sends the policy to the device. It counts only if it was long.
+    """
+    selector = FixedSelector(*schedule)
+    first = _run(platform, source, selector, len(schedule))
+    if first.seconds > _REPEAT_SECONDS:
+        return first
+    best = _run(platform, source, selector, len(schedule))
+    for _ in range(_PROBE_REPEATS - 2):
+        best = _least(best, _run(platform, source, selector, len(schedule)))
+    return best
+
+
+def _directions(platform: Platform, source: int) -> list[Direction]:
+    """Return the direction of each level to probe."""
+    rule = alpha_beta(None, available(False))
+    search = Search(platform, source, rule)
+    search.run(_PROBED_LEVELS)
+    records = search.recording().records
+    bottom_up = records[:, schema.STRATEGY] == 1
+    if not bottom_up.any() and len(records):
+        bottom_up[records[:, schema.FRONTIER_EDGES].argmax()] = True
+    return ["bottom-up" if up else "top-down" for up in bottom_up]
+
+
+def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) -> Probe:
+    """Measure a search, and measure it again level by level if the device does not time levels.
+
+    A search level by level has other gaps between levels than a normal one. So the time outside
+    levels is taken from the first search.
+    """
+    search = Search(platform, source, selector)
+    search.run(levels)
+    if search.began_again:
+        search = Search(platform, source, selector)
+        search.run(levels)
+    recording = search.recording()
+    seconds = recording.records[:, schema.SECONDS]
+    if not (seconds[1:] == seconds[:-1]).any():
+        return Probe(recording, search.seconds)
+    apart = Search(platform, source, selector, level_by_level=True)
+    apart.run(levels)
+    beyond = search.seconds - _spent(recording)
+    return Probe(apart.recording(), _spent(apart.recording()) + beyond)
+
+
+def _spent(recording: Recording) -> float:
+    """Sum the seconds of levels, migration and selection included."""
+    columns = [schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]
+    return float(recording.records[:, columns].sum())
+
+
+def _least(one: Probe, other: Probe) -> Probe:
+    """Return the least times of two runs of a schedule, level by level."""
+    if len(one.recording.records) != len(other.recording.records):
+        return one
+    records = one.recording.records.copy()
+    for column in (schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS):
+        records[:, column] = np.minimum(records[:, column], other.recording.records[:, column])
+    recording = Recording(
+        records,
+        one.recording.selector,
+        one.recording.num_vertices,
+        one.recording.num_edges,
+        one.recording.decision_interval,
+    )
+    return Probe(recording, min(one.seconds, other.seconds))

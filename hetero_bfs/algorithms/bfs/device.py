@@ -1,0 +1,253 @@
+"""Runs levels of searches on an OpenCL device that holds all of the graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
+from hetero_bfs.algorithms.bfs.executor import run_one_level
+from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
+from hetero_bfs.algorithms.bfs.device_program import LOG_ROWS, SearchProgram
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
+from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import Policy, fixed_policy
+from hetero_bfs.scheduling.strategies import Strategy, plain
+
+
+class OpenCLExecutor:
+    """Runs levels on an OpenCL device.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    graph : SearchGraph
+    host : CPUExecutor
+        On unified memory its arrays are the device's, too.
+    max_alloc_bytes : int, optional
+        Limit for one part of the edge array; by default the device's own.
+    tuning : Tuning, optional
+    told, ranks
+        See `SearchProgram`.
+    """
+
+    place = schema.DEVICE
+    ended_at: float | None = None
+    """The clock when `run_levels` learned that the device was done; records are read later."""
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        graph: SearchGraph,
+        host: CPUExecutor,
+        max_alloc_bytes: int | None = None,
+        tuning: Tuning | None = None,
+        told: Sequence[Any] = (),
+        ranks: int = 0,
+    ) -> None:
+        self.device = device
+        self.graph = graph
+        self.tuning = (tuning or default_tuning(device.info.type)).for_graph(graph.num_searched)
+        self.unified = device.info.unified_memory
+        self._edge_bits = host.edge_bits
+        self._told, self._ranks = told, ranks
+        self.lists = DeviceGraph(device, graph, max_alloc_bytes)
+        self.memory = SearchMemory(device, host, self.lists.offset_type)
+        self._by_master: dict[Strategy, Policy] = {}
+        self._plain: SearchProgram | None = None  # while a masked search runs by `program`
+        self._masked: tuple[SearchProgram, Any] | None = None  # with the buffer of the mask
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of the edge array."""
+        return len(self.lists.partition.parts)
+
+    def build_kernels(self) -> None:
+        """Compile the kernels for this graph's offsets and parts; drivers keep them on disk."""
+        self.program = self._make_program()
+
+    def _make_program(self, mask: Any = None) -> SearchProgram:
+        return SearchProgram(
+            self.device,
+            self.graph,
+            self.tuning,
+            self._edge_bits,
+            self.lists,
+            self.memory,
+            mask,
+            self._told,
+            self._ranks,
+        )
+
+    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Ignore the vertices of a bitmap until `end_mask`; the first call compiles."""
+        if self._masked is None:
+            buffer = self.device.buffer(mask.size, np.uint32)
+            self._masked = self._make_program(buffer), buffer
+        self.program.discard_launches()
+        masked, buffer = self._masked
+        self.device.write(buffer, mask)
+        self._plain, self.program = self.program, masked
+
+    def end_mask(self) -> None:
+        """Remove the mask."""
+        if self._plain is not None:
+            self.program, self._plain = self._plain, None
+
+    @property
+    def one_launch(self) -> bool:
+        """Whether one launch runs all levels."""
+        return self.program.one_launch
+
+    @property
+    def groups(self) -> int:
+        """Work-groups of a launch."""
+        return self.program.groups
+
+    def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
+        self.acquire()
+        self.program.launch(
+            self._device_only_policy(plain("top-down", "device")), source, 0, 0, frontier
+        )
+
+    def to_queue(self, frontier: Frontier) -> float:
+        """Convert a frontier that bottom-up left as a bitmap to a queue; return the seconds.
+
+        If the device has a clock, they exclude launch and read-back.
+        """
+        from hetero_bfs.algorithms.bfs.kernels import steps
+
+        started = time.perf_counter()
+        frontier.state[schema.CHOSEN] = 0
+        policy = self._device_only_policy(plain("top-down", "device"))
+        limit = frontier.level + 1
+        state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
+        frontier.state[schema.CHOSEN] = -1
+        frontier.became_queue(
+            Found(int(state[schema.FRONTIER_VERTICES]), int(state[schema.FRONTIER_EDGES]))
+        )
+        if state[steps.BEGAN]:
+            return 1e-9 * int(state[steps.BEGAN] - state[steps.DECIDED])
+        return time.perf_counter() - started
+
+    def launch_nothing(self, frontier: Frontier) -> None:
+        """Launch and read back without a level: the fixed cost of a stay on the device."""
+        frontier.state[schema.CHOSEN] = 0
+        policy = self._device_only_policy(plain("top-down", "device"))
+        self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
+        frontier.state[schema.CHOSEN] = -1
+
+    def _device_only_policy(self, strategy: Strategy) -> Policy:
+        """Return the policy that runs one strategy, and load it on the device."""
+        if strategy not in self._by_master:
+            self._by_master[strategy] = fixed_policy([0], [strategy.on(self.place)])
+        self.program.load_policy(self._by_master[strategy], 1, self.place)
+        return self._by_master[strategy]
+
+    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
+        """Run one level and advance `frontier`; return the vertices found and the seconds.
+
+        For measurements; stale parents remain.
+        """
+        policy = self._device_only_policy(strategy)
+        return run_one_level(self, policy, frontier)
+
+    def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Send the device the policy of the next searches; see `SearchProgram.load_policy`."""
+        self.program.load_policy(policy, interval, self.place)
+
+    def start_early(
+        self,
+        policy: Policy,
+        interval: int,
+        source: int,
+        chosen: int,
+        frontier: Frontier,
+        limit: int,
+    ) -> None:
+        """Launch a search before `run_levels` is called for it, if one launch runs it all."""
+        if self.one_launch:
+            self.program.load_policy(policy, interval, self.place)
+            self.program.start_early(source, chosen, frontier, limit)
+
+    def run_levels(
+        self,
+        policy: Policy,
+        interval: int,
+        source: int | None,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+        invalidate: bool = True,
+    ) -> bool:
+        """Run levels as long as the policy keeps the search here; return true if it is over.
+
+        The first level's strategy is chosen already. `source` (a new id) is given if the search has
+        not started. With `invalidate` no stale parents remain.
+        """
+        from hetero_bfs.algorithms.bfs.kernels import steps
+
+        program = self.program
+        self.acquire()
+        program.load_policy(policy, interval, self.place)
+        started = time.perf_counter()
+        first = frontier.level
+        limit = min(limit, records.shape[0], first + LOG_ROWS)
+        start = NO_VERTEX if source is None else source
+        flags = steps.INVALIDATES if invalidate else 0
+        state = program.launch(policy, start, limit, flags, frontier)
+        self.ended_at = time.perf_counter()
+        levels = int(state[schema.LEVEL]) - first
+        seconds = self.ended_at - started
+        rows = program.rows(first, levels)
+        steps.read_rows(rows, self._edge_bits, policy.top_down, seconds, frontier.state, records)
+        return bool(state[steps.STATUS] == steps.ENDED and first + levels < limit)
+
+    def add_parents(
+        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+    ) -> None:
+        """Add parents that the host found."""
+        if vertices.size:
+            self.program.scatter_parents(vertices, parents)
+
+    def clear(self, frontier: Frontier) -> None:
+        """Reset the arrays after a search; see `SearchMemory`."""
+        self.memory.clear(frontier)
+
+    def acquire(self) -> None:
+        """Give shared memory back to the device after the host used it."""
+        self.memory.acquire()
+
+    def release(self) -> None:
+        """Let the host use the shared memory."""
+        self.memory.release()
+
+    def receive(self, frontier: Frontier, with_queue: bool) -> None:
+        """Receive the frontier from the host."""
+        self.memory.receive(frontier, with_queue)
+
+    def send(self, frontier: Frontier, with_queue: bool) -> None:
+        """Send the frontier to the host."""
+        self.memory.send(frontier, with_queue)
+
+    def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
+        """Copy one of the two bitmaps of visited vertices to the host."""
+        self.memory.read_visited(visited, index)
+
+    def has_visited(self, vertex: int, index: int) -> bool:
+        """Tell whether a vertex (a new id) is in one of the two bitmaps of visited vertices."""
+        return self.memory.has_visited(vertex, index)
+
+    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
+        """Copy the parents that this device found to the host."""
+        self.memory.read_parents(parent)

@@ -1,0 +1,399 @@
+"""The kernels of whole searches on an OpenCL device: compiled, probed, bound and launched.
+
+If all work-groups of a grid make progress at the same time, one launch runs all levels that the
+policy keeps on the device. Otherwise each launch runs one step. The host queues as many launches at
+once as the previous search needed, and one small read-back returns the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.kernels import steps
+from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
+from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.errors import DeviceError, GridStalledError
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.scheduling import columns
+from hetero_bfs.scheduling import packed_policy
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.packed_policy import pack_policy
+from hetero_bfs.scheduling.policy import Policy
+
+_KERNEL_FILES = (
+    "devices/opencl/common.cl",
+    "devices/opencl/parts.cl",
+    "algorithms/bfs/kernels/frontier.cl",
+    "algorithms/bfs/kernels/words.cl",
+    "algorithms/bfs/kernels/top_down.cl",
+    "algorithms/bfs/kernels/bottom_up.cl",
+    "scheduling/policy.cl",
+    "devices/opencl/grid.cl",
+    "algorithms/bfs/kernels/steps.cl",
+    "algorithms/bfs/kernels/cooperative.cl",
+    "algorithms/bfs/kernels/level_loop.cl",
+)
+LOG_ROWS = 4096
+"""Levels that a report holds."""
+
+_FIRST_ROWS = 64  # read back with the state; further rows are read if needed
+_COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for the last list of its share
+_ONE_KERNEL = ("step",)
+_POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
+_FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
+
+
+class SearchProgram:
+    """The kernels of one graph's searches, and the memory shared by host and device.
+
+    Parameters
+    ----------
+    device, graph, tuning
+    edge_bits : int
+        Bits for edges in the packed counter (`counter_edge_bits`).
+    lists : DeviceGraph
+    memory : SearchMemory
+    mask : buffer, optional
+        The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
+    told : sequence of buffers, optional
+        What a rank tells other ranks with, as `Told` in words.cl names them.
+    ranks : int
+        With `told`: how many there are.
+
+    Raises
+    ------
+    DeviceError
+        The compiler fails, or the tuning needs more local memory than the device has.
+    """
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        graph: SearchGraph,
+        tuning: Tuning,
+        edge_bits: int,
+        lists: DeviceGraph,
+        memory: SearchMemory,
+        mask: Any = None,
+        told: Sequence[Any] = (),
+        ranks: int = 0,
+    ) -> None:
+        self._mask = [] if mask is None else [mask]
+        self._told, self._ranks = told, ranks
+        self._device, self._graph, self._tuning = device, graph, tuning
+        self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
+        self._packed: tuple[Policy, int] | None = None
+        self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
+        self._launches_pending = False  # their end was not read yet
+        self._steps_to_queue = _FIRST_STEPS
+        self._header = header(
+            SHARED, schema.OPENCL, columns.OPENCL, packed_policy.OPENCL, steps.OPENCL
+        )
+        self._check_local_memory()
+        make = device.buffer
+        self._counters = make(
+            steps.NUM_COUNTERS + 2 * (tuning.cooperative_groups + steps.STATE_WORDS), np.uint64
+        )
+        report_words = steps.ROWS + LOG_ROWS * steps.ROW_WORDS
+        self._report = make(report_words, np.uint64)
+        self._read = device.host_array(report_words, np.uint64)
+        self._read[:] = 0
+        self._words = np.zeros(steps.STATE_WORDS, np.uint64)
+        self.groups = tuning.groups_per_unit * device.info.compute_units
+        self._grid = Grid(device, tuning.groups_per_unit)
+        self._clear_counts()
+        self._policy, self._policy_items = make(_POLICY_ITEMS, np.float32), _POLICY_ITEMS
+        self._policy_sent: Any = None  # an event; without it pyopencl would wait for the copy
+        self.one_launch = self._find_grid()
+        if not self.one_launch:
+            self._program, self._steps = self._build_steps()
+        self.groups = self._useful_groups()
+        self._bind_search()
+        self._scatter = self.bind_items("scatter_parents", *memory.queue, memory.parent)
+
+    def bind_items(self, name: str, *arguments: Any) -> Callable[..., None]:
+        """Return a function that launches a kernel for a number of items, its first argument."""
+        size = self._tuning.group_size
+        kernel = self._device.bind(self._program, name, VARIES, *arguments)
+
+        def launch(count: int, *varying: Any) -> None:
+            groups = min(-(-count // size), self.groups)
+            kernel.launch(groups * size, size, np.uint32(count), *varying)
+
+        return launch
+
+    def start_early(self, source: int, chosen: int, frontier: Frontier, limit: int) -> None:
+        """Launch a search before `launch` is called for it, if one launch runs it all.
+
+        The host then does its bookkeeping while the device works.
+        """
+        if frontier.is_over or limit == 0:
+            return
+        self._memory.acquire()
+        self.discard_launches()
+        limit = min(limit, LOG_ROWS)
+        steps.write_state(frontier.state, source, limit, steps.INVALIDATES, self._words)
+        self._words[schema.CHOSEN] = chosen
+        self._launches_pending = True
+        self._enqueue(self._kernels[0], 0)
+        self._early = self._words.copy(), self._packed
+
+    def scatter_parents(
+        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+    ) -> None:
+        """Write parents that the host found; they are copied through the queues' memory."""
+        self._device.write(self._memory.queue[0], vertices)
+        self._device.write(self._memory.queue[1], parents)
+        self._scatter(vertices.size)
+        self._device.finish()
+
+    def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
+        """Return the program for one step a launch, and the names of its kernels.
+
+        A GPU has one kernel if its compiler can translate it; a CPU device has three.
+        """
+        if self._device.info.type == "GPU":
+            with suppress(DeviceError):
+                return self._build("-DONE_STEP"), _ONE_KERNEL
+        return self._build(), ("other_step", "push_step", "pull_step")
+
+    def _check_local_memory(self) -> None:
+        """Refuse a tuning whose work-groups need more local memory than the device has."""
+        limit = self._device.info.local_memory_bytes
+        needed = self._tuning.local_bytes(np.dtype(self._lists.offset_type).itemsize)
+        if needed > limit:
+            raise DeviceError(
+                f"the tuning for {self._device.info.name} needs {needed} bytes of local memory; "
+                f"the device has {limit}; train again, or give a tuning of smaller groups"
+            )
+
+    def _build(self, *extra: str) -> Any:
+        tuning = self._tuning
+        options = [
+            f"-DGROUP={tuning.group_size}",
+            f"-DITEMS={tuning.edges_per_item}",
+            f"-DVERTICES_PER_ITEM={tuning.vertices_per_item}",
+            f"-DCACHED_WORDS={tuning.cached_words}",
+            *self._cooperative_options(),
+            f"-DEDGE_BITS={self._edge_bits}",
+            f"-DLOG_ROWS={LOG_ROWS}",
+            *self._lists.options(),
+            *(["-DMASKED"] if self._mask else []),
+            *([f"-DRANKS={self._ranks}"] if self._told else []),
+        ]
+        if tuning.registers and self._device.is_nvidia:
+            options.append(f"-cl-nv-maxrregcount={tuning.registers}")
+        return self._device.build([*options, *extra], self._header, _KERNEL_FILES)
+
+    def _cooperative_options(self) -> list[str]:
+        """Return the options of cooperative.cl: how many work-groups share a small frontier.
+
+        If lists are short, each work-group's share of the edges is nearly equal, so several
+        work-groups form a cooperative subset. Otherwise a single work-group runs the level. A
+        rank's levels are single launches, in which all work-groups share any frontier.
+        """
+        room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
+        if self._told:
+            none = ["-DSINGLE_GROUP_EDGES=0", "-DCOOPERATIVE_GROUPS=1", "-DCOOPERATIVE_EDGES=0"]
+            return [f"-DROOM={room}", *none]
+        longest = int(self._graph.degree.max(initial=0))
+        short = longest <= room // _COOPERATIVE_RESERVE and size <= self._device.info.compute_units
+        return [
+            f"-DROOM={room}",
+            f"-DSINGLE_GROUP_EDGES={min(room, self._tuning.group_size) if short else room}",
+            f"-DCOOPERATIVE_GROUPS={size if short else 1}",
+            f"-DCOOPERATIVE_EDGES={size * (room - room // _COOPERATIVE_RESERVE) if short else 0}",
+        ]
+
+    def _clear_counts(self) -> None:
+        self._grid.clear()
+        self._device.fill(self._counters, 0)
+
+    def _find_grid(self) -> bool:
+        """Find the largest grid whose work-groups all make progress; False if there is none.
+
+        The kernel of whole searches is probed, since it decides how many work-groups fit. There is
+        no grid if the compiler cannot translate that kernel.
+        """
+        if not self._tuning.one_launch or self._device.info.type != "GPU":
+            return False  # a CPU device runs work-groups one after another
+        try:
+            self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL
+        except DeviceError:
+            return False
+        self.one_launch = True
+        most = self.groups
+        groups = self._grid.largest(self._probe)
+        self.groups = groups or most
+        return groups is not None
+
+    def _useful_groups(self) -> int:
+        """Return how many of the work-groups that fit get a tile of the graph.
+
+        Further work-groups would only slow down barriers and launches.
+        """
+        tuning, units = self._tuning, self._device.info.compute_units
+        tile = tuning.group_size * tuning.vertices_per_item
+        wanted = -(-self._graph.num_searched // (tile * units)) * units
+        return min(max(wanted, units), self.groups)
+
+    def _probe(self, groups: int, patience: np.uint32) -> bool:
+        """Launch the probe of grid.cl; tell whether it ended."""
+        self.groups = groups
+        self._bind_search(patience)
+        self._words[:] = 0
+        self._words[steps.FLAGS] = steps.PROBES
+        self._enqueue(self._kernels[0], 0)
+        passed = self._read_state(1)[steps.STATUS] == steps.ENDED
+        self._device.fill(self._counters, 0)
+        self._words[:] = 0
+        return bool(passed)
+
+    def load_policy(self, policy: Policy, interval: int, place: int) -> None:
+        """Send a policy to the device at this place, unless it has that one already.
+
+        The next launch waits for the copy; the host does not.
+        """
+        if self._packed is not None and self._packed[0] is policy and self._packed[1] == interval:
+            return
+        graph = self._graph
+        packed = pack_policy(
+            policy, graph.num_searched, graph.graph.num_stored_edges, interval, place
+        )
+        if packed.size > self._policy_items:
+            self._policy_items = 2 * packed.size
+            self._policy = self._device.buffer(self._policy_items, packed.dtype)
+            self._bind_search()
+        self._packed = None  # until the copy is queued
+        self._policy_sent = self._device.send(self._device.queue, self._policy, packed)
+        self._packed = (policy, interval)
+
+    def _bind_search(self, patience: np.uint32 = PATIENCE) -> None:
+        arguments = [
+            *self._lists.arguments, *self._mask, *self._told, *self._memory.arguments,
+            self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
+        ]  # fmt: skip
+        bind = self._device.bind
+        if self.one_launch:
+            arguments += [*self._grid.arguments, patience]
+            self._kernels = [bind(self._program, "search", *arguments)]
+        else:
+            self._kernels = [bind(self._program, name, *arguments) for name in self._steps]
+
+    def discard_launches(self) -> None:
+        """Discard launches whose end was not awaited, as after an interrupt, and their counts."""
+        self._early = None
+        if self._launches_pending:
+            self._device.finish()
+            self._clear_counts()
+            self._launches_pending = False
+
+    def _is_launched(self) -> bool:
+        """Tell whether `start_early` launched the state in `_words` by the loaded policy."""
+        early, self._early = self._early, None
+        if early and early[1] is self._packed and np.array_equal(early[0], self._words):
+            return True
+        self.discard_launches()
+        return False
+
+    def rows(self, first: int, levels: int) -> npt.NDArray[np.uint64]:
+        """Return the report's rows of these levels; most have been read already."""
+        rows = self._read[steps.ROWS :].reshape(LOG_ROWS, steps.ROW_WORDS)
+        begin = first % LOG_ROWS
+        end = begin + levels
+        if end > LOG_ROWS:
+            self._device.read(self._read, self._report)
+            return np.concatenate((rows[begin:], rows[: end - LOG_ROWS]))
+        if end > _FIRST_ROWS:
+            row_bytes = 8 * steps.ROW_WORDS
+            self._device.read(rows[begin:end], self._report, 8 * steps.ROWS + begin * row_bytes)
+        return rows[begin:end]
+
+    def launch(
+        self, policy: Policy, source: int, limit: int, flags: int, frontier: Frontier
+    ) -> npt.NDArray[np.uint64]:
+        """Run by the loaded policy until the device has no more to do; return its state."""
+        steps.write_state(frontier.state, source, limit, flags, self._words)
+        launches = int(self._is_launched())
+        self._launches_pending = True
+        levels = limit - frontier.level
+        kernels = [] if launches else self._first_kernels(policy, source, levels, frontier)
+        while True:
+            for kernel in kernels:
+                self._enqueue(kernel, launches)
+                launches += 1
+            state = self._read_state(launches)
+            if state[steps.STATUS] == steps.FAILED:
+                self._give_up_one_launch()
+            if state[steps.STATUS] != steps.RUNNING and not state[steps.PENDING]:
+                if source != NO_VERTEX and not self.one_launch:
+                    self._note_steps(int(state[steps.DONE] - self._words[steps.DONE]))
+                self._words[steps.DONE] = state[steps.DONE]
+                self._launches_pending = False
+                return state
+            kernels = self._next_kernels(int(state[steps.STEP]), levels)
+
+    def _note_steps(self, count: int) -> None:
+        """Store how many steps a search had.
+
+        The next search queues one more, as sources differ. Launches after the end return at once.
+        """
+        self._steps_to_queue = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
+
+    def _first_kernels(
+        self, policy: Policy, source: int, levels: int, frontier: Frontier
+    ) -> list[BoundKernel]:
+        """Return the kernels to queue at first."""
+        top_down = policy.top_down[frontier.chosen]
+        if source != NO_VERTEX or (top_down and not frontier.has_queue):
+            return self._next_kernels(steps.TO_QUEUE, levels)
+        return self._next_kernels(steps.PUSH if top_down else steps.PULL, levels)
+
+    def _next_kernels(self, step: int, levels: int) -> list[BoundKernel]:
+        """Return the kernels to queue from this step on, with at most `levels` levels left.
+
+        A GPU without one launch for all gets a launch for each possible step; superfluous launches
+        end at once. On a CPU device a launch costs more than reading back. It gets only the
+        launch of this step, and one that decides the next step.
+        """
+        if self.one_launch:
+            return self._kernels
+        if self._device.info.type == "GPU":
+            # Each level may need a conversion; three more steps begin, end and report.
+            most = 2 * levels + 3
+            return self._kernels * min(self._steps_to_queue, most)
+        other, push, pull = self._kernels
+        return [{steps.PUSH: push, steps.PULL: pull}.get(step, other), other]
+
+    def _enqueue(self, kernel: BoundKernel, number: int) -> None:
+        """Queue launch `number` since the last read-back; the first one carries the state."""
+        size = self._tuning.group_size
+        kernel.launch(
+            self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)
+        )
+
+    def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
+        """Read back the state and the first rows after this number of launches."""
+        head = self._read[: steps.ROWS + _FIRST_ROWS * steps.ROW_WORDS]
+        self._device.read(head, self._report)
+        slot = launches % 2 * steps.STATE_WORDS
+        return head[slot : slot + steps.STATE_WORDS]
+
+    def _give_up_one_launch(self) -> None:
+        """Run one step a launch from now on; the unfinished search must begin again."""
+        self.discard_launches()
+        self.one_launch = False
+        self._bind_search()
+        raise GridStalledError(f"{self._device.info.name} did not run its work-groups together")

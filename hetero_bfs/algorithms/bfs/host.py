@@ -1,0 +1,340 @@
+"""The executor on the host's cores: the arrays of one search and the thread pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.algorithms.bfs.seeds import Seeds
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import Policy, fixed_policy
+from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
+from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_integer
+from hetero_bfs.support.memory import Recycler, aligned_empty
+
+_POOL_EDGES = 1 << 15
+"""In graphs with fewer stored edges no level is worth waking a second thread."""
+
+_FOUND_LIST_SHARE = 16
+"""The found list has room for 1 / 16 of the vertices."""
+
+_MOST_UNVISITED_LISTED = 4096
+"""Most vertices in the unvisited list, which a single thread scans bottom-up."""
+
+_MOST_OWNERS = 16
+"""Most owners of partitions; more were not measured."""
+
+_MOST_DEFERRED = 1 << 16
+"""Most edges of a frontier that the owners of partitions expand."""
+
+_MOST_RECYCLED_BYTES = 1 << 28
+"""Most bytes of discarded parent arrays that are kept for later searches."""
+
+
+class Allocator(Protocol):
+    """Makes the arrays that a search writes: plain ones, or ones that an OpenCL device can use."""
+
+    def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an uninitialised array of `size` items."""
+        ...
+
+
+def most_threads() -> int:
+    """Return the most threads that may search: one per core, or NUMBA_NUM_THREADS."""
+    import numba
+
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def check_threads(threads: Any) -> int:
+    """Return a number of threads as Python's int.
+
+    Raises
+    ------
+    ArgumentError
+        The value is no integer from 1 to `most_threads`.
+    """
+    remedy = (
+        ", or leave it out for the usual number; the environment variable NUMBA_NUM_THREADS, if "
+        "set, allows another number"
+    )
+    return check_integer("threads", threads, 1, most_threads(), remedy)
+
+
+class CPUExecutor:
+    """Runs levels on the host's cores: the caller's thread is the master, others are workers.
+
+    level.py and phases.py describe the arrays. `allocate` lets an OpenCL device provide them, so
+    that it can use them in place or copy them fast.
+    """
+
+    def __init__(
+        self, graph: SearchGraph, threads: int | None = None, allocate: Allocator = aligned_empty
+    ) -> None:
+        import numba
+
+        n = graph.num_searched
+        words = -(-n // 32)
+        forks.use_loops()
+        self.graph = graph
+        self.threads = threads or numba.get_num_threads()
+        if graph.graph.num_stored_edges < _POOL_EDGES:
+            self.threads = 1
+        self.edge_bits = counter_edge_bits(graph)
+        self.parent = allocate(n, np.uint32)
+        self.visited = [allocate(self._bitmap_words(), np.uint32) for _ in range(2)]
+        self.queue = [allocate(n, np.uint32) for _ in range(2)]
+        self.offsets = [allocate(n, np.int64) for _ in range(2)]
+        self.found_list = np.empty(n // _FOUND_LIST_SHARE + 1, np.uint32)
+        self._written = np.zeros(words, np.uint32)
+        self._mask = np.zeros(words, np.uint32)
+        self.parent[:] = NO_VERTEX
+        self._results = Recycler(_MOST_RECYCLED_BYTES)
+        self._arrays = self._gather_arrays()
+        self._control = make_control(self.threads)
+        self.stop_workers: Callable[[], object] = no_workers
+
+    def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import start
+
+        start(self._control, self._shared, source, frontier.state)
+
+    def begin_at(self, seeds: Seeds, frontier: Frontier) -> None:
+        """Make several vertices the frontier, and ignore masked vertices until `end_mask`."""
+        from hetero_bfs.algorithms.bfs.kernels.job import MASKED
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import start_at
+
+        if seeds.mask is not None:
+            self._mask[:] = seeds.mask
+        self._control[MASKED] = seeds.mask is not None
+        start_at(self._control, self._shared, seeds.sources, frontier.state)
+
+    def end_mask(self) -> None:
+        """Remove the mask."""
+        from hetero_bfs.algorithms.bfs.kernels.job import MASKED
+
+        self._control[MASKED] = 0
+
+    def run_levels(
+        self,
+        policy: Policy,
+        interval: int,
+        source: int,
+        cpu_only: bool,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+    ) -> bool:
+        """Run levels as long as the policy keeps the search here; see level_loop.py.
+
+        Return true if the search has ended, false if another device must continue.
+        """
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import ENDED, run_levels
+
+        outcome = run_levels(
+            self._control,
+            self._shared,
+            policy,
+            interval,
+            source,
+            cpu_only,
+            frontier.state,
+            records[:limit],
+        )
+        return bool(outcome == ENDED)
+
+    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
+        """Run one level and advance `frontier`; return the vertices found and the seconds.
+
+        For measurements: the frontier must be here, and have a level left to run.
+        """
+        assert frontier.kind == "cpu", "the frontier is elsewhere"
+        assert not frontier.is_over, "the search is over"
+        self.note_foreign_parents()  # the end of a search will not invalidate them
+        record = np.zeros((1, schema.record_width(1)))
+        state = frontier.state
+        level = float(state[schema.LEVEL])
+        state[schema.LEVEL], state[schema.CHOSEN] = 0, 0
+        policy = fixed_policy([0], [strategy])
+        self.run_levels(policy, 1, 0, False, frontier, record, 1)
+        state[schema.LEVEL] += level
+        edges_scanned = int(record[0, schema.EDGES_SCANNED])
+        found = Found(
+            frontier.vertices, frontier.edges, None if edges_scanned < 0 else edges_scanned
+        )
+        return found, float(record[0, schema.SECONDS])
+
+    def to_queue(self, frontier: Frontier) -> float:
+        """Convert a frontier from a bitmap to a queue; return the seconds."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
+
+        return float(convert(self._control, self._shared, frontier.state))
+
+    def note_foreign_queue(self, frontier: Frontier) -> None:
+        """Note that another device wrote the queue, as one segment."""
+        from hetero_bfs.algorithms.bfs.kernels.expand import set_one_segment
+
+        set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
+
+    def invalidate_stale_parents(self, frontier: Frontier) -> None:
+        """Set the parent of all unvisited vertices to `NO_VERTEX`."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import invalidate
+
+        invalidate(self._control, self._shared, frontier.state)
+
+    def restore_parents(self) -> npt.NDArray[np.int64]:
+        """Return the parents in old ids, -1 for none."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import restore
+
+        restored = self._results.empty(self.graph.num_vertices, np.int64)
+        restore(self._control, self._shared, restored.ctypes.data, restored.size)
+        return restored
+
+    def note_foreign_parents(self) -> None:
+        """Note that others than this search may have written any entry of `parent`."""
+        n = self.graph.num_searched
+        self._written[:] = 0xFFFFFFFF
+        self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
+
+    def _gather_arrays(self) -> Any:
+        from hetero_bfs.algorithms.bfs.kernels.job import NUM_TASKS
+        from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
+        from hetero_bfs.algorithms.bfs.kernels.partitions import split_among_owners
+        from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
+
+        forward, backward = self.graph.graph, self.graph.graph.transpose
+        indptr = _narrow(forward.indptr)
+        # One cache line more than a chunk, so that threads do not share lines.
+        scratch = (self.threads, CHUNK_EDGES + 64)
+        owners = self._count_owners()
+        room = 1 + min(_MOST_DEFERRED, forward.num_stored_edges) if owners > 1 else 0
+        return HostArrays(
+            indptr,
+            forward.indices,
+            self.graph.degree,
+            indptr if backward is forward else _narrow(backward.indptr),
+            backward.indices,
+            self.graph.first,
+            self.parent,
+            tuple(self.visited),
+            self._written,
+            self.found_list,
+            np.empty(self._most_unvisited_listed(), np.uint32),
+            self._mask,
+            np.zeros_like(self._mask),
+            tuple(self.queue),
+            tuple(self.offsets),
+            tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),
+            np.zeros(1, np.uint64),
+            np.zeros(scratch, np.uint32),
+            np.zeros(scratch, np.uint32),
+            aligned_empty(4 * owners * room, np.uint32).reshape(2, owners, room, 2),
+            split_among_owners(self.graph.num_searched, owners),
+            int(self.graph.degree.max(initial=0)),
+            self.graph.relabelling.old_of_new,
+            self.graph.is_local,
+            self.edge_bits,
+            np.zeros(NUM_TASKS, np.int64),
+            np.zeros(len(STRATEGIES), np.int64),
+        )
+
+    @cached_property
+    def _shared(self) -> Any:
+        """The arrays in the form that kernels take, with the compiled functions they call."""
+        from hetero_bfs.algorithms.bfs.kernels.link import link_levels, link_work
+        from hetero_bfs.devices.cpu.vectors import can_pack
+
+        arrays = self._arrays
+        shared = self._struct()
+        is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
+        owners = self._count_owners()
+        link_work(shared, self.threads, owners, is_packed, arrays.work, self._own_work())
+        link_levels(shared, arrays.levels)
+        return shared
+
+    def _struct(self) -> Any:
+        from hetero_bfs.support.by_address import Struct
+
+        return Struct("HostArrays", self._arrays._asdict())
+
+    def _bitmap_words(self) -> int:
+        """Return the words of a bitmap of all vertices that a list may contain."""
+        return -(-self.graph.num_searched // 32)
+
+    def _own_work(self) -> dict[int, int]:
+        """Return addresses of kernels that replace the usual ones, by task."""
+        return {}
+
+    @property
+    def arrays_type(self) -> Any:
+        """The kernels' type of the arrays, the same for all graphs."""
+        return self._struct().numba_type
+
+    def compile_work(self) -> None:
+        """Compile what kernels call by address, for these arrays and threads."""
+        _ = self._shared
+
+    def _most_unvisited_listed(self) -> int:
+        """Return the room of the unvisited list; if it is too small, bottom-up scans the bitmap.
+
+        One thread should scan a full list about as fast as all threads scan the bitmap, at 8 words
+        for a vertex. The 512 account for the barrier. In a small graph the list is at most 1 / 16
+        of the vertices.
+        """
+        n = self.graph.num_searched
+        return min(n // 16, _MOST_UNVISITED_LISTED, 512 + n // 32 // (8 * self.threads))
+
+    def _count_owners(self) -> int:
+        """Return the number of owners of the partitions; 1 without partitions."""
+        if not self.graph.is_local or self.graph.graph.directed:
+            return 1
+        return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
+
+    def start_workers(self) -> None:
+        """Start the workers; they end with this object, or with the program."""
+        from hetero_bfs.algorithms.bfs.kernels.phases import run_worker
+
+        shared = self._shared
+        self.stop_workers = start_workers(self, run_worker, self._control, shared, self.threads)
+
+
+def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
+    """Return the offsets in 32 bits if they fit."""
+    return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
+
+
+def counter_edge_bits(graph: SearchGraph) -> int:
+    """Return the number of bits of the packed counter that hold edges.
+
+    The other bits hold vertices, except the highest, which a barrier uses (grid.cl). The number is
+    40 unless the graph is too large for that, so that most graphs share one compiled kernel.
+
+    Raises
+    ------
+    GraphError
+        The graph has more vertices and edges than one counter holds.
+    """
+    edge_bits = min(40, 63 - graph.num_searched.bit_length())
+    if graph.graph.num_stored_edges >> edge_bits:
+        raise GraphError(
+            f"the graph has {graph.graph.num_stored_edges} stored edges; with "
+            f"{graph.num_searched} vertices that have edges a search can count "
+            f"{(1 << edge_bits) - 1} at most; take out vertices or edges"
+        )
+    return edge_bits
+
+
+def unpack_counter(packed: int, edge_bits: int) -> Found:
+    """Split a counter into vertices and edges."""
+    return Found(packed >> edge_bits, packed & ((1 << edge_bits) - 1))

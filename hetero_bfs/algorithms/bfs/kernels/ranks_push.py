@@ -1,0 +1,222 @@
+"""A top-down level of a rank: claims its own vertices, and collects words for other ranks.
+
+level.py describes the arrays, partition.py the columns. Here `visited` covers all columns, `parent`
+and `degree` the rank's own vertices. In the bitmap a bit of another rank's vertex means that the
+vertex is visited, or that a word for it was sent. A *word* for its owner has the vertex's own
+number in the upper half and that of its parent in the lower one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
+from hetero_bfs.algorithms.bfs.kernels.job import (
+    NONE,
+    QUEUE,
+    TOP_DOWN,
+    VERTICES,
+    VISITED,
+)
+from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, claim_chunk
+from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
+from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share
+from hetero_bfs.scheduling.schema import (
+    FOUND_LISTED,
+    FRONTIER_EDGES,
+    LEAST_SHARED_EDGES,
+    QUEUE_INDEX,
+    VISITED_INDEX,
+    has_queue,
+)
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import atomic_add, prefetch
+
+COUNT_STRIDE = 8
+"""Items between two ranks' counts of `told_counts`: a cache line."""
+
+_PREFETCH_DISTANCE = 8
+_ONE = np.uint32(1)
+_WORD_MASK = np.uint32(31)
+_WORD_SHIFT = np.uint32(5)
+_LINE_SHIFT = np.uint32(9)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+_has_queue = kernel(has_queue, counted=False, inner=True)
+
+
+class RankFields(NamedTuple):
+    """What a rank's arrays have beyond the `HostArrays`.
+
+    Parameters
+    ----------
+    told : uint64 (columns,)
+        Words for other ranks, each rank's from its first column on.
+    told_counts : int64 (COUNT_STRIDE * ranks,)
+        How many words there are for each rank.
+    told_places : int64 (threads, ranks or more)
+        Scratch: where a thread's next word for each rank goes. Rows are cache lines.
+    owner_of_line : uint32 (columns / 512,)
+        The rank of each cache line of a bitmap.
+    first_column : int64 (ranks,)
+    """
+
+    told: Any
+    told_counts: Any
+    told_places: Any
+    owner_of_line: Any
+    first_column: Any
+
+
+@njit(inline="always")
+def _word_for(arrays, v, u):
+    """Return the owner of a column, and the word with the column's parent for it."""
+    owner = np.int64(arrays.owner_of_line[v >> _LINE_SHIFT])
+    number = np.uint64(np.int64(v) - arrays.first_column[owner])
+    return owner, number << _HALF | np.uint64(u)
+
+
+@kernel(counted=False, inner=True)
+def push_alone(control, arrays, chunk, me):
+    """Expand the whole frontier by the rank's only thread."""
+    this, that = control[QUEUE], 1 - control[QUEUE]
+    queue, next_queue, next_offsets = arrays.queue[this], arrays.queue[that], arrays.offsets[that]
+    indptr, indices, degree = arrays.indptr, arrays.indices, arrays.degree
+    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    told, told_counts, first_column = arrays.told, arrays.told_counts, arrays.first_column
+    rows = np.uint32(parent.size)
+    count, found, edges = np.uint64(control[VERTICES]), np.uint64(0), np.uint64(0)
+    for entry in range(count):
+        if entry + _PREFETCH_DISTANCE < count:
+            prefetch(indices, np.uint64(indptr[queue[entry + _PREFETCH_DISTANCE]]))
+        u = queue[entry]
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+            v = indices[k]
+            word = v >> _WORD_SHIFT
+            seen, bit = visited[word], _ONE << (v & _WORD_MASK)
+            if seen & bit:
+                continue
+            visited[word] = seen | bit
+            if v < rows:
+                parent[v] = u
+                prefetch(degree, v)
+                next_queue[found] = v
+                found += np.uint64(1)
+            else:
+                owner, message = _word_for(arrays, v, u)
+                place = owner * COUNT_STRIDE
+                told[first_column[owner] + told_counts[place]] = message
+                told_counts[place] += 1
+    for i in range(found):
+        next_offsets[i] = edges
+        edges += np.uint64(degree[next_queue[i]])
+    reserve(arrays, found, edges)
+    return NONE, NONE, NONE
+
+
+@kernel(counted=False, inner=True)
+def push_chunk(control, arrays, chunk, me):
+    """Expand a chunk of the frontier's edges, beside other threads of the rank."""
+    that, rows = 1 - control[QUEUE], np.uint32(arrays.parent.size)
+    found, source, parent = arrays.found[me], arrays.source[me], arrays.parent
+    next_queue, next_offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
+    told, places, first_column = arrays.told, arrays.told_places[me], arrays.first_column
+    claimed = claim_chunk(control, arrays, chunk, me)
+    places[:] = 0
+    for i in range(claimed):  # a place for each word would make the threads wait for each other
+        if found[i] >= rows:
+            places[np.int64(arrays.owner_of_line[found[i] >> _LINE_SHIFT])] += 1
+    for owner in range(first_column.size):
+        count = places[owner]
+        if count:
+            begin = atomic_add(arrays.told_counts, owner * COUNT_STRIDE, count)
+            places[owner] = first_column[owner] + begin
+    kept, edges = 0, np.uint64(0)
+    for i in range(claimed):
+        v, u = found[i], source[i]
+        if v < rows:
+            parent[v] = u
+            found[kept] = v
+            kept += 1
+            edges += np.uint64(degree[v])
+        else:
+            owner, message = _word_for(arrays, v, u)
+            told[places[owner]] = message
+            places[owner] += 1
+    if kept == 0:
+        return NONE, NONE, NONE
+    slot, offset = reserve(arrays, kept, edges)
+    for i in range(kept):
+        v = found[i]
+        next_queue[slot + i] = v
+        next_offsets[slot + i] = offset
+        offset += degree[v]
+    return NONE, NONE, NONE
+
+
+@kernel(counted=False)
+def push(control, arrays, state, told_counts, counts):
+    """Run a top-down level; return own vertices found, and their edges.
+
+    `arrays` are the `HostArrays`. Fills `counts`, int64 (ranks,), with the words for each rank.
+    """
+    if not _has_queue(state):
+        convert(control, arrays, state)
+    told_counts[:] = 0
+    edges = np.int64(state[FRONTIER_EDGES])
+    vertices, more = np.int64(0), np.int64(0)
+    if edges:
+        threads = arrays.found.shape[0]
+        size = edges
+        if threads > 1:
+            size = edges // (threads * CHUNKS_PER_THREAD) + 1
+            size = min(max(size, np.int64(LEAST_SHARED_EDGES)), CHUNK_EDGES)
+        share(control, arrays, state, TOP_DOWN, size, (edges + size - 1) // size)
+        vertices, more = counted(arrays)
+    for rank in range(counts.size):
+        counts[rank] = told_counts[rank * COUNT_STRIDE]
+    return vertices, more
+
+
+@kernel(counted=False)
+def receive(arrays, state, words, base, found, edges):
+    """Visit the vertices that a rank sent; return how many the level has found, and their edges.
+
+    `arrays` are this rank's, `base` is the other rank's first column. `found` and `edges` are what
+    the level had found before.
+    """
+    visited = arrays.visited[np.int64(state[VISITED_INDEX])]
+    that = 1 - np.int64(state[QUEUE_INDEX])
+    queue, offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
+    parent, end = arrays.parent, words.size
+    for i in range(end):
+        if i + _PREFETCH_DISTANCE < end:
+            ahead = np.int64(words[i + _PREFETCH_DISTANCE] >> _HALF)
+            prefetch(parent, ahead)
+            prefetch(degree, ahead)
+        v = np.uint32(words[i] >> _HALF)
+        word, bit = v >> _WORD_SHIFT, _ONE << (v & _WORD_MASK)
+        seen = visited[word]
+        if seen & bit:
+            continue
+        visited[word] = seen | bit
+        parent[v] = base + np.int64(words[i] & _LOW)
+        queue[found] = v
+        offsets[found] = edges
+        found += 1
+        edges += np.int64(degree[v])
+    return found, edges
+
+
+@kernel(counted=False)
+def list_found(arrays, state, found):
+    """Add all that a level found to the list of what the search has found, or end the list."""
+    listed, queue = np.int64(state[FOUND_LISTED]), arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
+    fits = listed + found <= arrays.found_list.size
+    state[FOUND_LISTED] = listed + found if fits else -1
+    for i in range(found if fits else 0):
+        arrays.found_list[listed + i] = queue[i]

@@ -1,0 +1,275 @@
+"""Breadth-first search on all ranks, level by level.
+
+Calls between ranks in a level. Bottom-up: a dense exchange before it. Top-down: counts and words
+after it. Both: one reduction, which decides the direction of the next level and finds the end.
+
+Each rank runs its part of a level on its host or on its device, wherever its part of the search is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.algorithms.bfs.ranks_decision import Decision
+from hetero_bfs.ranks.exchange import Exchange, ExchangeCosts
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
+from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
+from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.algorithms.bfs.restoring import SavedParents
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.strategies import Direction
+
+
+@dataclass(frozen=True)
+class RankLevel:
+    """A level as one rank ran it.
+
+    Parameters
+    ----------
+    direction : str
+    seconds : float
+        Of the rank's own work.
+    exchange_seconds : float
+        Of exchanges and the reduction, waiting for other ranks included.
+    bytes_sent : int
+        To other ranks.
+    frontier_vertices, frontier_edges : int
+        The rank's own, before the level.
+    push_seconds, pull_seconds : float
+        Seconds predicted for the slowest rank in both directions, exchange included.
+    on_device : bool
+        Whether the rank ran it on its OpenCL device.
+    """
+
+    direction: Direction
+    seconds: float
+    exchange_seconds: float
+    bytes_sent: int
+    frontier_vertices: int
+    frontier_edges: int
+    push_seconds: float
+    pull_seconds: float
+    on_device: bool
+
+
+@dataclass(eq=False)
+class RankResult:
+    """A search's result on one rank.
+
+    Parameters
+    ----------
+    source : int
+        The caller's id.
+    parent : uint32 array, shape (own old ids,)
+        Old ids of the parents; NO_VERTEX where not reached.
+    seconds : float
+        From the key to complete parents, the slowest rank's.
+    reached, nedge : int
+        Of the whole search: vertices with a parent, and input edges between them.
+    levels : list of RankLevel
+    """
+
+    source: int
+    parent: npt.NDArray[np.uint32]
+    seconds: float
+    reached: int
+    nedge: int
+    levels: list[RankLevel]
+
+
+class DistributedSearch:
+    """Searches a graph whose parts all ranks hold; all ranks make the same calls.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    graph : RankGraph
+        This rank's part.
+    selector : str
+        Chooses the direction of a level; see `Decision`.
+    threads : int, optional
+        Threads of this rank; by default one per core that it may use.
+    costs : ExchangeCosts, optional
+        Of exchanges, the same on all ranks; measured by default.
+    device : RankDevice, optional
+        This rank's; it has the threads, too.
+    """
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        graph: RankGraph,
+        selector: str = "auto",
+        threads: int | None = None,
+        costs: ExchangeCosts | None = None,
+        device: RankDevice | None = None,
+    ) -> None:
+        self.communicator = communicator
+        self.graph = graph
+        self.device = device
+        self.executor = RankExecutor(graph, threads) if device is None else device.host
+        self.executor.start_workers()
+        self._exchange = Exchange(
+            communicator, graph.partition, None if device is None else device.device
+        )
+        self.costs = costs or self._exchange.probe(device or self.executor)
+        sizes, own = graph.partition.sizes, graph.num_searched
+        others = 1.0 - own / max(int(sizes.sum()), 1)
+        largest = int(sizes.max())  # the same on all ranks, for what they decide
+        self.decision = Decision(communicator, selector, others, largest, self.costs, device)
+        self._others_known = 0
+        self._saved = SavedParents()
+
+    def close(self) -> None:
+        """End the rank's threads."""
+        self.executor.stop_workers()
+
+    def search(self, source: int) -> RankResult:
+        """Search from a vertex (the caller's id).
+
+        Raises
+        ------
+        GraphError
+            The vertex is not in the graph.
+        """
+        return self.search_in_a_row([source])[0]
+
+    def search_in_a_row(self, sources: Sequence[int]) -> list[RankResult]:
+        """Search from several vertices back-to-back, then restore the caller's ids.
+
+        Work between searches would evict the next one's code and data from the caches. The parents
+        are only copied: 4 bytes per own vertex and search, whose memory is kept.
+
+        Raises
+        ------
+        GraphError
+            A vertex is not in the graph; no search was run.
+        """
+        checked = [check_vertex(source, self.graph.num_vertices) for source in sources]
+        parent, searches = self.executor.parent, []
+        for source, saved in zip(
+            checked, self._saved.room(len(checked), parent.size, None), strict=True
+        ):
+            searches.append((source, saved, *self._search(source)))
+            saved[:] = parent
+        return [self._result(*search) for search in searches]
+
+    def _search(self, source: int) -> tuple[float, list[RankLevel]]:
+        """Search; return the slowest rank's seconds, and the levels."""
+        self.communicator.barrier()
+        started = time.perf_counter()
+        device, own = self.device, self.graph.searched_id(source)
+        if device is not None:
+            device.clear()
+        if device is not None and self.decision.begins_on_device():
+            frontier = device.start(own)
+        else:
+            frontier = self.executor.start(own, lists_found=device is not None)
+        self._others_known = frontier.visited_index
+        levels = self._run(frontier, started)
+        if device is None:
+            self.executor.invalidate_stale_parents(frontier)
+        else:
+            device.complete(frontier)
+        seconds = np.array([time.perf_counter() - started])
+        self.communicator.reduce_to_all(seconds, "max")
+        if device is not None:
+            device.gather()
+        return float(seconds[0]), levels
+
+    def _run(self, frontier: Frontier, started: float) -> list[RankLevel]:
+        levels: list[RankLevel] = []
+        began_on_host = frontier.place == schema.HOST
+        decision, exchange = self.decision, self._exchange
+        direction: Direction = "top-down"
+        began = time.perf_counter()
+        on_host = began - started  # seconds of the rank's own work before a move
+        while decision.agree(frontier.state):
+            predicted = decision.seconds()
+            direction = decision.choose(frontier.level, direction)
+            before = frontier.vertices, frontier.edges
+            sent = exchange.bytes_sent
+            on_device = decision.is_on_device(direction, frontier.state)
+            moving = self._move(frontier, direction, on_device)
+            runner = self._runner(frontier)
+            run = self._push if direction == "top-down" else self._pull
+            seconds = run(runner, frontier)
+            decision.learn(direction, on_device, seconds)
+            if moving and on_device and began_on_host:
+                decision.learn_way(on_host + moving, len(levels))
+            on_host += seconds
+            now = time.perf_counter()
+            levels.append(
+                RankLevel(
+                    direction,
+                    moving + seconds,
+                    now - began - moving - seconds,
+                    exchange.bytes_sent - sent,
+                    *before,
+                    *predicted,
+                    on_device,
+                )
+            )
+            began = now
+        return levels
+
+    def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
+        """Move the rank's part of the search, if need be, for a level; return the seconds."""
+        if self.device is None or on_device == (frontier.place != schema.HOST):
+            return 0.0
+        began = time.perf_counter()
+        if on_device:
+            self.device.enter(frontier, direction)
+        else:
+            self.device.leave(frontier, direction)
+        return time.perf_counter() - began
+
+    def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
+        """Return what holds the rank's part of the search."""
+        if self.device is None or frontier.place == schema.HOST:
+            return self.executor
+        return self.device
+
+    def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
+        """Run a level top-down; return the seconds of the rank's own work."""
+        began = time.perf_counter()
+        exchange = self._exchange
+        if self._others_known != frontier.visited_index:
+            runner.copy_others(self._others_known, frontier.visited_index)
+            self._others_known = frontier.visited_index
+        found = runner.push(frontier, exchange.counts)
+        seconds = time.perf_counter() - began
+        told = exchange.tell(runner)
+        began = time.perf_counter()
+        runner.receive(frontier, told, found)
+        return seconds + time.perf_counter() - began
+
+    def _pull(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
+        """Run a level bottom-up; return the seconds of the rank's own work."""
+        self._others_known = frontier.visited_index
+        self._exchange.dense(runner, frontier.visited_index)
+        began = time.perf_counter()
+        runner.pull(frontier)
+        return time.perf_counter() - began
+
+    def _result(
+        self, source: int, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
+    ) -> RankResult:
+        from hetero_bfs.algorithms.bfs.kernels.ranks_pull import reached_ends
+
+        parent = self.executor.restored(saved)
+        part = self.graph.partition
+        if part.owner(source) == part.rank:  # also if it has no edges
+            parent[source // part.ranks] = source
+        totals = np.array(reached_ends(parent, self.graph.input_degree), np.int64)
+        self.communicator.reduce_to_all(totals, "sum")
+        nedge = int(totals[1]) // (1 if self.graph.graph.directed else 2)
+        return RankResult(source, parent, seconds, int(totals[0]), nedge, levels)

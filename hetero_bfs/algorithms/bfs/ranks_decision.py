@@ -1,0 +1,220 @@
+"""The direction of a level, one for all ranks, by the slowest rank's predictions.
+
+Each rank predicts its own seconds of the coming level in both directions: a push by its edges and
+the vertices that it is expected to find, a pull by its machine's speed model. One reduction takes
+the maxima. The seconds of the exchange are added: latency plus bytes over bandwidth, both measured
+when the search opens (exchange.py). All ranks compute with the same numbers, so they decide the
+same.
+
+A model was trained with all cores of one process, perhaps on another machine. So each rank corrects
+its predictions by the measured times of its levels.
+
+A rank with an OpenCL device predicts both directions there, too. Its part of a search begins on the
+host and moves to the device for a level that is much faster there. It stays there, since each move
+copies a bitmap. The first moves disregard predictions, since nothing was measured yet. If the way
+to the device took long, later searches begin there. The ranks agree only on the direction, not on
+the place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.exchange import ExchangeCosts
+from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_selectors import model_selector
+from hetero_bfs.scheduling.model_store import default_model
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.policy import CAUTION
+from hetero_bfs.scheduling.selectors import ALPHA, BETA
+from hetero_bfs.scheduling.strategies import (
+    DIRECTIONS,
+    Direction,
+    Strategy,
+    available,
+    plain,
+    schedule_names,
+    strategy_named,
+)
+
+_NUM_COLUMNS = len(schema.COLUMNS)
+_WEIGHT = 0.25  # weight of a new measurement in a correction
+_LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
+_MUCH_FASTER = 4.0  # than predicted: nothing disturbs a level in this way, so all of it counts
+_TRIES = 2  # moves to the device before it is compared with the host
+_PUSHES_A_LEVEL = 2  # a rank pushes, and receives what others pushed
+_SLOW_WAYS = 2  # in a row, since the first one is cold
+_EARLY = 15  # the frontier has less than this share of the unvisited edges
+
+
+class Decision:
+    """Chooses directions for one rank; all ranks choose the same.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    selector : str
+        "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule of directions and places; all others
+        compare predictions.
+    others_share : float
+        Share of the searched vertices that are other ranks'.
+    num_vertices : int
+        Searched vertices of the rank with the most.
+    costs : ExchangeCosts
+    device : RankDevice, optional
+        This rank's.
+
+    What `choose` compares must be the same on all ranks: reduced, or of the whole graph.
+    """
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        selector: str,
+        others_share: float,
+        num_vertices: int,
+        costs: ExchangeCosts,
+        device: RankDevice | None = None,
+    ) -> None:
+        from hetero_bfs.scheduling import prediction
+
+        self._item, self._predict = prediction, prediction.predict  # a level's import takes 1 us
+        self.selector = selector
+        self.factors = np.ones(prediction.NUM_WAYS)
+        """Corrections of the predictions of a push and a pull, and of both on the device."""
+        self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
+        self._move = 0.0 if device is None else device.move_seconds
+        self._slow_ways = 0
+        self._tries = 0 if device is None else _TRIES
+        self._device = device
+        self._communicator = communicator
+        self._others_share = others_share
+        self._num_vertices = num_vertices
+        self._costs = costs
+        self._weights = np.zeros((prediction.NUM_WAYS, _NUM_COLUMNS))
+        self._weights[prediction.PULL] = _weights("bottom-up", None)
+        if device is not None:
+            self._weights[prediction.DEVICE_PUSH] = _weights("top-down", device.info)
+            self._weights[prediction.DEVICE_PULL] = _weights("bottom-up", device.info)
+        self._columns = np.zeros(_NUM_COLUMNS)
+        self._raw = np.zeros(prediction.NUM_WAYS)
+        self._on_device = np.zeros(2, np.bool_)
+        self._reduced = np.zeros(prediction.NUM_REDUCED)
+        self._schedule: list[Strategy] | None = None
+        if selector.startswith("fixed:"):
+            self._schedule = [strategy_named(name) for name in schedule_names(selector)]
+
+    def agree(self, state: npt.NDArray[np.float64]) -> bool:
+        """Predict, and reduce over all ranks; return false if the search is over."""
+        reduced = self._reduced
+        self._predict(
+            state,
+            self._weights,
+            self._floors,
+            self._move,
+            self._tries > 0,
+            self._others_share,
+            self.factors,
+            self._columns,
+            self._raw,
+            self._on_device,
+            reduced,
+        )
+        self._communicator.reduce_to_all(reduced, "max")
+        return bool(reduced[self._item.EDGES] > 0 and reduced[self._item.UNVISITED] > 0)
+
+    def seconds(self) -> tuple[float, float]:
+        """Return the expected seconds of a push and of a pull, exchange included."""
+        reduced = self._reduced
+        push = reduced[self._item.PUSH_SECONDS] + self._costs.sparse(reduced[self._item.TOLD_BYTES])
+        return float(push), float(reduced[self._item.PULL_SECONDS] + self._costs.dense)
+
+    def choose(self, level: int, before: Direction) -> Direction:
+        """Return the direction of the level that the ranks agreed on."""
+        if level == 0:  # a source that has a single edge is not among the bits that ranks send
+            return "top-down"
+        if self._schedule is not None:
+            return self._scheduled(level).direction
+        if self.selector == "alpha-beta":
+            return self._by_rule(before)
+        push, pull = self.seconds()
+        early = _EARLY * self._reduced[self._item.EDGES] < self._reduced[self._item.UNVISITED_LEFT]
+        if before == "top-down" and early:
+            pull *= CAUTION
+        return "top-down" if push <= pull else "bottom-up"
+
+    def _by_rule(self, before: Direction) -> Direction:
+        """Return the direction by Beamer's rule (2012), of the ranks' maxima."""
+        reduced = self._reduced
+        if before == "bottom-up":
+            stays = reduced[self._item.VERTICES] * BETA >= self._num_vertices
+            return "bottom-up" if stays else "top-down"
+        return (
+            "bottom-up"
+            if reduced[self._item.EDGES] * ALPHA > reduced[self._item.UNVISITED_LEFT]
+            else "top-down"
+        )
+
+    def _scheduled(self, level: int) -> Strategy:
+        assert self._schedule is not None
+        return self._schedule[min(level, len(self._schedule) - 1)]
+
+    def begins_on_device(self) -> bool:
+        """Tell whether this rank's part of the next search begins on its device."""
+        if self._device is None:
+            return False
+        if self._schedule is not None:
+            return self._scheduled(0).device_kind == "device"
+        return self._slow_ways >= _SLOW_WAYS
+
+    def learn_way(self, seconds: float, levels: int) -> None:
+        """Note what a search took that began on the host, until the device had it.
+
+        That is to clear the host's bitmaps, so many levels there, and the move. The way was slow if
+        so many small levels on the device take less.
+        """
+        is_slow = seconds > _PUSHES_A_LEVEL * levels * self._floors[0]
+        self._slow_ways = self._slow_ways + 1 if is_slow else 0
+
+    def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
+        """Tell whether this rank runs the level agreed on, in this direction, on its device."""
+        if self._schedule is not None:
+            scheduled = self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
+            return scheduled and self._device is not None
+        chosen = bool(self._on_device[DIRECTIONS.index(direction)])
+        if chosen and self._tries and state[schema.PLACE] == schema.HOST:
+            self._tries -= 1
+        return chosen
+
+    def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
+        """Correct predictions by the seconds that the rank took for the level agreed on."""
+        i, floor = DIRECTIONS.index(direction), 0.0
+        if on_device:
+            floor = self._floors[i]
+            i += self._item.DEVICE_PUSH
+        expected = self.factors[i] * self._raw[i]
+        weight = 1.0 if _MUCH_FASTER * seconds < floor + expected else _WEIGHT
+        if on_device:
+            seconds = max(seconds - floor, _LEAST_TO_LEARN)
+        if min(seconds, self._raw[i]) >= _LEAST_TO_LEARN:
+            self.factors[i] *= (seconds / expected) ** weight
+
+
+def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.float64]:
+    """Return the learned weights of the machine's model, or of the most similar machine's.
+
+    Average speeds would count all unvisited edges in a pull, also where each vertex finds a parent
+    at once.
+    """
+    model = model_of(device) or default_model(None if device is None else device.type)
+    candidates = available(device is not None)
+    if model is None:
+        return np.zeros(_NUM_COLUMNS)
+    wanted = plain(direction, "cpu" if device is None else "device")
+    policy = model_selector("learned", model, candidates).in_seconds
+    weights: npt.NDArray[np.float64] = policy.weights[candidates.index(wanted)].copy()
+    return weights

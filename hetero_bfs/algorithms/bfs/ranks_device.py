@@ -1,0 +1,364 @@
+"""The OpenCL device of a rank: it runs levels with the kernels of a single process.
+
+A rank's part of a search begins here, or on the host, and may move here. Where it is, its bitmap of
+all columns is, which the ranks complete for each other before each bottom-up level. Of a top-down
+level only the words for other ranks, and from them, pass through the host. On unified memory the
+device works on the host's own arrays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.host import unpack_counter
+from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import (
+    ALL_DEVICES,
+    VARIES,
+    OpenCLDevice,
+    choose_devices,
+    usable_devices,
+)
+from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.ranks.communicator import Counts
+from hetero_bfs.ranks.exchange import Words
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
+from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.algorithms.bfs.opening import trained_tuning
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import fixed_policy
+from hetero_bfs.scheduling.strategies import DIRECTIONS, Direction, plain
+from hetero_bfs.support.memory import aligned_copy, format_bytes
+
+_FLOOR_REPEATS = 5
+_LEAST_ROOM_BITS = 3
+
+
+def choose_rank_device(options: EngineOptions, host_rank: int) -> DeviceInfo | None:
+    """Return the device of a rank, given its number on its host; None for the host alone.
+
+    The ranks of a host take the devices in turn: those that the options name; for "all" every
+    device; by default every device that is not a CPU, since the ranks use the cores themselves.
+
+    Raises
+    ------
+    DeviceError
+        A named device is not there.
+    """
+    if options.devices == "cpu":
+        return None
+    if options.device is None or options.device == ALL_DEVICES:
+        found = [d for d in usable_devices() if options.device or d.type != "CPU"]
+    else:
+        found = choose_devices(options.device, options.device.count(",") + 1)
+    return found[host_rank % len(found)] if found else None
+
+
+def open_rank_device(
+    options: EngineOptions, host_rank: int, graph: RankGraph, threads: int | None
+) -> tuple[RankDevice | None, str | None]:
+    """Return a rank's device, and a note if it is left out.
+
+    Raises
+    ------
+    DeviceError
+        A device that the options name cannot be used.
+    """
+    info = choose_rank_device(options, host_rank)
+    if info is None or graph.num_searched == 0:
+        return None, None
+    try:
+        return RankDevice(info, graph, threads), None
+    except DeviceError as error:
+        if options.device is not None:
+            raise
+        return None, f"{info.name} is left out: {error}"
+
+
+class RankDevice:
+    """Runs levels of a rank, beside its `host`; the methods are those of `RankExecutor`.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+    graph : RankGraph
+    threads : int, optional
+        Of the host.
+
+    Raises
+    ------
+    BudgetError
+        The rank's part does not fit in the device's memory.
+    DeviceError
+        The driver refuses the memory, or the compiler fails.
+    """
+
+    def __init__(self, info: DeviceInfo, graph: RankGraph, threads: int | None = None) -> None:
+        part = graph.partition
+        needed = bytes_in_memory(info, graph) + 8 * part.bitmap_words + 8 * part.num_columns
+        if needed > info.memory_bytes:
+            raise BudgetError(
+                f"the rank's part needs {format_bytes(needed)} on {info.name}, which has "
+                f"{format_bytes(info.memory_bytes)}; start more ranks"
+            )
+        device = self.device = OpenCLDevice(info)
+        self.info = info
+        self.host = RankExecutor(graph, threads, device.host_array)
+        self.told = self.host.told
+        self._graph, self._partition = graph, part
+        self._words = device.buffer(part.num_columns, np.uint64)
+        room = 1 << max(_LEAST_ROOM_BITS, (part.ranks - 1).bit_length())  # for fewer programs
+        self._counts = device.buffer(room, np.uint32)
+        self._counted = device.host_array(part.ranks, np.uint32)
+        first = part.first_column.astype(np.uint32)
+        told = [device.upload(aligned_copy(each)) for each in (part.owner_of_line, first)]
+        told += [self._words, self._counts]
+        tuning = trained_tuning(info, [])
+        self._executor = OpenCLExecutor(
+            device, graph, self.host, tuning=tuning, told=told, ranks=room
+        )
+        self._executor.build_kernels()
+        self._memory, self._unified = self._executor.memory, self._executor.unified
+        self._records = np.zeros((1, schema.record_width(len(DIRECTIONS))))
+        self._counter = device.buffer(1, np.uint64)
+        self._added = device.host_array(1, np.uint64)
+        self._receivers = [[self._receiver(v, q) for q in (0, 1)] for v in (0, 1)]
+        self._policy = fixed_policy([0], [plain(direction, "device") for direction in DIRECTIONS])
+        self._copies: list[Any] = []  # events; without them pyopencl would wait for the copies
+        self._used = self._is_complete_here = False
+        self.floor_seconds, self.move_seconds = self._measure()
+        """Seconds of a push and a pull without work, float64 (2,), and of a move to the device."""
+
+    def _receiver(self, visited: int, queue: int) -> Any:
+        """Return what launches `receive_words` for this bitmap and this queue."""
+        memory = self._memory
+        return self._executor.program.bind_items(
+            "receive_words",
+            VARIES,
+            VARIES,
+            self._words,
+            self._executor.lists.degree,
+            memory.visited[visited],
+            memory.parent,
+            memory.queue[queue],
+            memory.offsets[queue],
+            self._counter,
+        )
+
+    def clear(self) -> None:
+        """Reset the arrays for a search; the host does not wait."""
+        self._used = False
+        if not self._unified:
+            self.device.fill(self._memory.parent, 0xFF)
+            for bitmap in self._memory.visited:
+                self.device.fill(bitmap, 0)
+
+    def start(self, source: int | None) -> Frontier:
+        """Begin a search here, after `clear`; the own number `source` is the frontier, if any."""
+        if self._unified:
+            frontier = self.host.start(source)
+            self.enter(frontier, "top-down")
+            return frontier
+        frontier = self.host.first_frontier(source, lists_found=False)
+        frontier.place = schema.DEVICE
+        frontier.state[schema.FOUND_LISTED] = 0  # the host finds nothing
+        self._used = True
+        if source is not None:
+            self._executor.receive_policy(self._policy, 1)
+            self._executor.program.launch(self._policy, source, 0, 0, frontier)
+        return frontier
+
+    def enter(self, frontier: Frontier, direction: Direction) -> None:
+        """Move the search here, for a level in this direction."""
+        with_queue = direction == "top-down"
+        if with_queue and not frontier.has_queue:
+            self.host.to_queue(frontier)
+        if with_queue or self._unified:
+            self._executor.receive(frontier, with_queue)
+        else:  # the other ranks' words arrive before the level
+            index, own = frontier.visited_index, int(self._partition.words[self._partition.rank])
+            self.device.write(self._memory.visited[index], self.host.visited[index][:own])
+        frontier.state[schema.UNVISITED_LISTED] = -1
+        frontier.place = schema.DEVICE
+        self._used = True
+
+    def leave(self, frontier: Frontier, direction: Direction) -> None:
+        """Move the search to the host, for a level in this direction."""
+        with_queue = direction == "top-down"
+        if with_queue and not frontier.has_queue:
+            self._executor.to_queue(frontier)
+        self._executor.send(frontier, with_queue)
+        if not self._unified:
+            self.host.visited[1 - frontier.visited_index][:] = 0
+        self.host.note_foreign_queue(frontier)
+        frontier.keep_no_list()
+        frontier.place = schema.HOST
+
+    def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
+        """Run a top-down level; return own vertices found, and their edges."""
+        counts[:] = 0
+        if frontier.edges == 0:
+            return 0, 0
+        device = self.device
+        device.fill(self._counts, 0)
+        level = frontier.copy()
+        # A rank without unvisited vertices may tell others of theirs.
+        level.state[schema.UNVISITED_VERTICES] = max(level.state[schema.UNVISITED_VERTICES], 1)
+        self._run(level, "top-down")
+        device.read(self._counted, self._counts)
+        counts[:] = self._counted
+        return level.vertices, level.edges
+
+    def copy_words(self, rank: int, into: Words) -> None:
+        """Copy the first words for a rank."""
+        self.device.read(into, self._words, 8 * int(self._partition.first_column[rank]))
+
+    def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Let `told` have counts[r] words for each rank r of these."""
+        for rank in ranks:
+            first = int(self._partition.first_column[rank])
+            self.copy_words(rank, self.told[first : first + int(counts[rank])])
+
+    def receive(
+        self, frontier: Frontier, told: list[tuple[int, Words]], found: tuple[int, int]
+    ) -> None:
+        """Visit the vertices that other ranks sent, and advance to the next level."""
+        in_all = np.array(found)
+        if told:
+            device, bits = self.device, self.host.edge_bits
+            receive = self._receivers[frontier.visited_index][1 - frontier.queue_index]
+            self._executor.acquire()
+            device.fill(self._counter, 0)
+            before = np.uint64(found[0] << bits | found[1])
+            for rank, words in told:
+                device.write(self._words, words)
+                receive(words.size, np.uint32(self._partition.first_column[rank]), before)
+            device.read(self._added, self._counter)
+            added = unpack_counter(int(self._added[0]), bits)
+            in_all += added.vertices, added.edges
+        schema.advance(frontier.state, schema.QUEUE, *in_all.tolist())
+
+    def pull(self, frontier: Frontier) -> None:
+        """Run a bottom-up level, and advance to the next one."""
+        state = frontier.state
+        if state[schema.UNVISITED_VERTICES] == 0:  # copies may still run, but nothing reads them
+            schema.advance(state, schema.QUEUE, 0, 0)
+            return
+        level = frontier.copy()
+        # A rank without a frontier pulls from those of other ranks.
+        level.state[schema.FRONTIER_EDGES] = max(frontier.edges, 1)
+        self._run(level, "bottom-up")
+        schema.advance(state, schema.BITMAP, level.vertices, level.edges)
+
+    def _run(self, frontier: Frontier, direction: Direction) -> None:
+        """Run a level, and advance."""
+        frontier.state[schema.LEVEL] = 0  # of the records there is one
+        frontier.state[schema.CHOSEN] = DIRECTIONS.index(direction)
+        self._executor.run_levels(
+            self._policy, 1, None, frontier, self._records, 1, invalidate=False
+        )
+
+    def copy_others(self, source: int, target: int) -> None:
+        """Copy other ranks' bits from one bitmap to the other one."""
+        part = self._partition
+        own = int(part.words[part.rank])
+        if self._unified:
+            self._executor.release()
+            self.host.copy_others(source, target)
+        elif own < part.bitmap_words:
+            self.device.copy(self._memory.visited[target], self._memory.visited[source], 4 * own)
+
+    def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
+        """Copy the first words of a bitmap."""
+        if self._unified:
+            self._executor.release()
+            self.host.give(index, bits)
+        elif bits.size:
+            self._executor.read_visited(bits, index)
+        self._copies.clear()  # of the last exchange, which are done
+
+    def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
+        """Write a bitmap's words from `first` on; later levels wait for that."""
+        if self._unified:
+            self.host.take(index, first, bits)
+        else:
+            device, bitmap = self.device, self._memory.visited[index]
+            self._copies.append(device.send(device.queue, bitmap, bits, 4 * first))
+
+    def complete(self, frontier: Frontier) -> None:
+        """Make the parents complete in one memory."""
+        host, executor = self.host, self._executor
+        self._is_complete_here = False
+        if self._used and not self._unified:
+            listed = frontier.found_list
+            if listed >= 0:
+                vertices = host.found_list[:listed]
+                executor.add_parents(vertices, host.parent[vertices])
+                self._is_complete_here = True
+            else:
+                self._merge_parents(frontier)
+            return
+        if self._used:
+            executor.release()
+            host.note_foreign_parents()
+        host.invalidate_stale_parents(frontier)
+
+    def _merge_parents(self, frontier: Frontier) -> None:
+        """Add the device's parents to the host's."""
+        from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
+
+        host, index = self.host, frontier.visited_index
+        if not hasattr(self, "_found"):
+            self._found = self.device.host_array(host.parent.size, np.uint32)
+        if frontier.place != schema.HOST:
+            self._executor.read_visited(host.visited[index], index)
+        self._executor.read_parents(self._found)
+        merge_parents(host.parent, self._found, host.visited[index])
+        host.note_foreign_parents()
+
+    def gather(self) -> None:
+        """Copy the parents to the host, where they are complete afterwards."""
+        if self._is_complete_here:
+            self.host.note_foreign_parents()
+            self._executor.read_parents(self.host.parent)
+
+    def _measure(self) -> tuple[npt.NDArray[np.float64], float]:
+        """Return the floors of levels, and the seconds of a move: medians.
+
+        All vertices are visited, and the frontier is one with the fewest edges that lead anywhere.
+        """
+        host, graph = self.host, self._graph
+        last = int(np.flatnonzero(graph.degree)[-1]) if graph.degree.any() else 0
+        counts = np.zeros(self._partition.ranks, np.int64)
+        seconds = []
+        for _ in range(_FLOOR_REPEATS):
+            host.start(None)
+            frontier = Frontier(
+                int(graph.degree[last]), graph.num_searched, graph.graph.num_stored_edges
+            )
+            frontier.place = schema.HOST
+            frontier.state[schema.UNVISITED_VERTICES] = 1
+            for bitmap in host.visited:
+                bitmap[:] = 0xFFFFFFFF
+            host.queue[0][0], host.offsets[0][0] = last, 0
+            clock = [time.perf_counter()]
+            self.enter(frontier, "top-down")
+            self.device.finish()
+            clock.append(time.perf_counter())
+            self.receive(frontier, [], self.push(frontier, counts))
+            clock.append(time.perf_counter())
+            self.pull(frontier)
+            clock.append(time.perf_counter())
+            self._executor.release()
+            seconds.append(np.diff(clock))
+        move, push, pull = np.median(seconds, axis=0)
+        return np.array([push, pull]), float(move)

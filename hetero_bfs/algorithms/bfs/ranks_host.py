@@ -1,0 +1,174 @@
+"""The executor of a rank on its host's cores: as in one process, with bitmaps of all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.host import Allocator, CPUExecutor
+from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.ranks.communicator import Communicator, Counts
+from hetero_bfs.ranks.exchange import Words
+from hetero_bfs.ranks.partition import Partition, RankGraph
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.strategies import STRATEGIES, plain
+from hetero_bfs.support.by_address import Head, Struct
+from hetero_bfs.support.memory import aligned_empty
+
+_PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
+
+
+def usual_threads(communicator: Communicator) -> int:
+    """Return a rank's threads: the cores that it may use, shared out among its host's ranks."""
+    import numba
+
+    return max(int(numba.get_num_threads()) // communicator.host_size, 1)
+
+
+class RankExecutor(CPUExecutor):
+    """Runs the levels of a rank; its caller communicates with other ranks."""
+
+    graph: RankGraph
+
+    def __init__(
+        self, graph: RankGraph, threads: int | None = None, allocate: Allocator = aligned_empty
+    ) -> None:
+        from hetero_bfs.algorithms.bfs.kernels import ranks_pull as pull
+        from hetero_bfs.algorithms.bfs.kernels import ranks_push as push
+
+        super().__init__(graph, threads, allocate)
+        self._pulls, self._pushes = pull, push  # for levels, which an import would slow down
+        self._records = np.zeros((1, schema.record_width(1)))
+        self.told: Words = allocate(graph.partition.num_columns, np.uint64)
+        """Words for other ranks, each rank's from its first column on."""
+        ranks, stride = graph.partition.ranks, push.COUNT_STRIDE
+        self._told_counts: Counts = np.zeros(stride * ranks, np.int64)
+        self._told_places = np.zeros((self.threads, -(-ranks // stride) * stride), np.int64)
+
+    @property
+    def partition(self) -> Partition:
+        """The vertices of all ranks."""
+        return self.graph.partition
+
+    def _bitmap_words(self) -> int:
+        return self.graph.partition.bitmap_words
+
+    @cached_property
+    def _rank_arrays(self) -> Struct:
+        """The `HostArrays`, with the `RankFields` behind them."""
+        part = self.partition
+        fields = self._pushes.RankFields(
+            self.told,
+            self._told_counts,
+            self._told_places,
+            part.owner_of_line,
+            part.first_column,
+        )
+        return Struct("RankArrays", self._arrays._asdict() | fields._asdict())
+
+    def _struct(self) -> Head:
+        """Return the `HostArrays`, to the kernels of one process."""
+        return Head("HostArrays", self._rank_arrays, len(self._arrays))
+
+    def _own_work(self) -> dict[int, int]:
+        from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
+        from hetero_bfs.algorithms.bfs.kernels.link import chunk_kernel
+        from hetero_bfs.algorithms.bfs.kernels.ranks_pull import blank_chunk
+        from hetero_bfs.algorithms.bfs.kernels.ranks_push import push_alone, push_chunk
+
+        push = push_alone if self.threads == 1 else push_chunk
+        own = {TOP_DOWN: push, BLANK: blank_chunk}
+        return {task: chunk_kernel(work, self._rank_arrays) for task, work in own.items()}
+
+    def start(self, source: int | None, lists_found: bool = False) -> Frontier:
+        """Reset the arrays; the own number `source` is the frontier, if it is not None.
+
+        With `lists_found` top-down levels list what they find, for a device.
+        """
+        frontier = self.first_frontier(source, lists_found)
+        frontier.place = schema.HOST
+        self._pulls.blank(self._control, self._shared, frontier.state)
+        if source is not None:
+            this = frontier.queue_index
+            self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
+            self.parent[source] = self.found_list[0] = source
+            self.queue[this][0], self.offsets[this][0] = source, 0
+        return frontier
+
+    def first_frontier(self, source: int | None, lists_found: bool) -> Frontier:
+        """Return the state before the first level."""
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        frontier = Frontier(0 if source is None else int(self.graph.degree[source]), n, m)
+        state = frontier.state
+        state[schema.FOUND_LISTED] = int(source is not None) if lists_found else -1
+        if source is None:
+            state[schema.FRONTIER_VERTICES] = 0
+            state[schema.UNVISITED_VERTICES] = n
+        return frontier
+
+    def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
+        """Run a top-down level; return own vertices found, and their edges.
+
+        The words for other ranks are in `told`. Fills `counts` with their numbers.
+        """
+        found: tuple[int, int] = self._pushes.push(
+            self._control, self._shared, frontier.state, self._told_counts, counts
+        )
+        return found
+
+    def receive(
+        self, frontier: Frontier, told: list[tuple[int, Words]], found: tuple[int, int]
+    ) -> None:
+        """Visit the vertices that other ranks sent, and advance to the next level."""
+        state = frontier.state
+        for rank, words in told:
+            first = int(self.partition.first_column[rank])
+            found = self._pushes.receive(self._rank_arrays, state, words, first, *found)
+        if state[schema.FOUND_LISTED] >= 0:
+            self._pushes.list_found(self._rank_arrays, state, found[0])
+        schema.advance(state, schema.QUEUE, *found)
+
+    def pull(self, frontier: Frontier) -> int:
+        """Run a bottom-up level; return the edges scanned."""
+        state, level = frontier.state, frontier.level
+        state[schema.LEVEL] = 0  # of the records there is one
+        frontier.keep_no_list()
+        scanned = self._pulls.pull(self._control, self._shared, _PULL_ROW, state, self._records)
+        state[schema.LEVEL] = level + 1
+        return int(scanned)
+
+    def copy_others(self, source: int, target: int) -> None:
+        """Copy other ranks' bits from one bitmap to the other one."""
+        own = int(self.partition.words[self.partition.rank])
+        self._pulls.copy_words(self.visited[source], self.visited[target], own)
+
+    def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
+        """Copy the first words of a bitmap."""
+        bits[:] = self.visited[index][: bits.size]
+
+    def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
+        """Write a bitmap's words from `first` on."""
+        self.visited[index][first : first + bits.size] = bits
+
+    def copy_words(self, rank: int, into: Words) -> None:
+        """Copy the first words for a rank."""
+        first = int(self.partition.first_column[rank])
+        into[:] = self.told[first : first + into.size]
+
+    def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Do nothing: `told` is where a push writes."""
+
+    def restored(self, parent: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """Return the parents of the own old ids, old ids themselves; NO_VERTEX for none.
+
+        `parent` is a copy of the executor's.
+        """
+        from hetero_bfs.algorithms.bfs.kernels.ranks_pull import restore
+
+        numbers = self.graph.relabelling
+        restored = np.empty(numbers.new_of_old.size, np.uint32)
+        restore(numbers.new_of_old, parent, numbers.old_of_new, restored)
+        return restored

@@ -1,0 +1,98 @@
+"""Results for the caller: parents in the caller's ids, and saved parents of earlier searches."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.algorithms.bfs.query import Query
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.support.memory import aligned_empty
+
+
+class SavedParents:
+    """Memory for parents whose ids are restored later; kept from group to group."""
+
+    def __init__(self) -> None:
+        self._memory: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+
+    def room(self, count: int, n: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
+        """Return memory for the parents of `count` searches, uint32 (count, n).
+
+        If a device is given, it can copy there fast.
+        """
+        if self._memory.size < count * n:
+            self.release()  # first, so that both never exist at the same time
+            self._memory = _memory_for_copies(count * n, device)
+        return self._memory[: count * n].reshape(count, n)
+
+    def release(self) -> None:
+        """Release the memory."""
+        self._memory = np.empty(0, np.uint32)
+
+
+def _memory_for_copies(size: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
+    """Return pinned memory for fast copies from the device; plain memory if that fails."""
+    if device is not None:
+        with suppress(DeviceError):
+            return device.host_array(size, np.uint32)
+    return aligned_empty(size, np.uint32)
+
+
+def restored_parents(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Return the parents that a search gathered on the host, int64, in the caller's ids.
+
+    `sources` are the caller's ids, too.
+    """
+    platform = search.platform
+    if search.source is None:
+        parent = np.full(platform.graph.num_vertices, -1, np.int64)
+    else:
+        parent = platform.host.restore_parents()
+    if search.source is None or len(sources) > 1:
+        parent[list(sources)] = sources  # also those that left the searched range
+    return parent
+
+
+def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int32]:
+    """Return the levels of a search that gathered its parents, int32, in the caller's ids."""
+    from hetero_bfs.algorithms.bfs.kernels.restore import restore_levels
+
+    graph, parent = search.platform.graph, search.platform.host.parent
+    level = np.empty(graph.num_vertices, np.int32)
+    if search.source is None:
+        level.fill(-1)
+    else:
+        depth = np.empty(parent.size, np.int32)
+        restore_levels(parent, graph.relabelling.old_of_new, depth, level)
+    level[list(sources)] = 0
+    return level
+
+
+def make_result(
+    search: Search,
+    query: Query,
+    parent: npt.NDArray[np.int64],
+    gather_seconds: float,
+    streamed_bytes: int,
+) -> BFSResult:
+    """Return the caller's result of a search that has ended."""
+    graph = search.platform.graph
+    return BFSResult(
+        query.sources[0],
+        parent,
+        search.seconds,
+        gather_seconds,
+        graph.input_degree,
+        graph.graph.directed,
+        search.recording().traces,
+        streamed_bytes,
+        search.selector.rule,
+        query.sources,
+        query.reverse,
+    )

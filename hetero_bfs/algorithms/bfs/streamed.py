@@ -1,0 +1,378 @@
+"""Runs levels on an OpenCL device that cannot hold the edges: pages of edges are sent to it.
+
+The host runs the loop over levels. It queues a level's kernels at once (stream.cl). One read-back
+returns what they found, or which pages of edges are missing; the host sends these pages. BGC runs
+like BG, since the bus limits both.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
+from hetero_bfs.algorithms.bfs.executor import run_one_level
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.devices.opencl.streaming.paged_graph import (
+    DEAD_ENDS,
+    MISSING,
+    OPENCL,
+    SEGMENT_EDGES,
+    STATUS_WORDS,
+    StreamedGraph,
+    Streaming,
+    StreamPlan,
+)
+from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
+from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import Policy, fixed_policy
+from hetero_bfs.scheduling.strategies import Strategy
+
+_KERNEL_FILES = (
+    "devices/opencl/common.cl",
+    "devices/opencl/parts.cl",
+    "algorithms/bfs/kernels/frontier.cl",
+    "algorithms/bfs/kernels/stream.cl",
+)
+"""A separate program, since the others take long to compile."""
+
+_FIRST_MISSING = 8192
+"""Numbers of missing pages that are read back with the status; further ones are read if needed."""
+
+_NO, _YES = np.uint32(0), np.uint32(1)
+
+
+class StreamedExecutor:
+    """Runs levels on an OpenCL device, with the edges streaming through it.
+
+    Parameters
+    ----------
+    device, graph, host, tuning
+        As for OpenCLExecutor; the device has its own memory.
+    plan : StreamPlan
+        The plan for this device and graph.
+    """
+
+    place = schema.DEVICE
+    ended_at: float | None = None
+    unified = False
+    one_launch = False
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        graph: SearchGraph,
+        host: CPUExecutor,
+        plan: StreamPlan,
+        tuning: Tuning | None = None,
+    ) -> None:
+        self.device, self.graph, self.host, self.plan = device, graph, host, plan
+        self.tuning = (tuning or default_tuning(device.info.type)).for_graph(graph.num_searched)
+        self.edge_bits = host.edge_bits
+        self.groups = self.tuning.groups_per_unit * device.info.compute_units
+        self._lists = StreamedGraph(device, graph, plan)
+        self._slots = PageSlots(device, self._lists.edges, plan)
+        words = -(-graph.num_searched // 32)
+        self._parent = device.buffer(graph.num_searched, np.uint32)
+        self._visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal between levels
+        self._frontier = device.buffer(words, np.uint32)
+
+    @property
+    def num_parts(self) -> int:
+        """Pages of the edges."""
+        return self.plan.num_pages * len(self._lists.edges)
+
+    @property
+    def streaming(self) -> Streaming:
+        """How the edges stream."""
+        plan = self.plan
+        return Streaming(
+            edge_bytes=plan.edge_bytes,
+            pages=self.num_parts,
+            page_bytes=plan.page_bytes,
+            resident_pages=plan.resident_pages * len(self._lists.edges),
+            resident_neighbours=len(plan.columns[0]),
+            budget_bytes=plan.budget_bytes,
+        )
+
+    @property
+    def bytes_streamed(self) -> int:
+        """Bytes of pages that were sent to the device so far."""
+        return self._slots.bytes_sent
+
+    def build_kernels(self) -> None:
+        """Compile the kernels for this graph's offsets."""
+        make, plan = self.device.buffer, self.plan
+        visited, following = self._visited
+        self._level_arrays = LevelArrays(
+            self._parent,
+            visited,
+            visited,
+            following,
+            self._frontier,
+            needed=make(-(-plan.num_pages // 32), np.uint32),
+            status=make(STATUS_WORDS + plan.num_pages - plan.resident_pages, np.uint32),
+            here=make(plan.resident_pages, np.uint32),
+        )
+        self.device.fill(self._level_arrays.needed, 0)
+        self._status_buffer = self._level_arrays.status
+        first = min(_FIRST_MISSING, plan.num_pages - plan.resident_pages)
+        self._status = self.device.host_array(STATUS_WORDS + first, np.uint32)
+        options = [
+            f"-DGROUP={self.tuning.group_size}",
+            f"-DEDGE_BITS={self.edge_bits}",
+            *self._lists.options(),
+        ]
+        self._program = self.device.build(options, header(SHARED, OPENCL), _KERNEL_FILES)
+        self._plain = self._bound = self._bind(self._level_arrays)
+        self._masked: tuple[StreamKernels, BoundKernel, Any] | None = None
+        slots = self._slots.slots
+        self._scatter = self.device.bind(
+            self._program,
+            "scatter_parents",
+            VARIES,
+            *slots[0].buffers,
+            *slots[1].buffers,
+            self._parent,
+        )
+
+    def _bind(self, arrays: LevelArrays) -> StreamKernels:
+        return StreamKernels(self.device, self._program, self._lists, arrays, self._slots)
+
+    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Ignore the vertices of a bitmap until `end_mask`."""
+        if self._masked is None:
+            buffer, reached = (self.device.buffer(mask.size, np.uint32) for _ in range(2))
+            unmask = self.device.bind(
+                self._program, "stream_unmask", np.uint32(mask.size), self._visited[0], buffer,
+                reached,
+            )  # fmt: skip
+            kernels = self._bind(replace(self._level_arrays, reached=reached))
+            self._masked = kernels, unmask, buffer
+        masked, _, buffer = self._masked
+        self.device.write(buffer, mask)
+        self._bound = masked
+
+    def end_mask(self) -> None:
+        """Remove the mask."""
+        self._bound = self._plain
+
+    # One search.
+
+    def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
+        self._run_all(self._bound.start, np.uint32(source))
+
+    def clear(self, frontier: Frontier) -> None:
+        """Reset the arrays after a search: no vertex is visited, none has a parent."""
+        self.device.fill(self._parent, 0xFF)
+        self.device.fill(self._visited[frontier.visited_index], 0)
+
+    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
+        """Run one level and advance `frontier`; return the vertices found and the seconds."""
+        return run_one_level(self, fixed_policy([0], [strategy]), frontier)
+
+    def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Do nothing: the host chooses every level."""
+
+    def start_early(
+        self,
+        policy: Policy,
+        interval: int,
+        source: int,
+        chosen: int,
+        frontier: Frontier,
+        limit: int,
+    ) -> None:
+        """Do nothing: the host launches every level."""
+
+    def launch_nothing(self, frontier: Frontier) -> None:
+        """Read back without a level."""
+        self._read_status()
+
+    def to_queue(self, frontier: Frontier) -> float:
+        """Count the frontier that bottom-up left, and mark it as a queue; return the seconds.
+
+        No queue is written: this executor always reads the bitmap.
+        """
+        started = time.perf_counter()
+        frontier.became_queue(self._found(queueable=True))
+        return time.perf_counter() - started
+
+    def run_levels(
+        self,
+        policy: Policy,
+        interval: int,
+        source: int | None,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+        limit: int,
+        invalidate: bool = True,
+    ) -> bool:
+        """Run levels as long as the policy keeps the search here; see OpenCLExecutor.
+
+        There are no stale parents: a search begins without any.
+        """
+        started = time.perf_counter()
+        limit = min(limit, records.shape[0])
+        if source is not None:
+            self.begin(source, frontier)
+            spent = time.perf_counter() - started
+            records[frontier.level, schema.TRANSFER_SECONDS] += spent
+        while True:
+            self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
+            if frontier.is_over or frontier.level >= limit:
+                return frontier.is_over
+            if not self._choose(policy, interval, frontier, records):
+                return False
+
+    def _choose(
+        self,
+        policy: Policy,
+        interval: int,
+        frontier: Frontier,
+        records: npt.NDArray[np.float64],
+    ) -> bool:
+        """Choose the coming level's strategy; drop a choice of the host and return False."""
+        from hetero_bfs.scheduling.policy import choose_level
+
+        started = time.perf_counter()
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+        choose_level(policy, interval, n, m, frontier.state, records)
+        records[frontier.level, schema.SELECT_SECONDS] = time.perf_counter() - started
+        if policy.kinds[frontier.chosen] == self.place:
+            return True
+        frontier.state[schema.CHOSEN] = -1
+        return False
+
+    def _run_level(
+        self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
+    ) -> None:
+        """Run one level, fill its record, and advance the frontier."""
+        started = time.perf_counter()
+        record = records[frontier.level]
+        kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
+        if not top_down and self._masked is not None and kernels is self._masked[0]:
+            self._run_all(self._masked[1])
+        kernels.heads[kind].launch(-(-self.graph.num_searched // size) * size, size)
+        self._run_all(kernels.list)
+        self._run_all(kernels.resident[kind])
+        self._run_all(kernels.finish, _NO)
+        missing = self._read_status()
+        if missing:
+            self._send_missing(kind, missing)
+        found = self._found(queueable=top_down)
+        record[schema.STRATEGY] = frontier.chosen
+        record[schema.FOUND_VERTICES] = found.vertices
+        record[schema.EDGES_SCANNED] = -1
+        frontier.place = self.place
+        frontier.advance("top-down" if top_down else "bottom-up", found)
+        record[schema.SECONDS] = time.perf_counter() - started
+
+    def _send_missing(self, kind: str, missing: int) -> None:
+        """Send a level's missing pages, launch kernels that read them, and end the level."""
+        size, sent = self.tuning.group_size, self._bound.sent[kind]
+        lanes = (1 << self.plan.page_shift) // SEGMENT_EDGES
+
+        def launch(slot: Slot, count: int, copied: Any) -> Any:
+            items = -(-count * lanes // size) * size
+            return sent[slot.number].launch(items, size, np.uint32(count), after=[copied])
+
+        direction = 0 if kind == "push" else len(self._lists.edges) - 1
+        self._slots.send(direction, self._missing_pages(missing), launch)
+        self._run_all(self._bound.finish, _YES)
+        self._read_status()
+
+    def _missing_pages(self, missing: int) -> npt.NDArray[np.uint32]:
+        """Return the numbers of the missing pages; mostly all have been read back already."""
+        known = self._status[STATUS_WORDS:]
+        if missing <= known.size:
+            return known[:missing]
+        pages = np.empty(missing, np.uint32)
+        self.device.read(pages, self._status_buffer, 4 * STATUS_WORDS)
+        return pages
+
+    def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
+        """Launch a kernel on as many work-groups as the device runs at once."""
+        size = self.tuning.group_size
+        kernel.launch(self.groups * size, size, *arguments)
+
+    def _read_status(self) -> int:
+        """Wait for all queued work; return the number of pages that the level lacks."""
+        self.device.read(self._status, self._status_buffer)
+        return int(self._status[MISSING])
+
+    def _found(self, queueable: bool) -> Found:
+        """Return the counts of the last level: of all vertices found, or of those for a queue."""
+        found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
+        if not queueable:
+            return found
+        return Found(found.vertices - int(self._status[DEAD_ENDS]), found.edges)
+
+    # Migration to and from the host.
+
+    def acquire(self) -> None:
+        """Do nothing: no memory is shared."""
+
+    def release(self) -> None:
+        """Do nothing: no memory is shared."""
+
+    def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
+        """Copy one of the two bitmaps of visited vertices to the host."""
+        self.device.read(visited, self._visited[index])
+
+    def has_visited(self, vertex: int, index: int) -> bool:
+        """Tell whether a vertex (a new id) is visited; both bitmaps are equal between levels."""
+        word = np.empty(1, np.uint32)
+        self.device.read(word, self._visited[index], 4 * (vertex // 32))
+        return bool(int(word[0]) >> vertex % 32 & 1)
+
+    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
+        """Copy the parents that this device found to the host."""
+        self.device.read(parent, self._parent)
+
+    def receive(self, frontier: Frontier, with_queue: bool) -> None:
+        """Receive the frontier from the host; bottom-up needs none."""
+        from hetero_bfs.devices.opencl.streaming.page_kernels import mark_vertices
+
+        visited, following = self._visited
+        self.device.write(visited, self.host.visited[frontier.visited_index])
+        self.device.copy(following, visited)
+        if with_queue:
+            bitmap = self.host.visited[1 - frontier.visited_index]
+            mark_vertices(self.host.queue[frontier.queue_index][: frontier.vertices], bitmap)
+            self.device.write(self._frontier, bitmap)
+
+    def send(self, frontier: Frontier, with_queue: bool) -> None:
+        """Send the frontier to the host, which makes the queue."""
+        index = frontier.visited_index
+        visited, before = self.host.visited[index], self.host.visited[1 - index]
+        self.device.read(visited, self._visited[0])
+        if with_queue:
+            self.device.read(before, self._frontier)
+            np.bitwise_and(visited, ~before, out=before)
+            self.host.to_queue(frontier)
+
+    def add_parents(
+        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
+    ) -> None:
+        """Add parents that the host found; they are copied through the slots."""
+        size, room = self.tuning.group_size, self.plan.slot_edges
+        for begin in range(0, vertices.size, room):
+            some = slice(begin, begin + room)
+            self.device.write(self._slots.slots[0].buffers[0], vertices[some])
+            self.device.write(self._slots.slots[1].buffers[0], parents[some])
+            count = vertices[some].size
+            groups = min(-(-count // size), self.groups)
+            self._scatter.launch(groups * size, size, np.uint32(count))
+        self.device.finish()

@@ -1,0 +1,120 @@
+"""Colouring on the host's cores: the arrays of a run, and the thread pool."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.support.memory import aligned_empty
+
+_POOL_EDGES = 1 << 20
+"""In graphs with fewer stored edges no block is worth waking another thread."""
+
+_MOST_RECORDS = 1 << 12
+_STRATEGIES = ("greedy", "shared")  # in the order of the numbers in colour_blocks.py
+
+
+class HostColouring:
+    """Colours on the host's cores.
+
+    Parameters
+    ----------
+    lists : UndirectedLists
+    threads : int
+        The caller's own among them.
+    """
+
+    def __init__(self, lists: UndirectedLists, threads: int) -> None:
+        self.lists = lists
+        self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
+        self.colour = aligned_empty(lists.num_vertices, np.int32)
+        self.stop_workers: Callable[[], object] = no_workers
+        self._control = make_control(self.threads)
+        self._is_ready = False
+
+    @cached_property
+    def _shared(self) -> Any:
+        """The arrays in the form that kernels take, with the compiled functions they call."""
+        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import MOST_NOTES, most_chunks
+        from hetero_bfs.algorithms.colouring.kernels.greedy import NUM_TASKS, link_work
+        from hetero_bfs.support.by_address import Struct
+
+        lists, n = self.lists, self.lists.num_vertices
+        is_pool = self.threads > 1
+        fields: dict[str, Any] = {
+            "threads": self.threads,
+            "indptr": lists.indptr,
+            "indices": lists.indices,
+            "order": lists.order,
+            "rank": lists.rank,
+            "colour": self.colour,
+            "by_rank": aligned_empty(n if is_pool else 0, np.int32),
+            "notes": aligned_empty(MOST_NOTES if is_pool else 0, np.uint32),
+            "noted": np.zeros(most_chunks(self.threads), np.int64),
+            "work": np.zeros(NUM_TASKS, np.int64),
+        }
+        shared = Struct("Colouring", fields)
+        link_work(shared, fields["work"])
+        return shared
+
+    @cached_property
+    def _records(self) -> Any:
+        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import RECORD_WIDTH
+
+        return np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+
+    def prepare(self) -> None:
+        """Start the workers and compile the kernels of a run."""
+        if self._is_ready:
+            return
+        import numba
+
+        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import colour_all
+        from hetero_bfs.devices.cpu.sharing import run_worker
+
+        self.stop_workers = start_workers(
+            self, run_worker, self._control, self._shared, self.threads
+        )
+        arguments = self._control, self._shared, self._records
+        colour_all.compile(tuple(numba.typeof(a) for a in arguments))
+        self._is_ready = True
+
+    def run(self) -> Coloured:
+        """Colour all vertices; see greedy.py."""
+        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import colour_all
+
+        steps = [sort_step(self.lists)]
+        rows = colour_all(self._control, self._shared, self._records)
+        steps += [
+            Step(_STRATEGIES[int(strategy)], int(vertices), int(edges), seconds)
+            for strategy, vertices, edges, seconds in self._records[:rows].tolist()
+        ]
+        return Coloured(self.colour, steps)
+
+    def close(self) -> None:
+        """End the workers."""
+        self.stop_workers()
+
+
+def sort_step(lists: UndirectedLists) -> Step:
+    """Sort the vertices; return the record of that."""
+    began = time.perf_counter()
+    lists.sort_vertices()
+    return Step("sort", lists.num_vertices, 0, time.perf_counter() - began)
+
+
+def finish_in_turn(lists: UndirectedLists, colour: Any) -> Step:
+    """Colour the uncoloured vertices one after another; return the record of that."""
+    from hetero_bfs.algorithms.colouring.kernels.greedy import colour_in_turn
+
+    began = time.perf_counter()
+    left = int(np.count_nonzero(colour < 0))
+    n = lists.num_vertices
+    edges, _ = colour_in_turn(lists.indptr, lists.indices, lists.order, colour, 0, n, 0)
+    return Step("greedy", left, int(edges), time.perf_counter() - began)

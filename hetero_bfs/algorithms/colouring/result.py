@@ -1,0 +1,58 @@
+"""The result of a colouring, in the caller's vertex ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.iterations import Iterated, IterationTrace
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
+
+
+@dataclass(eq=False)
+class Colouring(Iterated):
+    """A colour for each vertex: no edge joins two vertices of the same colour.
+
+    Parameters
+    ----------
+    colour : int32 array, shape (num_vertices,)
+        The first colour is 0, and all up to the largest one occur. A vertex without edges has 0.
+    seconds : float
+        Of the colouring, from the lists to the colours in the memory of the place that ran it.
+    traces : list of IterationTrace
+    streamed_bytes : int
+        Bytes of lists that were sent to the device, if it does not hold them.
+    """
+
+    colour: npt.NDArray[np.int32]
+    seconds: float
+    traces: list[IterationTrace] = field(repr=False)
+    streamed_bytes: int = 0
+
+    @cached_property
+    def num_colours(self) -> int:
+        """Number of colours."""
+        return int(self.colour.max(initial=-1)) + 1
+
+    @cached_property
+    def class_sizes(self) -> npt.NDArray[np.int64]:
+        """Vertices of each colour, int64 (num_colours,)."""
+        return np.bincount(self.colour, minlength=self.num_colours).astype(np.int64)
+
+    @property
+    def edges_scanned(self) -> int:
+        """Entries of neighbour lists that were read."""
+        return sum(trace.edges_scanned for trace in self.traces)
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
+        facts = {
+            "vertices": self.colour.size,
+            "colours": self.num_colours,
+            "time": with_unit(self.seconds),
+        }
+        return as_html("Colouring", facts, self.traces)

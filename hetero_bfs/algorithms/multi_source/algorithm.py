@@ -1,0 +1,147 @@
+"""Searches side by side on a prepared graph: where they run, and the result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.algorithms.multi_source.device import DevicePlanes
+from hetero_bfs.algorithms.multi_source.host import HostPlanes
+from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
+from hetero_bfs.devices.cpu.rows import LANES
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.scheduling.trials import Place
+from hetero_bfs.algorithms.bfs.query import Query
+from hetero_bfs.scheduling.trace import LevelTrace
+from hetero_bfs.support.memory import Recycler, check_free_memory
+
+_WAYS = ("pull", "push", "push and pull")
+
+_MOST_RECYCLED_BYTES = 1 << 28
+"""Most bytes of discarded levels that are kept for reuse."""
+
+
+class ManyRuns(Analysis):
+    """Runs searches side by side on one graph, 64 at a time; see `Analysis`."""
+
+    what = "searches side by side"
+
+    def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
+        super().__init__(graph, threads, device)
+        self._memory = Recycler(_MOST_RECYCLED_BYTES)
+
+    def _make_host(self, threads: int) -> HostPlanes:
+        return HostPlanes(self.graph, threads)
+
+    def _make_device(self, info: DeviceInfo) -> DevicePlanes:
+        return DevicePlanes(self.graph, info, self.host)
+
+    def search(self, query: Query, place: Place | None = None) -> ManySearches:
+        """Search from all sources of a query.
+
+        Parameters
+        ----------
+        query : Query
+        place : {"cpu", "device"}, optional
+            By default the one that has been faster.
+        """
+        graph, sources = self.graph, np.array(query.sources, np.int64)
+        rows = None
+        if query.want == "levels":
+            rows = Rows(graph.num_vertices, sources.size, self._memory)
+        sums = Sums(sources.size)
+        traces: list[IterationTrace] = []
+        began = time.perf_counter()
+        if graph.num_searched and sources.size:
+            traces = self._run(query, graph.relabelling.new_of_old[sources], rows, sums, place)
+        elif rows is not None:
+            rows.items.fill(-1)
+        alone = np.flatnonzero(sums.reached == 0)
+        sums.reached[alone] = 1
+        if rows is not None:
+            rows.items[sources[alone], alone] = 0
+        seconds = time.perf_counter() - began
+        found = sums.reached, sums.eccentricity, sums.distance_sum
+        level = None if rows is None else rows.levels()
+        return ManySearches(sources, *found, seconds, traces, level)
+
+    def _run(
+        self,
+        query: Query,
+        sources: npt.NDArray[np.uint32],
+        rows: Rows | None,
+        sums: Sums,
+        place: Place | None,
+    ) -> list[IterationTrace]:
+        executor_place = place or self.places.choose()
+        executor = self.host if executor_place == "cpu" else self.device
+        executor.prepare()
+        began = time.perf_counter()
+        mask = None if query.mask is None else query.mask[self.graph.relabelling.old_of_new]
+        executor.mask(mask)
+        records = [
+            executor.run(i // LANES, sources[i : i + LANES], query.depth_limit, rows, sums)
+            for i in range(0, sources.size, LANES)
+        ]
+        if query.mask is None and query.depth_limit is None:  # others say nothing of these
+            self.places.note(executor_place, (time.perf_counter() - began) / len(records))
+        where = "" if executor_place == "cpu" else "device "
+        return [
+            IterationTrace(
+                level, where + _WAYS[int(row[0])], int(row[1]), int(row[2]), float(row[3])
+            )
+            for batch in records
+            for level, row in enumerate(batch.tolist())
+        ]
+
+
+def one_by_one(query: Query, num_vertices: int, answer: Callable[[int], BFSResult]) -> ManySearches:
+    """Search from one source after the other, and keep what the query wants.
+
+    Without levels there are no traces: on high-diameter graphs traces could be larger than levels.
+
+    Raises
+    ------
+    GraphError
+        There is not enough memory for the levels.
+    """
+    count = len(query.sources)
+    level = None
+    if query.want == "levels":
+        what = f"the levels of {count} searches"
+        remedy = "search fewer at once, or ask for sums"
+        check_free_memory(4 * num_vertices * count, what, remedy)
+        level = np.empty((count, num_vertices), np.int32)
+    sums, traces = Sums(count), []
+    began = time.perf_counter()
+    for number, source in enumerate(query.sources):
+        result = answer(source)
+        found = result.level
+        sums.reached[number] = np.count_nonzero(found >= 0)
+        sums.eccentricity[number] = found.max()
+        sums.distance_sum[number] = found.sum(where=found > 0, dtype=np.int64)
+        if level is not None:
+            level[number] = found
+            traces += [_trace_of(trace) for trace in result.traces]
+    seconds = time.perf_counter() - began
+    sources = np.array(query.sources, np.int64)
+    totals = sums.reached, sums.eccentricity, sums.distance_sum
+    return ManySearches(sources, *totals, seconds, traces, level)
+
+
+def _trace_of(trace: LevelTrace) -> IterationTrace:
+    features = trace.features
+    return IterationTrace(
+        features.level,
+        trace.strategy,
+        features.frontier_vertices,
+        features.frontier_edges,
+        trace.seconds,
+    )

@@ -1,0 +1,170 @@
+"""Searches side by side on the host's cores: the arrays, and the thread pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.multi_source.result import Rows, Sums
+from hetero_bfs.devices.cpu.rows import LANES
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.support.memory import aligned_empty
+
+_POOL_EDGES = 1 << 15
+"""In graphs with fewer stored edges no level is worth waking a second thread."""
+
+NO_LIMIT = 2**62
+"""More levels than any search has."""
+
+
+class HostPlanes:
+    """Runs 64 searches at a time on the host's cores.
+
+    Parameters
+    ----------
+    graph : SearchGraph
+    threads : int
+        The caller's own among them.
+    """
+
+    def __init__(self, graph: SearchGraph, threads: int) -> None:
+        self.graph = graph
+        self.threads = 1 if graph.graph.num_stored_edges < _POOL_EDGES else threads
+        self._stop_workers: Callable[[], object] = no_workers
+
+    @cached_property
+    def _arguments(self) -> tuple[Any, Any]:
+        """Arguments of the loop; the workers have started, and the phases are compiled."""
+        from hetero_bfs.algorithms.multi_source.kernels import phases as planes
+        from hetero_bfs.devices.cpu.sharing import run_worker
+        from hetero_bfs.support.by_address import Struct
+
+        graph, n, threads = self.graph.graph, self.graph.num_searched, self.threads
+        backward = graph.transpose if graph.directed else graph
+        new_of_old = self.graph.relabelling.new_of_old
+        kept = planes.PLANES + planes.SEGMENTS
+        self._fields: dict[str, Any] = {
+            "threads": threads,
+            "indptr": graph.indptr,
+            "indices": graph.indices,
+            "backward_indptr": backward.indptr,
+            "backward_indices": backward.indices,
+            "degree": self.graph.degree,
+            "backward_degree": backward.input_degree if graph.directed else self.graph.degree,
+            "first": self.graph.first,
+            "old_of_new": self.graph.relabelling.old_of_new,
+            "alone": np.flatnonzero(new_of_old == NO_VERTEX).astype(np.uint32),
+            "ranges": self._ranges(backward.indptr),
+            "seen": aligned_empty(n, np.uint64),
+            "planes": aligned_empty(planes.PLANES * n, np.uint64).reshape(planes.PLANES, n),
+            "plane_level": np.full(planes.PLANES, -1, np.int64),
+            "listed": np.empty(2 * n, np.uint32),
+            "words": np.empty(2 * n, np.uint64),
+            "segments": np.zeros((planes.SEGMENTS, 3), np.int64),
+            "frontier_list": np.zeros(2, np.int64),
+            "fresh": np.zeros(n, np.uint64),
+            "pending": np.zeros((threads, planes.BLOCK), np.int64),
+            "mask": np.zeros(n, np.bool_),
+            "has_mask": np.zeros(1, np.int64),
+            "active": np.zeros((threads + 1, 8), np.uint64),
+            "job": np.zeros(8, np.int64),
+            "counts": np.zeros((threads, kept, LANES), np.int64),
+            "lane_edges": np.zeros((threads + 1, LANES)),
+            "bytes_": np.zeros((threads, LANES), np.uint8),
+            "work": np.zeros(planes.NUM_TASKS, np.int64),
+        }
+        shared, control = Struct("Planes", self._fields), make_control(threads)
+        planes.link_phases(shared, self._fields["work"])
+        self._stop_workers = start_workers(self, run_worker, control, shared, threads)
+        return control, shared
+
+    def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the begins of ranges of vertices with equally many incoming edges.
+
+        Each thread has one, since each range searches every list of the frontier for its part.
+        """
+        cuts = np.linspace(0, indptr[-1], self.threads + 1).astype(np.int64)
+        ranges = np.searchsorted(indptr, cuts).astype(np.int64)
+        ranges[0], ranges[-1] = 0, indptr.size - 1
+        return ranges
+
+    def prepare(self) -> None:
+        """Start the workers and compile the kernels of a run."""
+        _ = self._arguments
+
+    def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
+        """Ignore these vertices, by new ids, until the next call; None for none."""
+        self.prepare()
+        self._fields["has_mask"][0] = mask is not None
+        if mask is not None:
+            self._fields["mask"][:] = mask
+
+    def run(
+        self,
+        batch: int,
+        sources: npt.NDArray[np.uint32],
+        depth_limit: int | None,
+        rows: Rows | None,
+        sums: Sums,
+    ) -> npt.NDArray[np.float64]:
+        """Run a batch of at most 64 searches, and add what they find to `rows` and `sums`.
+
+        `sources` are new ids, `NO_VERTEX` for one outside the searched range. Returns a record
+        for each level (many_loop.py).
+        """
+        from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
+
+        control, shared = self._arguments
+        limit = NO_LIMIT if depth_limit is None else depth_limit
+        state = np.zeros(many_loop.STATE_SIZE, np.int64)
+        many_loop.begin(control, shared, sources, state)
+        keep, records = False, []
+        while not state[many_loop.OVER]:
+            block = np.zeros((many_loop.MOST_LEVELS, 4))
+            ran = many_loop.run_planes(control, shared, state, limit, block)
+            records.append(block[:ran])
+            self._deliver(batch, int(state[many_loop.NUM_SEGMENTS]), keep, rows, sums)
+            many_loop.forget_levels(shared, state)
+            keep = True
+        return np.concatenate(records)
+
+    @property
+    def planes(self) -> npt.NDArray[np.uint64]:
+        """The planes, uint64 (planes, num_searched), once `prepare` was called."""
+        return np.asarray(self._fields["planes"])
+
+    def deliver(self, batch: int, first: int, used: int, rows: Rows | None, sums: Sums) -> None:
+        """Add what is in `used` planes, the first of which is level `first`, to rows and sums."""
+        from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
+
+        control, shared = self._arguments
+        plane_level, counts = self._fields["plane_level"], self._fields["counts"]
+        plane_level[:], counts[:] = -1, 0
+        plane_level[:used] = range(first, first + used)
+        many_loop.count_planes(control, shared)
+        self._deliver(batch, 0, first > 0, rows, sums)
+
+    def _deliver(
+        self, batch: int, segments: int, keep: bool, rows: Rows | None, sums: Sums
+    ) -> None:
+        """Add the planes and so many lists to sums, and to rows; `keep` what these have."""
+        from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
+
+        control, shared = self._arguments
+        of_lists = self._fields["segments"][:segments, 0]
+        levels = np.concatenate([self._fields["plane_level"], of_lists])
+        sums.add(batch * LANES, levels, self._fields["counts"][:, : levels.size].sum(axis=0))
+        if rows is not None:
+            rows.fit(int(levels.max()))
+            place = rows.place(batch)
+            many_loop.write_rows(control, shared, *place, keep, segments)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._stop_workers()

@@ -1,0 +1,272 @@
+"""The loop of 64 searches side by side on the host; planes.py has its phases."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.algorithms.multi_source.kernels.phases import (
+    ADDRESS,
+    ALONE,
+    COUNT,
+    CURRENT,
+    GOING,
+    ITEM_BYTES,
+    KEEP,
+    LIST,
+    LIST_BEGIN,
+    LIST_END,
+    LISTED,
+    PLANES,
+    PREFETCH_DISTANCE,
+    PULL,
+    PULLED,
+    PUSH,
+    PUSHED,
+    ROWS,
+    SEGMENTS,
+    START,
+    STRIDE,
+    add_list_to_rows,
+    count_lanes,
+)
+from hetero_bfs.devices.cpu.rows import LANES
+from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import clock_seconds, prefetch
+
+LEVEL, VERTICES, EDGES, LEFT, LOG_END, NUM_SEGMENTS, OVER = range(7)
+STATE_SIZE = 7
+"""Words of a run's state: the coming level, the vertices of the last one, their edges, the edges of
+the vertices that lack a search, where the lists that are kept end, how many they are, and whether
+the searches have ended."""
+
+RECORD_STRATEGY, RECORD_VERTICES, RECORD_EDGES, RECORD_SECONDS = range(4)
+"""Columns of a level's record. The edges are those of its lists; a pull reads only
+a part of them."""
+
+PULLS, PUSHES, BOTH = range(3)
+"""Strategies of a level."""
+
+MOST_LEVELS = PLANES + SEGMENTS
+"""Levels of one call of `run_planes`."""
+
+PUSH_COST = 4
+"""Edges of a pull that take as long as an edge of a push."""
+
+_HUBS_FIRST = 4
+"""Factor by which a pull finds a search sooner than in lists of random order."""
+
+_LIST_COST = 2
+"""Vertices of a pass by one thread that take as long as an edge of a push by one thread."""
+
+_LEAST_CHUNK = 1 << 12
+_NONE = np.uint64(0)
+_ONE = np.uint64(1)
+_NO_VERTEX = np.uint32(0xFFFFFFFF)
+
+
+@kernel(counted=False)
+def begin(control, arrays, sources, state):
+    """Begin search i at sources[i], uint32 (at most 64,), for all i but where that is NO_VERTEX."""
+    n = arrays.seen.size
+    share(control, arrays, START, n, even_size(arrays, n, _LEAST_CHUNK))
+    state[:] = 0
+    state[LEFT] = arrays.backward_indices.size
+    arrays.job[CURRENT] = 0
+    _forget_levels(arrays, state)
+    arrays.frontier_list[LIST_BEGIN] = arrays.frontier_list[LIST_END] = 0
+    place = 0
+    for i in range(sources.size):
+        v = sources[i]
+        if v != _NO_VERTEX:
+            if arrays.fresh[v] == _NONE:
+                arrays.listed[place] = v
+                place += 1
+            arrays.fresh[v] |= _ONE << np.uint64(i)
+    _end_list(arrays, state, 0, place)
+
+
+@njit(inline="always")
+def _forget_levels(arrays, state):
+    """Note that the levels so far are delivered."""
+    arrays.plane_level[:] = -1
+    arrays.counts[:] = 0
+    state[LOG_END] = state[NUM_SEGMENTS] = 0
+
+
+@kernel(counted=False, inner=True)
+def _end_list(arrays, state, begin, end):
+    """End a level whose vertices are listed from `begin` to `end`, with `fresh` words."""
+    listed, words, fresh, seen = arrays.listed, arrays.words, arrays.fresh, arrays.seen
+    segment, lane_edges = state[NUM_SEGMENTS], arrays.lane_edges[arrays.threads]
+    counts = arrays.counts[0, PLANES + segment]
+    going, edges, left = _NONE, np.int64(0), state[LEFT]
+    lane_edges[:] = 0
+    for i in range(begin, end):
+        v = listed[i]
+        word = fresh[v]
+        words[i], fresh[v] = word, _NONE
+        seen[v] |= word
+        going |= word
+        edges += np.int64(arrays.degree[v])
+        count_lanes(counts, word, 1)
+        count_lanes(lane_edges, word, arrays.degree[v])
+    arrays.active[arrays.threads, GOING] = going
+    arrays.segments[segment, 0] = state[LEVEL]
+    arrays.segments[segment, 1], arrays.segments[segment, 2] = begin, end
+    arrays.frontier_list[LIST_BEGIN], arrays.frontier_list[LIST_END] = begin, end
+    state[VERTICES], state[EDGES], state[LEFT] = end - begin, edges, left
+    state[NUM_SEGMENTS] += end > begin
+    state[LOG_END] = end
+
+
+@kernel(counted=False, inner=True)
+def _push_list(arrays, state):
+    """Push the frontier's list by one thread, and list what it finds."""
+    listed, words, fresh, seen = arrays.listed, arrays.words, arrays.fresh, arrays.seen
+    indptr, indices = arrays.indptr, arrays.indices
+    end = arrays.frontier_list[LIST_END]
+    place = end
+    for i in range(arrays.frontier_list[LIST_BEGIN], end):
+        if i + PREFETCH_DISTANCE < end:
+            prefetch(indices, np.uint64(indptr[np.uint64(listed[i + PREFETCH_DISTANCE])]))
+        u, word = np.uint64(listed[i]), words[i]
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + _ONE])):
+            v = indices[k]
+            new = word & ~seen[v]
+            if new:
+                if fresh[v] == _NONE:
+                    listed[place] = v
+                    place += 1
+                fresh[v] |= new
+    _end_list(arrays, state, end, place)
+
+
+@kernel(counted=False, inner=True)
+def _find_plane(control, arrays, state, size):
+    """Find the next plane by pushing and pulling."""
+    n, job, threads = arrays.seen.size, arrays.job, arrays.threads
+    if arrays.active[threads, PUSHED]:
+        share(control, arrays, PUSH, arrays.ranges.size - 1, 1)
+    state[VERTICES], state[EDGES], state[LEFT] = share(control, arrays, PULL, n, size)
+    going, lane_edges = _NONE, arrays.lane_edges[threads]
+    lane_edges[:] = 0
+    for thread in range(threads):
+        going |= arrays.active[thread, 0]
+        arrays.active[thread, 0] = _NONE
+        for i in range(LANES):
+            lane_edges[i] += arrays.lane_edges[thread, i]
+            arrays.lane_edges[thread, i] = 0
+    arrays.active[threads, GOING] = going
+    job[CURRENT] = (job[CURRENT] + 1) % PLANES
+    arrays.plane_level[job[CURRENT]] = state[LEVEL] if state[VERTICES] else -1
+    arrays.frontier_list[LIST_BEGIN] = arrays.frontier_list[LIST_END] = 0
+
+
+@kernel(counted=False, inner=True)
+def _choose_pushed(arrays, state):
+    """Return the searches to push, those with the fewest edges, so that the level takes least."""
+    going, lane_edges = arrays.active[arrays.threads, GOING], arrays.lane_edges[arrays.threads]
+    reach = arrays.seen.size * (arrays.backward_indices.size / _HUBS_FIRST)
+    left, edges = np.float64(state[LEFT]), np.float64(state[EDGES])
+    pushed, best, total, least = _NONE, _NONE, 0.0, np.inf
+    while True:
+        slowest = -1  # the search with the fewest edges of those that are pulled
+        for i in range(LANES):
+            if (going & ~pushed) >> np.uint64(i) & _ONE:
+                if slowest < 0 or lane_edges[i] < lane_edges[slowest]:
+                    slowest = i
+        cost = PUSH_COST * min(total, edges)
+        if slowest >= 0:
+            cost += min(left, reach / max(lane_edges[slowest], 1.0))
+        if cost < least:
+            best, least = pushed, cost
+        if slowest < 0:
+            return best
+        total += lane_edges[slowest]
+        pushed |= _ONE << np.uint64(slowest)
+
+
+@njit(inline="always")
+def _has_room(arrays, state):
+    """Tell whether another level can be kept; one can if all so far are delivered."""
+    has_plane = arrays.plane_level[(arrays.job[CURRENT] + 1) % PLANES] < 0
+    segments = state[NUM_SEGMENTS]
+    is_short = segments == 0 or 2 * state[LOG_END] <= arrays.seen.size
+    return has_plane and segments < SEGMENTS and is_short
+
+
+@kernel(counted=False)
+def run_planes(control, arrays, state, most_levels, records):
+    """Run levels until no other can be kept, all searches have ended, or `most_levels` are done.
+
+    `records` gets a row for each level that ran; returns how many. `state` tells whether the
+    searches have ended. `plane_level` and `segments` tell where the levels are.
+    """
+    n, job = arrays.seen.size, arrays.job
+    size = even_size(arrays, n, _LEAST_CHUNK)
+    frontier_list, active = arrays.frontier_list, arrays.active[arrays.threads]
+    ran = 0
+    while state[VERTICES] and state[LEVEL] < most_levels and _has_room(arrays, state):
+        began = clock_seconds()
+        is_list = frontier_list[LIST_BEGIN] < frontier_list[LIST_END]
+        to_list = state[EDGES] * _LIST_COST * arrays.threads < n
+        pushed = active[GOING]
+        if not (is_list or to_list):
+            pushed = _choose_pushed(arrays, state)
+        active[PUSHED], active[PULLED] = pushed, active[GOING] & ~pushed
+        if pushed and not is_list:
+            job[LISTED] = state[LOG_END]
+            share(control, arrays, LIST, n, size)
+            frontier_list[LIST_BEGIN], frontier_list[LIST_END] = state[LOG_END], job[LISTED]
+        pulls = active[PULLED] != _NONE
+        records[ran, RECORD_STRATEGY] = (BOTH if pushed else PULLS) if pulls else PUSHES
+        records[ran, RECORD_VERTICES] = state[VERTICES]
+        records[ran, RECORD_EDGES] = state[LEFT] if pulls else state[EDGES]
+        state[LEVEL] += 1
+        if to_list:
+            _push_list(arrays, state)
+        else:
+            _find_plane(control, arrays, state, size)
+        records[ran, RECORD_SECONDS] = clock_seconds() - began
+        ran += 1
+    state[OVER] = state[VERTICES] == 0 or state[LEVEL] >= most_levels
+    return ran
+
+
+@kernel(counted=False)
+def forget_levels(arrays, state):
+    """Make room for further levels, since those so far are delivered."""
+    begin = arrays.frontier_list[LIST_BEGIN]
+    count = arrays.frontier_list[LIST_END] - begin
+    for i in range(count):
+        arrays.listed[i], arrays.words[i] = arrays.listed[begin + i], arrays.words[begin + i]
+    _forget_levels(arrays, state)
+    arrays.frontier_list[LIST_BEGIN], arrays.frontier_list[LIST_END] = 0, count
+    state[LOG_END] = count
+
+
+@kernel(counted=False)
+def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
+    """Write the levels of planes and of so many lists to all rows.
+
+    A row of 64 items begins every `stride` bytes from an address on, in the order of the old ids.
+    Without `keep` its other items become -1.
+    """
+    job = arrays.job
+    job[ADDRESS], job[STRIDE], job[ITEM_BYTES], job[KEEP] = address, stride, item_bytes, keep
+    n, alone = arrays.seen.size, arrays.alone.size
+    share(control, arrays, ROWS, n, even_size(arrays, n, _LEAST_CHUNK))
+    if not keep:
+        share(control, arrays, ALONE, alone, even_size(arrays, alone, _LEAST_CHUNK))
+    for i in range(segments):
+        level, begin, end = arrays.segments[i, 0], arrays.segments[i, 1], arrays.segments[i, 2]
+        add_list_to_rows(arrays, level, begin, end)
+
+
+@kernel(counted=False)
+def count_planes(control, arrays):
+    """Count how many vertices each search has in each plane that is kept."""
+    n = arrays.seen.size
+    share(control, arrays, COUNT, n, even_size(arrays, n, _LEAST_CHUNK))

@@ -1,0 +1,140 @@
+"""The results of searches side by side: levels of each, or sums of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.devices.cpu.rows import LANES
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.support.memory import Recycler, check_free_memory
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
+
+_DTYPES = (np.int8, np.int16, np.int32)
+
+
+class Rows:
+    """The levels of all searches at one vertex side by side, in the smallest dtype that holds them.
+
+    Parameters
+    ----------
+    num_vertices, num_searches : int
+    memory : Recycler
+        Provides the memory: fresh pages take as long as the searches.
+    """
+
+    def __init__(self, num_vertices: int, num_searches: int, memory: Recycler) -> None:
+        self._searches, self._memory = num_searches, memory
+        self._shape = num_vertices, -(-num_searches // LANES) * LANES
+        self.items = self._empty(np.dtype(np.int8))
+
+    def _empty(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        size = self._shape[0] * self._shape[1] * dtype.itemsize
+        what = f"the levels of {self._searches} searches"
+        check_free_memory(size, what, "search fewer at once, or ask for sums")
+        raw = self._memory.empty(size + LANES, np.uint8)
+        begin = -raw.ctypes.data % LANES  # rows begin on cache lines
+        return raw[begin : begin + size].view(dtype).reshape(self._shape)
+
+    def fit(self, deepest: int) -> None:
+        """Widen the items if they cannot hold this level."""
+        for dtype in _DTYPES:
+            if deepest <= np.iinfo(dtype).max:
+                break
+        if np.dtype(dtype).itemsize > self.items.itemsize:
+            wider = self._empty(np.dtype(dtype))
+            wider[:] = self.items
+            self.items = wider
+
+    def place(self, batch: int) -> tuple[int, int, int]:
+        """Return where a batch's first row begins, bytes from row to row, and bytes of an item."""
+        address = self.items.ctypes.data + batch * LANES * self.items.itemsize
+        return address, self._shape[1] * self.items.itemsize, self.items.itemsize
+
+    def levels(self) -> npt.NDArray[Any]:
+        """Return the levels, shape (num_searches, num_vertices), a view."""
+        return self.items.T[: self._searches]
+
+
+class Sums:
+    """The figures of each search without its levels; see `ManySearches`."""
+
+    def __init__(self, num_searches: int) -> None:
+        self.reached = np.zeros(num_searches, np.int64)
+        self.distance_sum = np.zeros(num_searches, np.int64)
+        self.eccentricity = np.zeros(num_searches, np.int32)
+
+    def add(
+        self, first_search: int, levels: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+    ) -> None:
+        """Add how many vertices (levels, 64) searches from `first_search` on have at levels.
+
+        Counts of level -1 are 0.
+        """
+        here = slice(first_search, first_search + LANES)
+        size = self.reached[here].size
+        levels, counts = levels[:, None], counts[:, :size]
+        self.reached[here] += counts.sum(axis=0)
+        self.distance_sum[here] += (levels * counts).sum(axis=0)
+        deepest = np.where(counts > 0, levels, 0).max(axis=0, initial=0)
+        np.maximum(self.eccentricity[here], deepest, out=self.eccentricity[here], casting="unsafe")
+
+
+@dataclass(eq=False)
+class ManySearches:
+    """The outcome of searches from many vertices, in the caller's ids.
+
+    Parameters
+    ----------
+    sources : int64 array, shape (num_searches,)
+    reached : int64 array, shape (num_searches,)
+        Vertices that each search reached, the source included.
+    eccentricity : int32 array, shape (num_searches,)
+        The greatest level of each search.
+    distance_sum : int64 array, shape (num_searches,)
+        The sum of each search's levels: closeness is (reached - 1) / distance_sum.
+    seconds : float
+        From the sources to the complete result.
+    traces : list of IterationTrace
+        One record per level: of 64 searches side by side, or of one. A pull reads only a part of
+        its `edges_scanned`.
+    """
+
+    sources: npt.NDArray[np.int64]
+    reached: npt.NDArray[np.int64]
+    eccentricity: npt.NDArray[np.int32]
+    distance_sum: npt.NDArray[np.int64]
+    seconds: float
+    traces: list[IterationTrace] = field(repr=False)
+    _level: npt.NDArray[Any] | None = field(repr=False, default=None)
+
+    @property
+    def level(self) -> npt.NDArray[Any]:
+        """Levels, shape (num_searches, num_vertices), -1 where not reached.
+
+        int8, int16 or int32. If the searches ran side by side, the dtype is the smallest that holds
+        all, and the levels of one vertex lie side by side in memory (`level.T` is contiguous).
+
+        Raises
+        ------
+        ArgumentError
+            Only sums were requested.
+        """
+        if self._level is None:
+            raise ArgumentError("the searches kept no levels; search with want='levels'")
+        return self._level
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the figures, and the timeline of the levels."""
+        facts = {
+            "searches": self.sources.size,
+            "reached on average": float(self.reached.mean()) if self.sources.size else 0.0,
+            "greatest level": int(self.eccentricity.max(initial=0)),
+            "time": with_unit(self.seconds),
+        }
+        return as_html("Searches side by side", facts, self.traces)

@@ -1,0 +1,291 @@
+"""PageRank on an OpenCL device; power.cl has the kernels."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.weights import needed_weights
+
+_GROUP = 128  # work-items in a work-group
+_GROUPS_PER_UNIT = 8
+_LANES = 16  # work-items for a vertex of medium degree
+_LOW_EDGES = 16  # the highest degree of a vertex that one work-item serves
+_MEDIUM_EDGES = 4096  # the highest that _LANES serve; segments of longer lists are as long
+_STEPS_AT_ONCE = 5  # steps that are queued before the host reads the state
+_FILE = "algorithms/pagerank/kernels/power.cl"
+_LAST_BASE, _WHOLE, _CHANGE, _DONE, _STEPS, _FIRST_FAST, _NUM_STATES = 1, 3, 6, 7, 8, 9, 10
+_NUM_TOTALS = 4
+
+_FINE = 2.0**-17
+"""A change to fall below for which portions are float64."""
+
+_ROUNDING = 2.0**-23  # of float32 portions, as in sweeps.py
+_C_TYPES = {
+    np.dtype(np.int32): "int",
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
+}
+
+
+class _Kernels(NamedTuple):
+    """The kernels for one type of portions; steps by the array of portions that they read."""
+
+    start: BoundKernel
+    sum_segments: list[BoundKernel]
+    step: list[BoundKernel]
+    report: BoundKernel
+    write: list[BoundKernel]
+
+
+class DeviceRanks:
+    """Runs on an OpenCL device that holds the lists.
+
+    Parameters
+    ----------
+    lists : RankLists
+    info : DeviceInfo
+
+    Raises
+    ------
+    BudgetError
+        Lists that the device cannot hold.
+    DeviceError
+        Failures of its driver; it lacks a type.
+    """
+
+    def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
+        self._check_sizes(lists, info)
+        self.lists = lists
+        self.device = device = OpenCLDevice(info)
+        self._sum: Any = np.float64 if info.has_double else np.float32
+        self._groups = _GROUPS_PER_UNIT * info.compute_units
+        self._arrays = self._read_only(lists)  # kept: a device may use them in place
+        self._graph = {name: device.upload(array) for name, array in self._arrays.items()}
+        n = lists.num_vertices
+        self._segments = self._arrays["segments"].size // 2
+        sizes = {
+            "restart": n,
+            "settings": 8,
+            "state": 2 * _NUM_STATES,
+            "totals": 2 * _NUM_TOTALS * self._groups,
+            "said": _NUM_STATES,
+            "segment_sums": self._segments,
+            "rank": lists.graph.num_vertices,
+        }
+        self._work = {name: device.buffer(size, self._sum) for name, size in sizes.items()}
+        self._found = device.host_array(lists.graph.num_vertices, self._sum)
+        self._portions = [device.buffer(n, self._sum) for _ in range(2)]
+        self._kernels: dict[Any, _Kernels] = {}
+        self._kernels_for(np.float32)
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self.device.info.name
+
+    @staticmethod
+    def _check_sizes(lists: RankLists, info: DeviceInfo) -> None:
+        n, every, edges = lists.num_vertices, lists.graph.num_vertices, lists.num_stored_edges
+        width = needed_weights(lists.backward).dtype.itemsize if lists.weighted else 0
+        largest = max(max(4, width) * edges, 8 * (n + 1), 8 * every)
+        needed = (4 + width) * edges + 44 * n + 12 * every
+        check_room(info, "PageRank needs", largest, needed)
+        if lists.weighted and width == 8 and not info.has_double:
+            raise DeviceError("it lacks doubles, which weights of float64 need")
+
+    def _read_only(self, lists: RankLists) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays that kernels only read, by name."""
+        backward, given = lists.backward, lists.given
+        offset = np.uint32 if lists.num_stored_edges < 2**32 else np.uint64
+        rows, self._high, self._medium = _by_degree(backward.indptr)
+        begin, end, first_segment = _cut(backward.indptr, rows[: self._high])
+        arrays = {
+            "indptr": np.ascontiguousarray(backward.indptr, offset),
+            "neighbours": backward.indices,
+            "given": given if given.dtype == np.uint32 else given.astype(self._sum),
+            "rows": rows,
+            "segments": np.stack([begin, end], axis=1).ravel().astype(offset),
+            "first_segment": first_segment,
+            "new_of_old": lists.graph.relabelling.new_of_old,
+        }
+        if lists.weighted:
+            arrays["weights"] = needed_weights(backward).copy()  # the graph's are read-only
+        return arrays
+
+    def _kernels_for(self, real: Any) -> _Kernels:
+        """Return the kernels for portions of a type; compile them the first time."""
+        if real not in self._kernels:
+            self._kernels[real] = self._bind(self._build(real))
+            self._warm_up(self._kernels[real])
+        return self._kernels[real]
+
+    def _build(self, real: Any) -> Any:
+        given, sums = self._arrays["given"].dtype, _C_TYPES[np.dtype(self._sum)]
+        options = [
+            f"-DGROUP={_GROUP}",
+            f"-DLANES={_LANES}",
+            f"-DOFFSET={'uint' if self._arrays['indptr'].dtype == np.uint32 else 'ulong'}",
+            f"-DREAL={_C_TYPES[np.dtype(real)]}",
+            f"-DSUM={sums}",
+            f"-DGIVEN={'uint' if given == np.uint32 else sums}",
+        ]
+        if self.device.info.has_double:
+            options.append("-DHAS_DOUBLE")
+        if self.lists.weighted:
+            options.append(f"-DWEIGHT={_C_TYPES[self._arrays['weights'].dtype]}")
+        return self.device.build(options, "", [_FILE])
+
+    def _bind(self, program: Any) -> _Kernels:
+        """Set the arguments of all kernels, for either array of portions that is read."""
+        bind, graph, work, portions = self.device.bind, self._graph, self._work, self._portions
+        n, every = np.uint32(self.lists.num_vertices), np.uint32(self.lists.graph.num_vertices)
+        edges = [graph["neighbours"], *([graph["weights"]] if self.lists.weighted else [])]
+        lists = (
+            n, np.uint32(self._high), np.uint32(self._medium), graph["rows"], graph["indptr"],
+            *edges, graph["given"],
+        )  # fmt: skip
+        record = work["settings"], work["state"], work["totals"]
+        count = np.uint32(self._segments)
+        return _Kernels(
+            bind(
+                program, "start", n, VARIES, graph["given"], *portions,
+                work["totals"], work["state"],
+            ),
+            [
+                bind(
+                    program, "sum_segments", VARIES, count, graph["segments"], *edges,
+                    portions[i], work["state"], work["segment_sums"],
+                )
+                for i in range(2)
+            ],
+            [
+                bind(
+                    program, "power_step", VARIES, *lists, graph["first_segment"],
+                    work["segment_sums"], work["restart"], portions[i], portions[1 - i], *record,
+                )
+                for i in range(2)
+            ],
+            bind(program, "report", VARIES, np.uint32(self._groups), *record, work["said"]),
+            [
+                bind(
+                    program, "write_ranks", every, VARIES, VARIES, graph["new_of_old"],
+                    graph["given"], portions[i], work["rank"],
+                )
+                for i in range(2)
+            ],
+        )  # fmt: skip
+
+    def _warm_up(self, kernels: _Kernels) -> None:
+        """Run a step: some drivers compile kernels only at their first launch."""
+        settings = RankSettings(0.5, 1.0, 1)
+        self._begin(kernels, settings, False)
+        self._queue_steps(kernels, 1, 1)
+        self._ask(kernels, 2)
+        self._ranks(kernels, 0, 1.0, 0.0)
+
+    def run(self, settings: RankSettings) -> Ranks | None:
+        """Compute the ranks of a graph with edges; None if the device's type is too coarse.
+
+        The next run overwrites them.
+        """
+        is_fine = settings.change < _FINE
+        if is_fine and self._sum is np.float32:
+            return None
+        kernels = self._kernels_for(np.float64 if is_fine else np.float32)
+        began = time.perf_counter()
+        self._begin(kernels, settings, is_fine)
+        records: list[tuple[str, float]] = []
+        queued, said = 0, np.zeros(_NUM_STATES)
+        while queued < settings.max_iter and not said[_DONE]:
+            first, queued = queued + 1, min(queued + _STEPS_AT_ONCE, settings.max_iter)
+            self._queue_steps(kernels, first, queued)
+            said = self._ask(kernels, queued + 1)
+            ended = time.perf_counter()
+            steps, fast = int(said[_STEPS]), int(said[_FIRST_FAST])
+            for number in range(first, steps + 1):
+                strategy = "device Chebyshev" if 0 < fast <= number else "device power"
+                records.append((strategy, (ended - began) / (steps + 1 - first)))
+            began = ended
+        scale = 1.0 / said[_WHOLE]
+        outside = scale * said[_LAST_BASE]
+        rank = self._ranks(
+            kernels, int(said[_STEPS]) % 2, scale, outside / self.lists.graph.num_vertices
+        )
+        if settings.personalization is not None:
+            left_out = self.lists.outside
+            rank[left_out] = outside * settings.personalization[left_out]
+        return Ranks(rank, float(said[_CHANGE]), records)
+
+    def _begin(self, kernels: _Kernels, settings: RankSettings, is_fine: bool) -> None:
+        """Write the settings of steps, and give all vertices the same rank."""
+        alpha, personalization = settings.alpha, settings.personalization
+        rate = alpha / (1.0 + math.sqrt(1.0 - alpha * alpha))  # that of Chebyshev's acceleration
+        within, outside = self.lists.shares(personalization)
+        rounding = 0.0 if is_fine else _ROUNDING
+        numbers = [
+            alpha, settings.change, within, outside, self.lists.is_symmetric, rate, rounding,
+            personalization is not None,
+        ]  # fmt: skip
+        equal = 1.0 / self.lists.graph.num_vertices
+        restart = np.array([equal])
+        if personalization is not None:
+            restart = personalization[self.lists.graph.relabelling.old_of_new]
+        self.device.write(self._work["settings"], np.array(numbers, self._sum))
+        self.device.write(self._work["restart"], restart.astype(self._sum))
+        kernels.start.launch(self._groups * _GROUP, _GROUP, self._sum(equal))
+
+    def _queue_steps(self, kernels: _Kernels, first: int, last: int) -> None:
+        size = self._groups * _GROUP
+        for step in range(first, last + 1):
+            if self._high:
+                kernels.sum_segments[(step - 1) % 2].launch(size, _GROUP, np.uint32(step))
+            kernels.step[(step - 1) % 2].launch(size, _GROUP, np.uint32(step))
+
+    def _ask(self, kernels: _Kernels, step: int) -> npt.NDArray[np.float64]:
+        """Return the state for a step, from those before it."""
+        kernels.report.launch(_GROUP, _GROUP, np.uint32(step))
+        said = np.empty(_NUM_STATES, self._sum)
+        self.device.read(said, self._work["said"])
+        return said.astype(np.float64)
+
+    def _ranks(
+        self, kernels: _Kernels, which: int, scale: float, outside: float
+    ) -> npt.NDArray[np.float64]:
+        """Return the ranks in the caller's ids; `outside` for vertices that are not searched."""
+        kernels.write[which].launch(
+            self._groups * _GROUP, _GROUP, self._sum(scale), self._sum(outside)
+        )
+        self.device.read(self._found, self._work["rank"])
+        return self._found.astype(np.float64, copy=False)
+
+
+def _by_degree(indptr: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint32], int, int]:
+    """Return the vertices of high, medium and low degree, and how many have high and medium."""
+    degree = np.diff(indptr)
+    kind = (degree <= _MEDIUM_EDGES).astype(np.int8) + (degree <= _LOW_EDGES)
+    rows = np.argsort(kind, kind="stable").astype(np.uint32)
+    return rows, int((kind == 0).sum()), int((kind == 1).sum())
+
+
+def _cut(
+    indptr: npt.NDArray[np.int64], rows: npt.NDArray[np.uint32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+    """Return begin and end of each segment of these lists, and the first segment of each list."""
+    first, last = indptr[rows], indptr[rows.astype(np.int64) + 1]
+    counts = -(-(last - first) // _MEDIUM_EDGES)
+    firsts = np.concatenate([[0], np.cumsum(counts)])
+    begin = np.repeat(first - firsts[:-1] * _MEDIUM_EDGES, counts)
+    begin += np.arange(firsts[-1]) * _MEDIUM_EDGES
+    end = np.minimum(begin + _MEDIUM_EDGES, np.repeat(last, counts))
+    return begin, end, firsts.astype(np.uint32)

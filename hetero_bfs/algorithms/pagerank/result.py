@@ -1,0 +1,63 @@
+"""The result of PageRank, in the caller's vertex ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.iterations import Iterated, IterationTrace
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
+
+
+@dataclass(eq=False)
+class PageRank(Iterated):
+    """The ranks of all vertices.
+
+    Parameters
+    ----------
+    rank : float64 array, shape (num_vertices,)
+        Of sum 1.
+    seconds : float
+        From the start to the ranks in the caller's ids, in the host's memory.
+    change : float
+        A bound of the error: the sum of ``abs(rank - exact rank)`` is at most change * alpha / (1 -
+        alpha). For iterations of the power method this is the L1 change of the last one; for those
+        that overwrite ranks in place it is the change that would give the same bound.
+    converged : bool
+        Whether `change` fell below num_vertices * tol within max_iter iterations.
+    traces : list of IterationTrace
+    streamed_bytes : int
+        Bytes of lists that were sent to the device, if it does not hold them.
+    """
+
+    rank: npt.NDArray[np.float64]
+    seconds: float
+    change: float
+    converged: bool
+    traces: list[IterationTrace] = field(repr=False)
+    streamed_bytes: int = 0
+
+    def highest(self, count: int = 10) -> list[tuple[int, float]]:
+        """Return the vertices of the highest ranks and these ranks, highest first, then by id."""
+        count = min(count, self.rank.size)
+        if count == 0:
+            return []
+        least = np.partition(self.rank, -count)[-count]
+        able = np.flatnonzero(self.rank >= least)
+        order = able[np.argsort(-self.rank[able], kind="stable")][:count]
+        return [(int(v), float(self.rank[v])) for v in order]
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
+        highest = ", ".join(f"{vertex} ({rank:.3g})" for vertex, rank in self.highest(5))
+        facts = {
+            "vertices": self.rank.size,
+            "highest ranks": highest,
+            "iterations": self.iterations,
+            "converged": self.converged,
+            "time": with_unit(self.seconds),
+        }
+        return as_html("PageRank", facts, self.traces)

@@ -1,0 +1,333 @@
+"""Vertex programs on a graph that is ready to search: compiled once, run often."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
+from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
+from hetero_bfs.programs.lists import DeviceGraph
+from hetero_bfs.programs.device import DeviceProgram
+from hetero_bfs.programs.device_sweeps import heavy_edges
+from hetero_bfs.programs.codegen.host_code import host_text
+from hetero_bfs.programs.host import HostProgram
+from hetero_bfs.programs.host_sweeps import HostSweeps
+from hetero_bfs.programs.migrating_run import MigratingProgram
+from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.programs.place_estimates import PlaceEstimates
+from hetero_bfs.programs.placed import PlacedGraph
+from hetero_bfs.programs.program import Along, Program
+from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
+from hetero_bfs.programs.streamed import program_in_phases
+from hetero_bfs.programs.streamed_sweeps import sweeps_on
+from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
+from hetero_bfs.scheduling.trials import Place, Trials
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.place_costs import MigrationCosts
+from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
+from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.support.checks import check_type
+
+_NUM_EXACT = 16
+"""Classes of vertices that are not adjacent, in the mode "asynchronous"."""
+
+_IDEMPOTENT = ("minimum", "maximum", "bitwise_or", "any_one")
+"""Operations that do not mind a message that comes twice."""
+
+_MOST_ROOTS = 4
+"""Roots whose arranged graphs are kept."""
+
+
+_Key = tuple[Any, ...]
+"""What tells programs apart that are compiled apart."""
+
+
+class _Compiled:
+    """A program compiled for the places where it can run."""
+
+    def __init__(
+        self, host: HostProgram, device: DeviceProgram | None, both: MigratingProgram | None
+    ) -> None:
+        self.host, self.both = host, both
+        self.on: dict[Where, HostProgram | DeviceProgram | MigratingProgram] = {"cpu": host}
+        if device is not None:
+            self.on["device"] = device
+        if both is not None:
+            self.on["both"] = both
+
+    def places(self, options: RunOptions) -> list[Where]:
+        """Return where the options let it run; "both" by default only if that may pay."""
+        wanted = options.where
+        pays = self.both is not None and self.both.estimates.may_pay()
+        tried = [place for place in self.on if place != "both" or pays]
+        return tried if wanted == "auto" else [place for place in self.on if place == wanted]
+
+    def leave_device(self) -> None:
+        """Run on the host only from now on."""
+        self.both = None
+        self.on = {"cpu": self.host}
+
+
+class _Mode:
+    """The graph as a mode of runs needs it, with the programs that were compiled for it."""
+
+    def __init__(self, name: ModeName, graph: PlacedGraph, device: DeviceGraph | None) -> None:
+        self.name, self.graph, self.device = name, graph, device
+        self.programs: dict[Any, _Compiled] = {}
+
+    def compile_host(self, plan: Plan, threads: int, costs: ProgramCosts) -> HostProgram:
+        """Compile a program for the host, and start its threads."""
+        if isinstance(self.graph, ArrangedGraph):
+            return HostSweeps(plan, self.graph, threads, costs)
+        return HostProgram(plan, self.graph, threads, costs)
+
+    def compile_device(self, plan: Plan, costs: ProgramCosts) -> DeviceProgram | None:
+        """Compile a program for the device, if there is one; raise if the device cannot run it."""
+        if self.device is None:
+            return None
+        if isinstance(self.graph, ArrangedGraph):
+            return sweeps_on(plan, self.device, self.graph, costs)
+        if self.device.device.info.type == "GPU" and not plan.counts:
+            with suppress(DeviceError):
+                return OneLaunch(plan, self.device, self.graph, costs)
+        return program_in_phases(plan, self.device, self.graph, costs)
+
+    def close(self) -> None:
+        """End the threads."""
+        while self.programs:
+            self.programs.popitem()[1].host.close()
+        self.device = None
+
+
+class _Threads:
+    """What runs programs on the host: each program starts so many threads."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def close(self) -> None:
+        """Do nothing: the modes end the threads of their programs."""
+
+
+class ProgramRuns(Analysis):
+    """Runs of vertex programs on one graph; see `Analysis`.
+
+    If `clocked` is set, runs are clocked (`Limits`), and `choosing_seconds` are those that the
+    latest run took to choose its place, and on the host its directions.
+    """
+
+    what = "vertex programs"
+
+    def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
+        self.placed = PlacedGraph(graph)
+        self._model: SpeedModel | None = None
+        with suppress(ModelError):  # the engine's searches say what is wrong with it
+            self._model = model_of(device)
+        super().__init__(graph, threads, device)
+        self.clocked, self.choosing_seconds = False, 0.0
+        self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
+        self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, Where]]] = {}
+
+    def _make_host(self, threads: int) -> _Threads:
+        return _Threads(threads)
+
+    def _make_device(self, info: DeviceInfo) -> DeviceGraph:
+        return DeviceGraph(self.placed, info)
+
+    @property
+    def kept_modes(self) -> list[tuple[str, int | None]]:
+        """The modes, each with its root, whose graphs and programs are kept; the latest last."""
+        return [key[:2] for key in self._modes]
+
+    def _mode(self, mode: ModeName, root: int | None, way: Along) -> _Mode:
+        """Return the graph as a mode needs it, made now if it is not there."""
+        placed = self.placed.along(way)
+        root = root if mode == "layered" else None
+        key = mode, root, placed.way
+        if key in self._modes:
+            self._modes[key] = self._modes.pop(key)  # the last one of the dict is the latest
+            return self._modes[key]
+        if mode == "synchronous":
+            self._modes[key] = _Mode(mode, placed, self.device)
+            return self._modes[key]
+        layered = [kept for kept in self._modes if kept[0] == "layered"]
+        if mode == "layered" and len(layered) == _MOST_ROOTS:
+            self._forget(layered[0])
+        heavy = 0 if self.device is None else heavy_edges(self.device.device.info)
+        if root is not None:
+            graph = by_level(placed, root, heavy)
+        else:
+            graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
+        self._modes[key] = _Mode(mode, graph, self._device_lists(graph))
+        return self._modes[key]
+
+    def _forget(self, kept: tuple[str, int | None, Along]) -> None:
+        """Let go of a root's graph, its programs and their trials."""
+        self._modes.pop(kept).close()
+        self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
+
+    def _device_lists(self, graph: ArrangedGraph) -> DeviceGraph | None:
+        """Return an arranged graph's lists on the device, None if there is none for them."""
+        if self.device is None:
+            return None
+        try:
+            return DeviceGraph(graph, self.device.device.info, self.device)
+        except DeviceError as error:
+            note = f"{self.device_name} is left out of mode {graph.mode!r}: {error}"
+            self.notes.append(note)
+            return None
+
+    def _classes(self) -> npt.NDArray[np.uint8]:
+        """Return the class of each vertex, in the caller's ids; see `hetero_bfs.hybrid_classes`."""
+        with Colourings(self.graph, self.host.threads) as colourings:
+            return np.minimum(colourings.colour("cpu").colour, _NUM_EXACT).astype(np.uint8)
+
+    def _compiled(self, plan: Plan, key: _Key, mode: _Mode) -> _Compiled:
+        if key not in mode.programs:
+            costs = self._costs(plan, "cpu")
+            host, device = mode.compile_host(plan, self.host.threads, costs), None
+            try:
+                device = mode.compile_device(plan, self._costs(plan, "device"))
+            except DeviceError as error:
+                of_mode = "" if mode.name == "synchronous" else f" in mode {mode.name!r}"
+                self.notes.append(f"{plan.name}{of_mode} runs on the CPU only: {error}")
+            mode.programs[key] = _Compiled(host, device, self._migrating(plan, host, device))
+        return mode.programs[key]
+
+    def _migrating(
+        self, plan: Plan, host: HostProgram, device: DeviceProgram | None
+    ) -> MigratingProgram | None:
+        """Return a program's runs that migrate, None if it cannot."""
+        if device is None or plan.monotone or isinstance(host, HostSweeps):
+            return None
+        places: tuple[Place, ...] = "cpu", "device"
+        costs = {place: self._costs(plan, place) for place in places}
+        migrations = {place: MigrationCosts.to(place, self._model) for place in places}
+        return MigratingProgram(host, device, PlaceEstimates(plan, host.graph, costs, migrations))
+
+    def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
+        """Return what training found for such programs, or a first guess."""
+        table = (self._model and self._model.programs) or {}
+        costs = table.get(place, {}).get(plan.message_kind)
+        return costs or first_guess(place, self.host.threads)
+
+    def close(self) -> None:
+        """End the threads, and let go of the device."""
+        while self._modes:
+            self._modes.popitem()[1].close()
+        super().close()
+
+    def run(
+        self, program: Program, parameters: dict[str, Any], options: RunOptions
+    ) -> ProgramResult:
+        """Run a program; see `Engine.run`."""
+        check_type("program", program, Program, "an object of a class derived from hb.Program")
+        check_type("options", options, RunOptions, "hb.RunOptions(...)")
+        given = Parameters.of(parameters, self.graph.num_vertices)
+        plan = Plan(program, given, self.placed.weight_type)
+        endless = plan.all_active and "finished" not in plan.methods
+        if endless and options.max_iterations is None:
+            raise ArgumentError(
+                f"{plan.name} has all vertices active and no method finished; give "
+                "RunOptions(max_iterations=...)"
+            )
+        if plan.monotone and (options.schedule or options.where == "both"):
+            raise ArgumentError(
+                f"{plan.name} is monotone, and such runs stay on one place and take no schedule; "
+                "leave monotone out"
+            )
+        if options.root is not None:
+            check_vertex(options.root, self.graph.num_vertices)
+        key = host_text(plan), tuple(plan.parameters.sources.items())
+        programs = {
+            mode: self._compiled(plan, key, self._mode(mode, options.root, plan.along))
+            for mode in _modes_for(plan, options)
+        }
+        choices = _choices(plan, programs, options)
+        way = self.placed.along(plan.along).way
+        kept = key, way, options.root, options.max_iterations, options.schedule
+        trials = self._trials.setdefault(kept, Trials())
+        limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
+        chooses = time.perf_counter()
+        mode, place = trials.choose(choices)
+        ready = programs[mode].on[place]
+        began = time.perf_counter()
+        try:
+            run = ready.run(plan, limits)
+        except DeviceError as error:
+            if place == "cpu" or options.where != "auto":
+                raise
+            programs[mode].leave_device()
+            self.notes.append(f"{plan.name} runs on the CPU from now on: {error}")
+            return self.run(program, parameters, options)
+        seconds = time.perf_counter() - began
+        trials.note((mode, place), seconds)
+        self.choosing_seconds = began - chooses + run.choosing_seconds
+        both = programs[mode].both
+        if both is not None and not limits.pulls and not self.clocked:
+            both.learn(place, run)
+        names, state = ready.graph.names, {}
+        for name, array in run.state.items():
+            state[name] = np.empty_like(array)
+            state[name][names] = array
+        traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
+        converged = run.converged or endless
+        return ProgramResult(
+            state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
+            mode, run.migrated_bytes,
+        )  # fmt: skip
+
+
+def _choices(
+    plan: Plan, programs: dict[ModeName, _Compiled], options: RunOptions
+) -> list[tuple[ModeName, Where]]:
+    """Return the modes and places that the options leave open."""
+    choices = [
+        (mode, place) for mode, compiled in programs.items() for place in compiled.places(options)
+    ]
+    if not choices:
+        raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
+    return choices
+
+
+def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
+    """Return the mode of the options, or those to try."""
+    if options.mode != "auto":
+        if options.mode != "synchronous":
+            _check_sweeps(plan, options.mode)
+        return [options.mode]
+    if not plan.any_order or options.max_iterations is not None:
+        return ["synchronous"]
+    modes = [mode for mode in MODES if mode != "layered" or options.root is not None]
+    return [mode for mode in modes if mode == "synchronous" or _serves(plan, mode)]
+
+
+def _serves(plan: Plan, mode: ModeName) -> bool:
+    """Tell whether the states of a program stay right if a message comes twice, or early."""
+    operation, layered = plan.monoid.operation, mode == "layered"
+    allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
+    return allowed and not (layered and plan.all_active)
+
+
+def _check_sweeps(plan: Plan, mode: ModeName) -> None:
+    """Raise `ArgumentError` unless a mode serves a program."""
+    if _serves(plan, mode):
+        return
+    with_all = " with all_active" if plan.all_active else ""
+    also = "without all_active" if mode == "layered" else "and plus with all_active"
+    raise ArgumentError(
+        f"{plan.name} combines by {plan.monoid.operation}{with_all}; mode {mode!r} is for "
+        f'{", ".join(_IDEMPOTENT)} {also}; take mode "synchronous"'
+    )

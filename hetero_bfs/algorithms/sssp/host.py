@@ -1,0 +1,182 @@
+"""Shortest paths on the host's cores: the arrays of a search, and the thread pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.sssp.contraction import Core
+from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, Windows
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.support.memory import aligned_empty
+
+_POOL_EDGES = 1 << 14
+"""In graphs with fewer stored edges no window is worth waking another thread."""
+
+_MOST_RECORDS = 1 << 14
+
+
+class HostSearch:
+    """Searches on the host's cores.
+
+    Parameters
+    ----------
+    lists : WeightedLists or Core
+    threads : int
+        The caller's own among them.
+    """
+
+    def __init__(self, lists: WeightedLists | Core, threads: int) -> None:
+        self.lists = lists
+        self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
+        self._runs: dict[np.dtype[Any], _Run] = {}
+
+    def run(self, source: int) -> Windows:
+        """Search from `source` (a new id) by the lists' plan; see windows.py.
+
+        If a distance exceeds the weights' type, the search runs again in one of 64 bits.
+        """
+        for dtype in self.lists.distance_dtypes:
+            found = self.run_as(dtype, source)
+            if found is not None:
+                return found
+        raise OverflowError("a distance is beyond 64 bits")
+
+    def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
+        """Search with distances of a type; None if one is beyond it."""
+        return self._run_of(dtype).search(source, self.lists.plan)
+
+    def prepare(self) -> None:
+        """Sort the lists, start the workers and compile the kernels of a search."""
+        self._run_of(self.lists.distance_dtypes[0]).compile()
+
+    def _run_of(self, dtype: np.dtype[Any]) -> _Run:
+        if dtype not in self._runs:
+            self._runs[dtype] = _Run(self.lists, dtype, self.threads)
+            self._runs[dtype].start_workers()
+        return self._runs[dtype]
+
+    def close(self) -> None:
+        """End the workers."""
+        for run in self._runs.values():
+            run.stop_workers()
+
+
+def _narrow(indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return offsets of 32 bits where they suffice, since searches read them at random."""
+    return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
+
+
+class _Run:
+    """The arrays of searches whose distances are of one type."""
+
+    def __init__(self, lists: WeightedLists | Core, dtype: np.dtype[Any], threads: int) -> None:
+        from hetero_bfs.algorithms.sssp.kernels.loop import RECORD_WIDTH
+
+        self.threads = threads
+        self.infinity = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+        n = lists.num_vertices
+        self.distance = aligned_empty(n, dtype)
+        self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+        self.stop_workers: Callable[[], object] = no_workers
+        self._control = make_control(threads)
+        self._lists = lists
+
+    @cached_property
+    def _shared(self) -> Any:
+        """The arrays in the form that kernels take, with the compiled functions they call."""
+        from hetero_bfs.algorithms.sssp.kernels.own_buckets import (
+            ENDS,
+            MOST_BUCKETS,
+            POOL_BLOCK,
+            pool_blocks,
+        )
+        from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY
+        from hetero_bfs.algorithms.sssp.kernels.loop import NUM_TASKS, link_work
+        from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
+        from hetero_bfs.support.by_address import Struct
+
+        n, dtype = self.distance.size, self.distance.dtype
+        integer = np.dtype(f"i{dtype.itemsize}")
+        window = np.zeros(8, dtype)
+        window[INFINITY] = self.infinity
+        forward, backward = self._lists.forward, self._lists.backward
+        line, blocks = (self.threads, 8), most_blocks(n, self.threads)
+        blocks_of_pool = pool_blocks(n, self.threads)
+        of_queue, of_pool = blocks * BLOCK, blocks_of_pool * POOL_BLOCK
+        items = aligned_empty(max(2 * of_queue, of_pool), np.uint32)  # no phase needs both
+        indptr = _narrow(forward.indptr)
+        fields: dict[str, Any] = {
+            "threads": self.threads,
+            "is_directed": int(forward is not backward),
+            "indptr": indptr,
+            "neighbours": forward.neighbours,
+            "weights": forward.weights,
+            "backward_indptr": indptr if forward is backward else _narrow(backward.indptr),
+            "backward_neighbours": backward.neighbours,
+            "backward_weights": backward.weights,
+            "backward_order": self._lists.backward_order,
+            "distance": self.distance,
+            "bits": self.distance.view(integer),
+            "relaxed": aligned_empty(n, integer),
+            "position": aligned_empty(n, np.uint32),
+            "active": tuple(aligned_empty(blocks * BLOCK, np.uint32) for _ in range(2)),
+            "queue": (items[:of_queue], items[of_queue : 2 * of_queue]),
+            "active_blocks": np.zeros((2, blocks), np.int32),
+            "queue_blocks": np.zeros((2, blocks), np.int32),
+            "owners": np.zeros((2, blocks), np.int32),
+            "cursor": np.zeros(line, np.int64),
+            "place": np.zeros(self.threads, np.int64),
+            "queued": aligned_empty(n, np.int32),
+            "listed": aligned_empty(n, np.int8),
+            "pool": items[:of_pool],
+            "link": np.zeros(blocks_of_pool, np.int32),
+            "top": np.zeros((self.threads, MOST_BUCKETS), np.int64),
+            "found": np.zeros((self.threads, ENDS), np.uint32),
+            "reached": np.zeros((self.threads, ENDS), dtype),
+            "free": np.zeros(line, np.int64),
+            "offer": np.zeros(line, np.int64),
+            "window": window,
+            "lowest": np.zeros(line, dtype),
+            "counters": np.zeros((7, 8), np.int64),
+            "work": np.zeros(NUM_TASKS, np.int64),
+        }
+        shared = Struct("WeightedSearch", fields)
+        link_work(shared, fields["work"])
+        return shared
+
+    def start_workers(self) -> None:
+        """Start the workers; they end with this object, or with the program."""
+        from hetero_bfs.devices.cpu.sharing import run_worker
+
+        control, shared = self._control, self._shared
+        self.stop_workers = start_workers(self, run_worker, control, shared, self.threads)
+
+    def _arguments(self, source: int, plan: Plan) -> tuple[Any, ...]:
+        from hetero_bfs.algorithms.sssp.kernels.loop import PLANNED_BUCKETS
+
+        least = 0.0 if self.distance.dtype.kind == "f" else 1.0
+        bucket = plan.full_width / PLANNED_BUCKETS
+        widths = np.maximum((plan.prefix_width, bucket), least)
+        return self._control, self._shared, source, widths, plan.is_full, self.records
+
+    def compile(self) -> None:
+        """Compile the loop."""
+        import numba
+
+        from hetero_bfs.algorithms.sssp.kernels.loop import search
+
+        search.compile(tuple(numba.typeof(a) for a in self._arguments(0, self._lists.plan)))
+
+    def search(self, source: int, plan: Plan) -> Windows | None:
+        """Search; None if a distance is beyond this type."""
+        from hetero_bfs.algorithms.sssp.kernels.loop import search
+
+        rows = search(*self._arguments(source, plan))
+        if rows < 0:
+            return None
+        return Windows(self.distance, self.infinity, self.records[:rows].copy())

@@ -1,0 +1,257 @@
+"""The loop of a shortest-path search on the host; relax.py and own_buckets.py have its phases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import int64, njit, types
+
+from hetero_bfs.algorithms.sssp.kernels.own_buckets import MOST_BUCKETS, find_waiting, settle
+from hetero_bfs.algorithms.sssp.kernels.relax import (
+    ACTIVE,
+    BUCKETS,
+    DROPPED,
+    END,
+    INFINITY,
+    KEPT,
+    ON,
+    OVERFLOW,
+    PILE,
+    PILE_BLOCKS,
+    QUEUE,
+    QUEUED,
+    ROUND,
+    SOURCE,
+    START,
+    TAKEN,
+    ZERO,
+    find_unsettled,
+    pull,
+    relax_active,
+    relax_queue,
+    reset,
+)
+from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
+from hetero_bfs.devices.cpu.blocks import close_list, push_item
+from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.support.by_address import Struct, chunk_address
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import clock_seconds
+
+STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
+"""Columns of a record: where the window starts, the strategy, vertices, edges, queues, seconds."""
+
+RECORD_WIDTH = 6
+
+PLANNED_BUCKETS = 8
+"""Buckets of a window of the planned width. After a pull that is the width to begin with."""
+
+_FIRST_BUCKETS = 2  # from a source, whose window one thread has to itself
+
+_TASKS = reset, relax_active, relax_queue, find_unsettled, pull, settle, find_waiting
+NUM_TASKS = len(_TASKS)
+_RESET, _RELAX_ACTIVE, _RELAX_QUEUE, _FIND_UNSETTLED, _PULL, _SETTLE, _FIND_WAITING = range(
+    NUM_TASKS
+)
+
+_LEAST_VERTICES = 1 << 12  # of a chunk of single entries
+_LEAST_SHARE = 32  # items of the far pile that are enough for a thread
+_FOUND_FROM_ONE = 16  # vertices of a window that are as much work as one of the far pile
+_FEW_VERTICES, _MANY_VERTICES = 1 << 12, 1 << 14  # of a window, for each thread
+
+
+@njit(inline="always")
+def _forget_lowest(arrays):
+    for thread in range(arrays.lowest.shape[0]):
+        arrays.lowest[thread, 0] = arrays.window[INFINITY]
+
+
+@njit(inline="always")
+def _open_window(arrays, start, width):
+    """Set the next window; if its width is too small for the type, it takes all distances."""
+    window = arrays.window
+    infinity = window[INFINITY]
+    end = infinity
+    if width < 0.5 * (np.float64(infinity) - np.float64(start)):
+        end = window.dtype.type(start + width)
+    if end <= start:
+        end = infinity
+    window[START] = start
+    window[END] = end
+    _forget_lowest(arrays)
+
+
+@njit(inline="always")
+def _least_waiting(arrays):
+    least = arrays.window[INFINITY]
+    for thread in range(arrays.lowest.shape[0]):
+        least = min(least, arrays.lowest[thread, 0])
+    return least
+
+
+@njit(inline="always")
+def _next_round(control, arrays, task, blocks):
+    """Relax prefixes as a separate round, and switch to the queue that this wrote.
+
+    Returns what the phase does, and blocks and vertices of the queue.
+    """
+    control[ROUND] += 1
+    more = share(control, arrays, task, blocks, 1)
+    control[QUEUE] = 1 - control[QUEUE]
+    return more, close_list(arrays, QUEUED, arrays.queue_blocks)
+
+
+@njit(inline="always")
+def _turn_list(control, arrays):
+    """Switch to the list of active vertices, or the far pile, that was written."""
+    control[ACTIVE] = 1 - control[ACTIVE]
+    control[PILE_BLOCKS], control[PILE] = close_list(arrays, KEPT, arrays.active_blocks)
+
+
+@njit(inline="always")
+def _relax_window(control, arrays):
+    """Continue in active vertices' lists; relax queues until no distance falls within the window.
+
+    Returns vertices and edges relaxed, edges left and met first, and how many queues there were.
+    """
+    vertices, steps = control[PILE], 0
+    (scanned, left, fresh), (blocks, queued) = _next_round(
+        control, arrays, _RELAX_ACTIVE, control[PILE_BLOCKS]
+    )
+    while blocks:
+        vertices += queued
+        more, (blocks, queued) = _next_round(control, arrays, _RELAX_QUEUE, blocks)
+        scanned += more[0]
+        left += more[1]
+        fresh += more[2]
+        steps += 1
+    _turn_list(control, arrays)
+    return vertices, scanned, left, fresh, steps
+
+
+@njit(inline="always")
+def _empty_pool(arrays):
+    """Take all blocks of the pool from the threads; no bucket has one between windows."""
+    arrays.counters[TAKEN, 0] = arrays.counters[DROPPED, 0] = 0
+    arrays.free[:] = 0
+
+
+@njit(inline="always")
+def _settle_window(control, arrays, n, before):
+    """Settle a window by whole lists; return vertices and edges relaxed.
+
+    `before` are the vertices of the window before: a thread that gets none of the far pile may
+    get some of those found from it.
+    """
+    worth = max(control[PILE], before // _FOUND_FROM_ONE)
+    parts = min(arrays.threads, -(-worth // _LEAST_SHARE))
+    scanned, vertices, _ = share(control, arrays, _SETTLE, parts, 1)
+    _turn_list(control, arrays)
+    if arrays.counters[DROPPED, 0]:
+        _empty_pool(arrays)
+        share(control, arrays, _FIND_WAITING, n, even_size(arrays, n, _LEAST_VERTICES))
+        _turn_list(control, arrays)
+    return vertices, scanned
+
+
+@njit(inline="always")
+def _next_buckets(buckets, vertices, threads):
+    """Return the buckets of the next window: more if this one had few vertices.
+
+    In wide windows threads rarely wait. In narrow ones they share work more evenly.
+    """
+    if vertices < _FEW_VERTICES * threads:
+        return min(2 * buckets, MOST_BUCKETS)
+    return max(buckets // 2, 1) if vertices > _MANY_VERTICES * threads else buckets
+
+
+@njit(inline="always")
+def _begin(control, arrays, source):
+    """Reset the arrays, and list the source."""
+    n = arrays.distance.size
+    control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
+    share(control, arrays, _RESET, n, even_size(arrays, n, _LEAST_VERTICES))
+    arrays.counters[OVERFLOW, 0] = 0
+    _empty_pool(arrays)
+    arrays.distance[source] = 0
+    arrays.listed[source] = ON
+    arrays.cursor[0, KEPT] = push_item(arrays, KEPT, arrays.active[1], 0, source, 0)
+    _turn_list(control, arrays)
+
+
+@kernel(counted=False)
+def search(control, arrays, source, widths, is_full, records):
+    """Find the distances from `source` (a new id).
+
+    Parameters
+    ----------
+    control, arrays
+        The thread pool's words; see relax.py.
+    widths : float64 (2,)
+        Of a window whose vertices relax prefixes of their lists, and of a bucket of one with whole
+        lists.
+    is_full : bool
+        Whether whole lists are relaxed from the start on.
+    records : float64 (any, RECORD_WIDTH)
+        A row for each window and each pull; the last row takes all that do not fit.
+
+    Returns
+    -------
+    rows : int
+        Records filled; -1 if a distance is beyond the type.
+    """
+    _begin(control, arrays, source)
+    n, rows, buckets = arrays.distance.size, 0, _FIRST_BUCKETS
+    unsettled_edges = np.int64(arrays.neighbours.size)
+    start, vertices = arrays.distance[source], ZERO
+    while start < arrays.window[INFINITY] and not arrays.counters[OVERFLOW, 0]:
+        began, left, steps = clock_seconds(), ZERO, 1
+        _open_window(arrays, start, widths[1] * buckets if is_full else widths[0])
+        if is_full:
+            control[BUCKETS] = buckets
+            vertices, scanned = _settle_window(control, arrays, n, vertices)
+            buckets = _next_buckets(buckets, vertices, arrays.threads)
+        else:
+            vertices, scanned, left, fresh, steps = _relax_window(control, arrays)
+            unsettled_edges -= fresh
+        ended = clock_seconds()
+        strategy = FULL if is_full else PREFIX
+        rows = _record(records, rows, start, strategy, vertices, scanned, steps, ended - began)
+        if not is_full and left > unsettled_edges:
+            is_full, buckets = True, PLANNED_BUCKETS
+            share(control, arrays, _FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
+            _turn_list(control, arrays)
+            _forget_lowest(arrays)
+            scanned, _, _ = share(control, arrays, _PULL, control[PILE_BLOCKS], 1)
+            began, ended = ended, clock_seconds()
+            rows = _record(
+                records, rows, start, PULL_ONCE, control[PILE], scanned, 1, ended - began
+            )
+        start = _least_waiting(arrays)
+    # An aborted search leaves its lists: the next one begins with empty ones.
+    close_list(arrays, KEPT, arrays.active_blocks)
+    return -1 if arrays.counters[OVERFLOW, 0] else rows
+
+
+@njit(inline="always")
+def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
+    """Fill the next record, or add to the last one where there is no room; return how many."""
+    row = min(rows, records.shape[0] - 1)
+    record = records[row]
+    if row == rows:
+        record[:] = 0.0
+        record[STARTS_AT], record[STRATEGY] = start, strategy
+    record[VERTICES] += vertices
+    record[EDGES] += edges
+    record[STEPS] += steps
+    record[SECONDS] += seconds
+    return row + 1
+
+
+def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
+    """Compile the phases for these arrays, and fill their `work` with them."""
+    control: Any = types.Array(int64, 1, "C")
+    for task, function in enumerate(_TASKS):
+        work[task] = chunk_address(function, control, arrays.numba_type)

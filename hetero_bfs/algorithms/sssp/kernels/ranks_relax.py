@@ -1,0 +1,300 @@
+"""A window of a shortest-path search on several ranks: the part of one rank.
+
+A rank relaxes the edges of its own vertices, whose lists are sorted by weight. The phases and the
+two strategies of relaxing are those of one process (algorithms/sssp/kernels/relax.py):
+
+    PREFIX  A vertex relaxes the edges that end within the window, and goes on in the next one.
+    FULL    A vertex relaxes its whole list.
+
+Arrays (D is float32, float64 or int64; columns are those of ranks/partition.py). The lists
+are of out-edges; `backward_*` are of in-edges, the same for an undirected graph. In-edges of a
+directed graph are not sorted: `backward_order` says in which order to read a list.
+
+    distance    D (columns,)        own vertices': the least found so far. Others': the least that
+                                    the rank told their owner, or that the owner gave to all
+    relaxed     D (own,)            the distance with which a vertex relaxed edges last; -1 before
+    position    uint32 (own,)       how many entries of its list it relaxed then
+    queue       uint32 (own,)       a ring of own vertices that fell within the window
+    queued      uint8 (own,)        whether a vertex is in the ring
+    pile        uint32 (own,)       vertices with edges for later windows, or that are beyond
+    piled       uint8 (own,)        whether a vertex is in the pile
+    told        uint32 (columns,)   columns of other ranks whose distance fell
+    noted       uint8 (columns,)    whether a column is in `told`
+    window      D (2,)              END, INFINITY
+    lowest      D (1,)              the least distance that waits for a later window
+    counts      int64 (8,)          see below
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import prefetch
+
+END, INFINITY = range(2)
+
+HEAD, QUEUED, PILED, TOLD, LEFT, UNSETTLED, SOURCE, OVERFLOW = range(8)
+"""Items of `counts`: where the ring begins, and how many it holds; how many are in `pile` and in
+`told`; entries left in the lists of vertices that relaxed some, and entries of all other lists; the
+source's own number, or -1; whether a distance is beyond the type."""
+
+_AHEAD = 8  # vertices whose lists are prefetched
+_ON, _OFF = np.uint8(1), np.uint8(0)
+
+NO_PARENT = np.uint32(NO_VERTEX)
+
+
+@kernel(counted=False)
+def begin(arrays, source):
+    """Reset the arrays; `source` is an own number, or -1."""
+    arrays.distance[:] = arrays.window[INFINITY]
+    arrays.relaxed[:] = -1
+    arrays.queued[:] = _OFF
+    arrays.piled[:] = _OFF
+    arrays.noted[:] = _OFF
+    arrays.counts[:] = 0
+    arrays.counts[SOURCE] = source
+    arrays.counts[UNSETTLED] = arrays.neighbours.size
+    arrays.lowest[0] = arrays.window[INFINITY]
+    if source >= 0:
+        arrays.distance[source] = arrays.lowest[0] = 0
+        _put_on_pile(arrays, source)
+
+
+@njit(inline="always")
+def _put_on_pile(arrays, v):
+    if arrays.piled[v] == _OFF:
+        arrays.piled[v] = _ON
+        arrays.pile[arrays.counts[PILED]] = v
+        arrays.counts[PILED] += 1
+
+
+@njit(inline="always")
+def _queue(arrays, v):
+    if arrays.queued[v] == _OFF:
+        arrays.queued[v] = _ON
+        counts, ring = arrays.counts, arrays.queue
+        at = counts[HEAD] + counts[QUEUED]
+        ring[at - ring.size if at >= ring.size else at] = v
+        counts[QUEUED] += 1
+
+
+@njit(inline="always")
+def _has_fallen(arrays, v):
+    """Queue an own vertex whose distance fell, to relax its edges."""
+    if arrays.distance[v] < arrays.window[END]:
+        _queue(arrays, v)
+    else:
+        arrays.lowest[0] = min(arrays.lowest[0], arrays.distance[v])
+        _put_on_pile(arrays, v)
+
+
+@njit(inline="always")
+def _relax(arrays, u, limit):
+    """Relax the edges of `u` that end below the limit; return how many, and if some are left."""
+    distance, neighbours, weights = arrays.distance, arrays.neighbours, arrays.weights
+    counts, infinity = arrays.counts, arrays.window[INFINITY]
+    first, last = np.int64(arrays.indptr[u]), np.int64(arrays.indptr[u + 1])
+    start, k = distance[u], first
+    if arrays.relaxed[u] == start:
+        k += np.int64(arrays.position[u])
+        counts[LEFT] -= last - k
+    elif arrays.relaxed[u] < 0:
+        counts[UNSETTLED] -= last - first
+    else:
+        counts[LEFT] -= last - first - np.int64(arrays.position[u])
+    if last - first == 1 and arrays.is_directed == 0 and u != counts[SOURCE]:
+        k = last  # its only edge leads back to where its distance came from
+    arrays.relaxed[u] = start
+    since = k
+    while k < last:
+        reached = distance.dtype.type(start + weights[k])
+        if reached >= limit:
+            break
+        v = neighbours[k]
+        k += 1
+        if reached >= distance[v]:
+            continue
+        distance[v] = reached
+        if v < arrays.searched:
+            _has_fallen(arrays, v)
+        elif arrays.noted[v] == _OFF:
+            arrays.noted[v] = _ON
+            arrays.told[counts[TOLD]] = v
+            counts[TOLD] += 1
+    scanned = k - since
+    if k < last:
+        reached = distance.dtype.type(start + weights[k])
+        if reached < infinity:
+            arrays.lowest[0] = min(arrays.lowest[0], reached)
+        else:
+            counts[OVERFLOW] |= np.int64(weights[k] < infinity)
+            k = last  # edges of infinite weight, here and behind, do not count
+    arrays.position[u] = k - first
+    counts[LEFT] += last - k
+    return scanned, k < last
+
+
+@kernel(counted=False)
+def relax_pile(arrays, end, is_full):
+    """Begin a window: relax the vertices of the pile that are within it, then those they reach.
+
+    Returns vertices and edges relaxed.
+    """
+    arrays.window[END] = end
+    arrays.lowest[0] = arrays.window[INFINITY]
+    limit = arrays.window[INFINITY] if is_full else end
+    waiting, vertices, edges = arrays.counts[PILED], np.int64(0), np.int64(0)
+    arrays.counts[PILED] = 0
+    for i in range(waiting):
+        u = np.int64(arrays.pile[i])
+        arrays.piled[u] = _OFF
+        reached = arrays.distance[u]
+        if reached >= end:
+            arrays.lowest[0] = min(arrays.lowest[0], reached)
+            _put_on_pile(arrays, u)
+        elif arrays.relaxed[u] != reached or not is_full:
+            scanned, is_left = _relax(arrays, u, limit)
+            vertices += 1
+            edges += scanned
+            if is_left:
+                _put_on_pile(arrays, u)
+    more = relax_queue(arrays, is_full)
+    return vertices + more[0], edges + more[1]
+
+
+@kernel(counted=False)
+def relax_queue(arrays, is_full):
+    """Relax the vertices in the ring until it is empty; return vertices and edges relaxed."""
+    counts, ring = arrays.counts, arrays.queue
+    limit = arrays.window[INFINITY] if is_full else arrays.window[END]
+    vertices, edges = np.int64(0), np.int64(0)
+    while counts[QUEUED]:
+        head = counts[HEAD]
+        if counts[QUEUED] > _AHEAD:
+            ahead = head + _AHEAD
+            later = ring[ahead - ring.size if ahead >= ring.size else ahead]
+            at = np.int64(arrays.indptr[later])
+            prefetch(arrays.neighbours, at)
+            prefetch(arrays.weights, at)
+        u = np.int64(ring[head])
+        counts[HEAD] = head + 1 if head + 1 < ring.size else 0
+        counts[QUEUED] -= 1
+        arrays.queued[u] = _OFF
+        scanned, is_left = _relax(arrays, u, limit)
+        vertices += 1
+        edges += scanned
+        if is_left:
+            _put_on_pile(arrays, u)
+    return vertices, edges
+
+
+@kernel(counted=False)
+def take_told(arrays, messages):
+    """Write the distances of the columns in `told`, which are forgotten; return how many."""
+    count = arrays.counts[TOLD]
+    for i in range(count):
+        column = arrays.told[i]
+        messages[i] = arrays.distance[column]
+        arrays.noted[column] = _OFF
+    arrays.counts[TOLD] = 0
+    return count
+
+
+@kernel(counted=False)
+def take_in(arrays, numbers, messages):
+    """Take the distances that other ranks found for own vertices."""
+    for i in range(numbers.size):
+        v = np.int64(numbers[i])
+        if messages[i] < arrays.distance[v]:
+            arrays.distance[v] = messages[i]
+            _has_fallen(arrays, v)
+
+
+@kernel(counted=False)
+def pull(arrays):
+    """Give own vertices beyond the window the best distance by a neighbour within it.
+
+    All ranks' distances are known. Then the pile has the vertices beyond the window that are
+    reached. Returns how many vertices scanned edges, and these edges.
+    """
+    distance, settled, infinity = arrays.distance, arrays.window[END], arrays.window[INFINITY]
+    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
+    weights, order, is_directed = arrays.backward_weights, arrays.backward_order, arrays.is_directed
+    arrays.counts[PILED] = 0
+    arrays.piled[:] = _OFF
+    arrays.lowest[0] = infinity
+    vertices, edges = np.int64(0), np.int64(0)
+    for v in range(arrays.searched):
+        best = distance[v]
+        if best < settled:
+            continue
+        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        vertices += 1
+        edges -= first
+        k = first
+        while k < last:
+            at = first + np.int64(order[k]) if is_directed else k
+            if weights[at] >= best:
+                break
+            before = distance[neighbours[at]]
+            if before < settled:
+                reached = distance.dtype.type(before + weights[at])
+                best = min(best, reached)
+                arrays.counts[OVERFLOW] |= np.int64(reached >= infinity)
+            k += 1
+        edges += k
+        if best < infinity:
+            distance[v] = best
+            arrays.lowest[0] = min(arrays.lowest[0], best)
+            _put_on_pile(arrays, v)
+    return vertices, edges
+
+
+@kernel(counted=False)
+def adopt(arrays, parent, numbers, count):
+    """Give parents to vertices that are as near as a neighbour which has one.
+
+    The first `count` of the queue are own vertices with new parents. Own neighbours get theirs at
+    once. Others' are in `told` afterwards, each once a search, and their parents in `numbers`.
+    """
+    distance, neighbours, weights = arrays.distance, arrays.neighbours, arrays.weights
+    queue, at, num_told = arrays.queue, np.int64(0), np.int64(0)
+    while at < count:
+        u = queue[at]
+        at += 1
+        reached = distance[u]
+        for k in range(np.int64(arrays.indptr[u]), np.int64(arrays.indptr[u + 1])):
+            if distance.dtype.type(reached + weights[k]) > reached:
+                break
+            v = neighbours[k]
+            if distance[v] != reached:
+                continue
+            if v >= arrays.searched:
+                if arrays.noted[v] == _OFF:
+                    arrays.noted[v] = _ON
+                    arrays.told[num_told], numbers[num_told] = v, u
+                    num_told += 1
+            elif parent[v] == NO_PARENT:
+                parent[v] = u
+                queue[count] = v
+                count += 1
+    return num_told
+
+
+@kernel(counted=False)
+def take_parents(arrays, parent, numbers, messages, received, first_column):
+    """Take parents from other ranks; the queue then has the vertices that got one. Count them."""
+    count, begin = np.int64(0), np.int64(0)
+    for rank in range(received.size):
+        for i in range(begin, begin + received[rank]):
+            v = numbers[i]
+            if parent[v] == NO_PARENT:
+                parent[v] = first_column[rank] + np.int64(messages[i])
+                arrays.queue[count] = v
+                count += 1
+        begin += received[rank]
+    return count

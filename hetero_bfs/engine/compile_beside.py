@@ -1,0 +1,124 @@
+"""Compiles in two processes at once if nothing is compiled yet.
+
+Numba compiles one function at a time in a process. So while an engine builds its graph and compiles
+the kernels of its threads, another process compiles the loop over levels and the kernels of
+correction, and stores both (support/code_cache.py). The engine waits for that process before it
+searches, so that it disturbs no timing.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.relabel import Relabelling
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.scheduling.policy import fixed_policy
+from hetero_bfs.scheduling.strategies import available
+from hetero_bfs.support import code_cache
+from hetero_bfs.support.cores import usable_cores
+from hetero_bfs.support.own_modules import module_command, module_environment
+
+_PATIENCE_SECONDS = 120.0
+"""How long an engine waits for the other process; after that it compiles everything itself."""
+
+
+class Beside:
+    """A process that compiles beside this one, or none if that would not help."""
+
+    def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
+        self._process = process
+
+    def wait(self) -> None:
+        """Wait until its code can be used; missing code is compiled here."""
+        if self._process is not None:
+            try:
+                self._process.wait(_PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.end()
+
+    def end(self) -> None:
+        """End the process if it still runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def compiling_beside() -> Iterator[Beside]:
+    """Let another process compile while the body runs, the first time this is needed."""
+    beside = Beside(_start())
+    try:
+        yield beside
+    finally:
+        beside.end()
+
+
+@cache
+def _start() -> subprocess.Popen[bytes] | None:
+    """Start the process once, if there is a free core, code to compile, and a folder for it."""
+    if not _is_of_use():
+        return None
+    try:
+        return subprocess.Popen(
+            module_command(__name__),
+            env=module_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
+
+
+def _is_of_use() -> bool:
+    is_python = Path(sys.executable or "").name.startswith("python")
+    if not is_python or usable_cores() < 2 or code_cache.folder() is None:
+        return False
+    return not all(code_cache.is_kept(function, kinds) for function, kinds in what_to_compile())
+
+
+def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return kernels with the types of their arguments; their callees are compiled with them."""
+    import numba
+
+    from hetero_bfs.algorithms.bfs.kernels import level_loop
+    from hetero_bfs.scheduling.correction_kernels import learn
+
+    arrays, policy = _tiny_host().arrays_type, numba.typeof(fixed_policy([0], available(False)))
+    number, real = numba.int64, numba.float64
+    words, reals, table = numba.int64[::1], numba.float64[::1], numba.float64[:, ::1]
+    search = (words, arrays, policy, number, number, numba.boolean, reals, table)
+    return [
+        (level_loop.run_levels, search),
+        (learn, (policy, number, table, real, reals, table)),
+        (level_loop.restore, (words, arrays, number, number)),
+    ]
+
+
+def _tiny_host() -> CPUExecutor:
+    """Return an executor of one edge; for any graph its arrays have the same types."""
+    ids, degree = np.arange(2, dtype=np.uint32), np.ones(2, np.uint32)
+    edges = CSRGraph.trusted(np.arange(3, dtype=np.int64), ids[::-1].copy(), False, 1, degree)
+    return CPUExecutor(
+        SearchGraph(edges, Relabelling(ids, ids, "given"), 1, degree, degree, edges.indices)
+    )
+
+
+def main() -> None:
+    """Compile, in the other process."""
+    for function, kinds in what_to_compile():
+        function.compile(kinds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""A graph shared out among all ranks, to search and to run programs on; all make the same calls.
+
+Start a script with `mpirun -n P python script.py`. Each rank gets all results.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.components.result import Components
+from hetero_bfs.algorithms.pagerank.lists import RankSettings, check_settings
+from hetero_bfs.algorithms.pagerank.result import PageRank
+from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.gathered_result import (
+    RankProgramResult,
+    edges_of_levels,
+    gathered,
+    gathered_parents,
+    level_traces,
+)
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
+from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
+from hetero_bfs.programs.ranks import RankProgram, graph_along
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
+from hetero_bfs.ranks.shares import FileShare, read_share, share_out
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
+from hetero_bfs.programs.codegen.host_code import host_text
+from hetero_bfs.programs.program import Along, Program
+from hetero_bfs.programs.options import Limits, RunOptions
+from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.built_in import LeastLabels, PowerRanks
+from hetero_bfs.support.parallel import at_most
+
+_DEFAULTS = RunOptions()
+
+
+class RankEngine:
+    """A rank's part of a graph, ready for searches and vertex programs.
+
+    Parameters
+    ----------
+    edges : EdgeSource, optional
+        All edges, on rank 0; None on the other ranks.
+    communicator : Communicator, optional
+        By default all ranks that the launcher of MPI started.
+
+    Raises
+    ------
+    AgreedError
+        On all ranks: another rank than 0 has edges, or mpi4py cannot be used.
+    """
+
+    def __init__(
+        self, edges: EdgeSource | None = None, communicator: Communicator | None = None
+    ) -> None:
+        communicator = communicator or _world()
+        agreed(communicator, lambda: _check_edges(edges, communicator))
+        self._open(communicator, share_out(communicator, edges))
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        weighted: bool = False,
+        communicator: Communicator | None = None,
+        directed: bool = False,
+    ) -> RankEngine:
+        """Return the engine of a graph file, which rank 0 reads; see `hetero_bfs.load`.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: the file cannot be read.
+        """
+        communicator = communicator or _world()
+        engine = cls.__new__(cls)
+        engine._open(communicator, read_share(communicator, Path(path), weighted, directed))
+        return engine
+
+    def _open(self, communicator: Communicator, share: FileShare) -> None:
+        self.communicator = communicator
+        self.edges = share.edges if communicator.rank == 0 else None
+        """All edges, on rank 0."""
+        with at_most(usual_threads(communicator)):
+            self.graph = construct(
+                communicator, share.edges, share.num_input_edges, share.input_degree
+            )
+        self._searches: dict[bool, tuple[DistributedSearch, npt.NDArray[Any]]] = {}
+        self._programs: dict[Any, RankProgram] = {}
+        # No cached properties: all ranks of a process would share their lock.
+        self._graphs: dict[Along, RankGraph] = {}
+        self._steps: dict[Along, float] = {}
+        self._paths: RankPathSearch | None = None
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the whole graph."""
+        return self.graph.num_vertices
+
+    def bfs(self, source: int, reverse: bool = False) -> BFSResult:
+        """Search breadth-first from a vertex; see `Engine.bfs`.
+
+        `reverse` follows the edges of a directed graph from their ends to their starts. The ranks
+        of a host share its cores.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: no such vertex.
+        """
+        communicator, n = self.communicator, self.num_vertices
+        source = agreed(communicator, lambda: check_vertex(source, n))
+        directed = self.graph.graph.directed
+        back = reverse and directed
+        if back not in self._searches:
+            graph, threads = self._along("in" if back else "out"), usual_threads(communicator)
+            search = DistributedSearch(communicator, graph, threads=threads)
+            self._searches[back] = search, gathered(communicator, graph.input_degree, n)
+        search, degree = self._searches[back]
+        found = search.search(source)
+        parent = gathered_parents(communicator, found.parent, n)
+        edges = edges_of_levels(communicator, search.graph, found.levels)
+        searched = int(self.graph.partition.sizes.sum())
+        result = BFSResult(
+            source, parent, found.seconds, 0.0, degree, directed,
+            lambda: level_traces(found.levels, searched, edges, result.level), reverse=reverse,
+        )  # fmt: skip
+        return result
+
+    def run(
+        self, program: Program, options: RunOptions = _DEFAULTS, **parameters: Any
+    ) -> RankProgramResult:
+        """Run a program; see `Engine.run`.
+
+        Of the options `max_iterations`, `direction` and `bucket_width` count.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: the program or a parameter cannot be used.
+        """
+        plan, limits = agreed(
+            self.communicator, lambda: self._checked(program, options, parameters)
+        )
+        way: Along = plan.along if self.graph.graph.directed else "out"
+        key = way, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
+        if key not in self._programs:
+            self._programs[key] = RankProgram(self.communicator, self._along(way), plan)
+        if options.bucket_width is None and "priority" in plan.methods:
+            if way not in self._steps:
+                self._steps[way] = self._usual_step(self._along(way))
+            limits = limits._replace(bucket_width=self._steps[way])
+        return self._programs[key].run(plan, limits)
+
+    def _checked(
+        self, program: Program, options: RunOptions, parameters: dict[str, Any]
+    ) -> tuple[Plan, Limits]:
+        """Return a program as this graph needs it, and the options as numbers."""
+        weights = self.graph.graph.weights
+        kind = None if weights is None else weights.dtype.name
+        plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
+        if plan.counts:
+            raise ArgumentError(f"{plan.name} combines by most_frequent, which needs one process")
+        if options.mode != "synchronous" or options.where not in ("auto", "cpu"):
+            raise ArgumentError("several ranks run programs in mode synchronous, on the CPU")
+        if plan.all_active and "finished" not in plan.methods and options.max_iterations is None:
+            raise ArgumentError(
+                f"{plan.name} has all vertices active and no method finished; give "
+                "RunOptions(max_iterations=...)"
+            )
+        return plan, options.limits(1.0)
+
+    def _along(self, way: Along) -> RankGraph:
+        """Return the graph for messages that go this way; it is kept."""
+        if way not in self._graphs:
+            self._graphs[way] = graph_along(self.graph, way)
+        return self._graphs[way]
+
+    def _usual_step(self, graph: RankGraph) -> float:
+        """Return the usual width of buckets, as `PlacedGraph.usual_step` for one process."""
+        weights = graph.graph.weights
+        if weights is None:
+            return 1.0
+        finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
+        sums = np.array([finite.sum(), finite.size, weights.size, graph.num_searched])
+        self.communicator.reduce_to_all(sums, "sum")
+        total, count, entries, searched = sums.tolist()
+        if count == 0:
+            return 1.0
+        degree = max(entries / max(searched, 1), 1.0)
+        return float(max(total / count * 16.0 / degree, 1e-300))
+
+    def sssp(self, source: int) -> ShortestPaths:
+        """Find the least distances from a vertex, and parents; see `hetero_bfs.sssp`.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: no such vertex, no weights, or a negative one.
+        """
+        source = agreed(self.communicator, lambda: check_vertex(source, self.num_vertices))
+        if self._paths is None:
+            self._paths = RankPathSearch(self.communicator, self.graph)
+        found = self._paths.search(source)
+        distance = gathered(self.communicator, found.distance, self.num_vertices)
+        parent = gathered_parents(self.communicator, found.parent, self.num_vertices)
+        traces = [
+            WindowTrace(w.start, w.strategy, w.vertices, w.edges, w.rounds, w.seconds)
+            for w in found.windows
+        ]
+        directed = self.graph.graph.directed
+        return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
+
+    def components(self) -> Components:
+        """Find the connected components, of a directed graph the weakly connected ones."""
+        result = self.run(LeastLabels())
+        component = result.gathered("label").astype(np.int64)
+        count = int(np.count_nonzero(component == np.arange(component.size)))
+        return Components(component, count, result.seconds, 0.0, result.traces)
+
+    def pagerank(self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100) -> PageRank:
+        """Rank the vertices; see `hetero_bfs.pagerank`.
+
+        Raises
+        ------
+        AgreedError
+            On all ranks: a parameter is out of range.
+        """
+        settings: RankSettings = agreed(
+            self.communicator, lambda: check_settings(self.num_vertices, alpha, tol, max_iter)
+        )
+        share = 1.0 / max(self.num_vertices, 1)
+        result = self.run(
+            PowerRanks(),
+            RunOptions(max_iterations=settings.max_iter),
+            start=share,
+            restart=share,
+            alpha=settings.alpha,
+            goal=settings.change,
+        )
+        change = result.totals["change"] if result.iterations else np.inf
+        return PageRank(
+            result.gathered("rank"), result.seconds, change, result.converged, result.traces
+        )
+
+
+def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
+    """Raise `ArgumentError` unless rank 0 has edges, and the others none."""
+    if (edges is None) == (communicator.rank == 0):
+        said = "no edges" if edges is None else "edges, too"
+        raise ArgumentError(f"{said}; give RankEngine(edges) on rank 0, None on all others")
+    if edges is not None:
+        check_edge_source(edges)
+
+
+def _world() -> Communicator:
+    from hetero_bfs.ranks.mpi import world
+
+    return world()

@@ -1,0 +1,187 @@
+"""The graph for shortest-path searches: its lists by rising weight, and sums of weights."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.weights import needed_weights, refuse_negative
+
+_PREFIX_EDGES, _FULL_EDGES, _AFTER_PULL_EDGES = 4.0, 16.0, 64.0
+"""Edges of a vertex of mean degree that end within a window, on average: of a window with prefixes,
+with whole lists from the start on, and with whole lists after a pull. Wider windows relax edges
+twice, narrower ones leave threads without work."""
+
+_LONG_LISTS = 8.0
+"""Mean degree from which a search relaxes prefixes of lists."""
+
+
+PREFIX, FULL, PULL_ONCE = range(3)
+"""Strategies of a window in its record; see relax.py."""
+
+
+class Plan(NamedTuple):
+    """Strategy and widths of a search's windows; see windows.py.
+
+    Parameters
+    ----------
+    is_full : bool
+        Whether whole lists are relaxed from the start on.
+    prefix_width, full_width : float
+        Widths of windows. With whole lists the host divides this width into buckets, and takes more
+        or fewer of them for a window.
+    """
+
+    is_full: bool
+    prefix_width: float
+    full_width: float
+
+
+class Windows(NamedTuple):
+    """The result of a search: distances in new ids, and a record for each window (windows.py).
+
+    `distance` may be the executor's own array, which the next search overwrites. `streamed_bytes`
+    were sent to a device that does not hold the lists.
+    """
+
+    distance: npt.NDArray[Any]
+    infinity: Any
+    records: npt.NDArray[np.float64]
+    streamed_bytes: int = 0
+
+
+class ByWeight(NamedTuple):
+    """Neighbour lists by rising weight; `indptr` as in `CSRGraph`."""
+
+    indptr: npt.NDArray[Any]
+    neighbours: npt.NDArray[np.uint32]
+    weights: npt.NDArray[Any]
+
+
+class WeightedLists:
+    """A graph's lists by rising weight, in new ids.
+
+    Raises
+    ------
+    GraphError
+        The graph has no weights, or a negative one.
+    """
+
+    def __init__(self, graph: SearchGraph, what: str = "shortest paths") -> None:
+        self.graph = graph
+        self.weight_dtype = needed_weights(graph.graph).dtype
+        refuse_negative(graph.graph, graph.relabelling.old_of_new, what)
+        self.sort_seconds = 0.0
+
+    @classmethod
+    def of(cls, graph: SearchGraph, what: str) -> WeightedLists:
+        """Return the lists of a graph, shared while anything uses them.
+
+        `what` needs them, for the message of an error.
+        """
+        made = _MADE[graph]() if graph in _MADE else None
+        if made is None:
+            made = cls(graph, what)
+            _MADE[graph] = weakref.ref(made)
+        return made
+
+    def sort(self) -> None:
+        """Sort all lists that searches read; `sort_seconds` is how long it took."""
+        began = time.perf_counter()
+        _ = self.forward, self.backward_order
+        self.sort_seconds += time.perf_counter() - began
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices in the searched range."""
+        return self.graph.num_searched
+
+    @property
+    def num_stored_edges(self) -> int:
+        """Entries of the lists."""
+        return self.graph.graph.num_stored_edges
+
+    @cached_property
+    def forward(self) -> ByWeight:
+        """The lists themselves."""
+        return _sorted(self.graph.graph)
+
+    @property
+    def backward(self) -> ByWeight:
+        """Those of the transpose: the same for an undirected graph, else the graph's own.
+
+        The latter are not sorted: `backward_order` says in which order to read a list. So there are
+        12 bytes a stored edge beside the graph, if weights have 4, and not 16.
+        """
+        if not self.graph.graph.directed:
+            return self.forward
+        transpose = self.graph.graph.transpose
+        return ByWeight(transpose.indptr, transpose.indices, needed_weights(transpose))
+
+    @cached_property
+    def backward_order(self) -> npt.NDArray[np.uint32]:
+        """The positions of each list's entries by rising weight; for directed graphs."""
+        from hetero_bfs.graph.kernels.by_weight import sort_by_weight
+
+        if not self.graph.graph.directed:
+            return np.zeros(1, np.uint32)
+        indptr, _, weights = self.backward
+        places = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr))
+        return sort_by_weight(indptr, places.astype(np.uint32), weights)[0]
+
+    @cached_property
+    def distance_dtypes(self) -> list[np.dtype[Any]]:
+        """Types of distances to try in turn: the weights' own, then one of 64 bits.
+
+        The largest integer of a type stands for infinity, so it cannot be a weight of a search.
+        """
+        if self.weight_dtype.kind == "f":
+            return list(dict.fromkeys((self.weight_dtype, np.dtype(np.float64))))
+        weights, wide = needed_weights(self.graph.graph), np.dtype(np.int64)
+        is_taken = weights.size and weights.max() == np.iinfo(self.weight_dtype).max
+        return [wide] if is_taken else [self.weight_dtype, wide]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that follows from the mean weight and degree."""
+        return planned(self.weight_dtype, *self.sums())
+
+    def sums(self) -> tuple[float, int, int, int]:
+        """Return the sum and number of the finite weights, entries of the lists, and vertices."""
+        weights = needed_weights(self.graph.graph)
+        finite = weights[np.isfinite(weights)]
+        with np.errstate(over="ignore"):  # infinite: then all is one window
+            total = float(finite.sum(dtype=np.float64))
+        return total, finite.size, self.num_stored_edges, self.num_vertices
+
+
+def planned(
+    weight_dtype: np.dtype[Any], total: float, finite: float, entries: float, vertices: float
+) -> Plan:
+    """Return the plan for lists of these `WeightedLists.sums`."""
+    mean = total / finite if finite else 1.0
+    degree = max(entries / max(vertices, 1), 1.0)
+    least = 1.0 if weight_dtype.kind == "i" else float(np.finfo(np.float32).tiny)
+    is_full = degree < _LONG_LISTS
+    full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
+    wanted = _PREFIX_EDGES, full_edges
+    widths = (max(mean * edges / degree, least) for edges in wanted)
+    return Plan(is_full, *widths)
+
+
+_MADE: weakref.WeakKeyDictionary[SearchGraph, weakref.ref[WeightedLists]]
+_MADE = weakref.WeakKeyDictionary()
+
+
+def _sorted(graph: CSRGraph) -> ByWeight:
+    from hetero_bfs.graph.kernels.by_weight import sort_by_weight
+
+    weights = needed_weights(graph) + needed_weights(graph).dtype.type(0)  # -0.0 becomes 0.0
+    return ByWeight(graph.indptr, *sort_by_weight(graph.indptr, graph.indices, weights))

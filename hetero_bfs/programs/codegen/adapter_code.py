@@ -1,0 +1,113 @@
+"""Shared by the adapters in both languages: code that loads values and combines messages.
+
+An adapter loads the values that a translated method reads, calls it, and stores its results.
+host_code.py has the host's adapters, device_code.py those of devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hetero_bfs.programs.codegen.dialects import Dialect
+from hetero_bfs.programs.codegen.method_source import Source
+from hetero_bfs.programs.plan import Plan
+
+_SIGNS = {"plus": "+", "bitwise_or": "|"}
+
+
+class Adapters:
+    """Base class of both languages' adapters."""
+
+    def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
+        self.plan = plan
+        self.dialect = dialect()
+        self.functions = plan.functions(dialect)
+        self.integers = list(plan.parameters.integers)
+        self.fractions = list(plan.parameters.fractions)
+
+    def array(self, name: str) -> str:
+        """Return the code of an array of the run."""
+        raise NotImplementedError
+
+    def of_run(self, name: str) -> str:
+        """Return the code of "num_vertices", "iteration" or "num_active"."""
+        raise NotImplementedError
+
+    def truth(self, code: str) -> str:
+        """Return the code of a truth value kept as an integer."""
+        return f"({code} != 0)"
+
+    def combination(self) -> str:
+        """Return the code that combines the messages `first` and `second`."""
+        operation, kind = self.plan.monoid.operation, self.plan.stored_type
+        if operation == "any_one":
+            return "second"
+        if operation == "a method":
+            is_bool = self.plan.message_type == "bool"
+            names = [source.name for source in self.functions["combine"].parameters]
+            given = [self.truth(name) if is_bool else name for name in names]
+            code = f"user_combine({', '.join(given)})"
+            return self.dialect.conversion("bool", kind, code) if is_bool else code
+        if operation in _SIGNS:
+            return self.dialect.binary(_SIGNS[operation], kind, "first", "second")
+        # Of equally frequent messages, the least counts.
+        return self.dialect.extreme(operation != "maximum", kind, "first", "second")
+
+    def is_identity(self, name: str) -> str:
+        """Return the code that tests whether the first field, in a variable, is the identity."""
+        kind = next(iter(self.plan.fields.values()))
+        identity = self.plan.monoid.identity(np.dtype(kind))
+        return self.dialect.comparison("==", name, self.dialect.literal(identity, kind))
+
+    def returns_activity(self, method: str) -> bool:
+        """Tell whether `initial` or `apply` also says whether the vertex is active."""
+        return self.functions[method].num_results > len(self.plan.fields)
+
+    def arguments(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> list[str]:
+        """Return the code of a method's arguments; `held` are fields that variables hold."""
+        return [self._load(source, vertex, held) for source in self.functions[method].parameters]
+
+    def _load(self, source: Source, vertex: str, held: Sequence[str]) -> str:
+        name = source.name
+        if source.owner:
+            variable = f"{'before' if source.owner == 'previous' else 'state'}_{name}"
+            return variable if variable in held else self._field(name, vertex)
+        if name in ("message", "combined"):
+            return self.truth(name) if self.plan.message_type == "bool" else name
+        if name in self.plan.totals:
+            return f"{self.array('totals')}[{self.plan.totals.index(name)}]"
+        if name in self.integers:
+            code = f"{self.array('integers')}[{self.integers.index(name)}]"
+            return self.truth(code) if source.type == "bool" else code
+        if name in self.fractions:
+            return f"{self.array('fractions')}[{self.fractions.index(name)}]"
+        if name in ("vertex", "degree"):
+            return self._number("names" if name == "vertex" else "degree", vertex)
+        if name in self.plan.parameters.arrays:
+            code = f"{self.array(f'parameter_{name}')}[{vertex}]"
+            return self.truth(code) if source.type == "bool" else code
+        return "weight" if name == "weight" else self.of_run(name)
+
+    def _field(self, name: str, vertex: str) -> str:
+        code = f"{self.array(f'state_{name}')}[{vertex}]"
+        return self.truth(code) if self.plan.fields[name] == "bool" else code
+
+    def _number(self, array: str, vertex: str) -> str:
+        """Return the code of an int64 of a vertex."""
+        raise NotImplementedError
+
+
+def starts_active(adapters: Adapters, prefix: str) -> str:
+    """Return the line that determines whether a vertex is active at the start.
+
+    `prefix` is that of the variables that hold its state.
+    """
+    plan = adapters.plan
+    if plan.all_active or (plan.identity is None and not adapters.returns_activity("initial")):
+        return f"return {adapters.dialect.literal(True, 'bool')}"
+    if adapters.returns_activity("initial"):
+        return "return is_active"
+    first = prefix + next(iter(plan.fields))
+    return f"return {adapters.dialect.negation(adapters.is_identity(first))}"

@@ -1,0 +1,339 @@
+"""Translates Python expressions to a dialect, with the types of NumPy's scalars."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from hetero_bfs.programs.codegen.dialects import Dialect
+from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Method, MethodSource, Source, listed
+
+_ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
+               ast.Mod: "%"}  # fmt: skip
+_BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
+_COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+                ast.GtE: ">="}  # fmt: skip
+_FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan")
+_TESTS = ("isinf", "isnan")
+_NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
+
+
+class Value(NamedTuple):
+    """An expression's code and type. A weak one, of Python's own numbers, takes another's type."""
+
+    code: str
+    type: str
+    weak: bool = False
+
+
+@dataclass
+class Expressions:
+    """Expressions of one method. A subclass knows its statements."""
+
+    method: Method
+    dialect: Dialect
+    source: MethodSource
+    used: dict[tuple[str, str], Source] = field(default_factory=dict)
+    local: dict[str, Value] = field(default_factory=dict)
+    parameters: list[str] = field(default_factory=list)
+    assigned: set[str] = field(default_factory=set)
+
+    def refuse(self, node: Any, what: str, remedy: str) -> NoReturn:
+        """Raise a `ProgramError` about a node."""
+        self.source.refuse(node, what, remedy)
+
+    def value(self, node: ast.expr) -> Value:
+        """Translate an expression."""
+        if not self._uses_variables(node):
+            return self._constant(node)
+        handler = _EXPRESSIONS.get(type(node))
+        if handler is None:
+            self.refuse(node, f"`{ast.unparse(node)}`", "only expressions of numbers can be")
+        value: Value = handler(self, node)
+        return value
+
+    def _uses_variables(self, node: ast.AST) -> bool:
+        known = {*self.parameters, *self.assigned}
+        return any(isinstance(n, ast.Name) and n.id in known for n in ast.walk(node))
+
+    def _constant(self, node: ast.expr) -> Value:
+        """Compute an expression without variables now."""
+        try:
+            value = self.source.evaluate(node)
+            is_constant = self.source.is_constant()
+        except NameError as error:
+            self.refuse(node, f"`{ast.unparse(node)}` ({error})",
+                         "if it is a parameter, name it among the method's own")  # fmt: skip
+        except Exception as error:
+            self.refuse(node, f"`{ast.unparse(node)}` ({error})", "it must be a number")
+        if not is_constant:
+            self.refuse(node, f"`{ast.unparse(node)}`, a new number each time",
+                         "give the run an array of numbers as a parameter")  # fmt: skip
+        if isinstance(value, np.generic) and value.dtype.name in FIELD_TYPES:
+            kind = value.dtype.name
+            return Value(self.dialect.literal(value.item(), kind), kind)
+        if isinstance(value, bool):
+            return Value(self.dialect.literal(value, "bool"), "bool")
+        if isinstance(value, int) and -(2**63) <= value < 2**63:
+            return Value(self.dialect.literal(value, "int64"), "int64", True)
+        if isinstance(value, float):
+            return Value(self.dialect.literal(value, "float64"), "float64", True)
+        remedy = "a constant must be a number"
+        if isinstance(value, int):
+            remedy = "write np.uint64(...)" if 0 <= value < 2**64 else "use a number of 64 bits"
+        return self.refuse(node, f"`{ast.unparse(node)}`", remedy)
+
+    def _name(self, node: ast.Name) -> Value:
+        if node.id in self.local:
+            return self.local[node.id]
+        if node.id in self.method.names and node.id in self.parameters:
+            return self._read(self.method.names[node.id])
+        if node.id in self.assigned:
+            self.refuse(node, f"{node.id!r}, which has no value on every path here", "assign it")
+        return self.refuse(node, f"{node.id!r}", "read its fields, as in state.distance")
+
+    def _read(self, source: Source) -> Value:
+        self.used.setdefault((source.owner, source.name), source)
+        return Value(parameter_name(source), source.type, source.weak)
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        owner = node.value
+        if not (isinstance(owner, ast.Name) and owner.id in self.method.owners):
+            self.refuse(node, f"`{ast.unparse(node)}`", f"only {listed(self.method.owners)} has "
+                         "fields here")  # fmt: skip
+        if node.attr not in self.method.fields:
+            self.refuse(node, f"`{ast.unparse(node)}`", f"fields: {listed(self.method.fields)}")
+        return self._read(Source(owner.id, node.attr, self.method.fields[node.attr], False))
+
+    def _binary(self, node: ast.BinOp) -> Value:
+        left, right = self.value(node.left), self.value(node.right)
+        return self._operate(node, left, right)
+
+    def _operate(self, node: ast.BinOp, left: Value, right: Value) -> Value:
+        operation = _ARITHMETIC.get(type(node.op)) or _BITS.get(type(node.op))
+        bits = type(node.op) in _BITS
+        if operation is None:
+            self.refuse(node, f"`{ast.unparse(node)}`", "write x * x, or use functions of math")
+        kinds = {left.type, right.type}
+        if kinds == {"bool"} and operation in ("&", "|", "^"):
+            return Value(self.dialect.binary(operation, "bool", left.code, right.code), "bool")
+        if "bool" in kinds:
+            self.refuse(node, f"arithmetic of a truth value in `{ast.unparse(node)}`",
+                         "convert it by int(...)")  # fmt: skip
+        kind, weak = promoted(left, right)
+        if bits and kind.startswith("float"):
+            self.refuse(node, f"`{ast.unparse(node)}` of {kind}", "bits need integers")
+        if operation in ("//", "%") and kind.startswith("float"):
+            self.refuse(node, f"`{ast.unparse(node)}` of {kind}",
+                         "convert to int, or use math.floor")  # fmt: skip
+        if operation == "/" and not kind.startswith("float"):
+            kind = "float64"
+        codes = [self.converted(value, kind, node) for value in (left, right)]
+        return Value(self.dialect.binary(operation, kind, *codes), kind, weak)
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            return Value(self.dialect.negation(self.condition(node.operand)), "bool")
+        value = self.value(node.operand)
+        if value.type == "bool":
+            self.refuse(node, f"`{ast.unparse(node)}` of a truth value", "use `not`")
+        if isinstance(node.op, ast.UAdd):
+            return value
+        if isinstance(node.op, ast.Invert) and value.type.startswith("float"):
+            self.refuse(node, f"`{ast.unparse(node)}` of {value.type}", "bits need integers")
+        operation = "~" if isinstance(node.op, ast.Invert) else "-"
+        return Value(self.dialect.unary(operation, value.type, value.code), value.type, value.weak)
+
+    def _boolean(self, node: ast.BoolOp) -> Value:
+        operation = "and" if isinstance(node.op, ast.And) else "or"
+        codes = [self._truth(item, self.value(item)) for item in node.values]
+        return Value(self.dialect.boolean(operation, codes), "bool")
+
+    def _truth(self, node: ast.expr, value: Value) -> str:
+        if value.type != "bool":
+            self.refuse(node, f"`{ast.unparse(node)}` within `and` or `or`", "compare it, != 0")
+        return value.code
+
+    def condition(self, node: ast.expr) -> str:
+        """Translate an expression that is used as a truth value."""
+        value = self.value(node)
+        if value.type == "bool":
+            return value.code
+        zero = self.dialect.literal(0, value.type)
+        return self.dialect.comparison("!=", value.code, zero)
+
+    def _compare(self, node: ast.Compare) -> Value:
+        values = [self.value(item) for item in (node.left, *node.comparators)]
+        parts = []
+        for i, operation in enumerate(node.ops):
+            sign = _COMPARISONS.get(type(operation))
+            if sign is None:
+                self.refuse(node, f"`{ast.unparse(node)}`", "use == != < <= > >=")
+            parts.append(self._compare_two(sign, values[i], values[i + 1], node))
+        code = parts[0] if len(parts) == 1 else self.dialect.boolean("and", parts)
+        return Value(code, "bool")
+
+    def _compare_two(self, sign: str, left: Value, right: Value, node: ast.Compare) -> str:
+        kinds = {left.type, right.type}
+        kind = "bool" if kinds == {"bool"} else promoted(left, right)[0]
+        if "bool" in kinds and kinds != {"bool"}:
+            self.refuse(node, f"`{ast.unparse(node)}` of a truth value and a number",
+                         "convert it by int(...)")  # fmt: skip
+        literal = any(v.weak and self.dialect.is_literal(v.code) for v in (left, right))
+        if not literal and all("int" in k for k in kinds):  # exact, as NumPy compares integers
+            kind = np.promote_types(left.type, right.type).name
+            if kind == "float64":
+                return self._compare_signs(sign, left, right, node)
+        codes = [self.converted(value, kind, node) for value in (left, right)]
+        return self.dialect.comparison(sign, *codes)
+
+    def _compare_signs(self, sign: str, left: Value, right: Value, node: ast.Compare) -> str:
+        """Compare a signed integer with an unsigned one of 64 bits."""
+        signed = left if right.type == "uint64" else right
+        zero = self.dialect.literal(0, signed.type)
+        negative = self.dialect.comparison("<", signed.code, zero)
+        codes = [self.converted(value, "uint64", node) for value in (left, right)]
+        compared = self.dialect.comparison(sign, *codes)
+        if sign == "!=" or sign[0] == ("<" if signed is left else ">"):
+            return self.dialect.boolean("or", [negative, compared])
+        return self.dialect.boolean("and", [self.dialect.negation(negative), compared])
+
+    def _if_expression(self, node: ast.IfExp) -> Value:
+        test = self.condition(node.test)
+        return self.choice(test, self.value(node.body), self.value(node.orelse), node)
+
+    def choice(self, test: str, first: Value, second: Value, node: Any) -> Value:
+        """Return one of two values, in their common type."""
+        kind, weak = first.type, first.weak and second.weak
+        if {first.type, second.type} != {"bool"}:
+            if "bool" in (first.type, second.type):
+                self.refuse(node, "a choice of a truth value and a number", "convert by int(...)")
+            kind, weak = promoted(first, second)
+        codes = [self.converted(value, kind, node) for value in (first, second)]
+        return Value(self.dialect.choice(test, *codes), kind, weak)
+
+    def _call(self, node: ast.Call) -> Value:
+        if node.keywords or any(isinstance(item, ast.Starred) for item in node.args):
+            self.refuse(node, f"`{ast.unparse(node)}`", "give values by position")
+        function = self._callee(node.func)
+        if function is None:
+            self._refuse_call(node)
+        arguments = [self.value(item) for item in node.args]
+        if function in (builtins.min, builtins.max) and len(arguments) > 1:
+            return self._extreme(function is builtins.min, arguments, node)
+        value = self._call_of_one(function, arguments[0], node) if len(arguments) == 1 else None
+        return self._refuse_call(node) if value is None else value
+
+    def _refuse_call(self, node: ast.Call) -> NoReturn:
+        known = f"and of math {', '.join((*_FUNCTIONS, 'floor', 'ceil', *_TESTS))}"
+        self.refuse(
+            node,
+            f"the call `{ast.unparse(node)}`",
+            f"there are min, max, abs, int, float, bool, types of NumPy, np.sqrt, {known}",
+        )
+
+    def _callee(self, node: ast.expr) -> Any:
+        """Return the called function, if it is Python's, NumPy's or a type."""
+        try:
+            function = self.source.evaluate(node)
+        except Exception:
+            return None
+        kinds = type, types.BuiltinFunctionType, np.ufunc
+        known = isinstance(function, kinds) and not self._uses_variables(node)
+        return function if known else None
+
+    def _extreme(self, least: bool, values: list[Value], node: ast.Call) -> Value:
+        result = values[0]
+        for value in values[1:]:
+            if "bool" in (result.type, value.type):
+                self.refuse(node, f"`{ast.unparse(node)}` of truth values", "use `and` or `or`")
+            kind, weak = promoted(result, value)
+            codes = [self.converted(item, kind, node) for item in (result, value)]
+            result = Value(self.dialect.extreme(least, kind, *codes), kind, weak)
+        return result
+
+    def _call_of_one(self, function: Any, value: Value, node: ast.Call) -> Value | None:
+        kinds = {int: "int64", float: "float64", bool: "bool"}
+        if function in kinds:
+            kind = kinds[function]
+            code = self.converted(value, kind, node)
+            return Value(code, kind, kind != "bool")
+        if function in _NUMPY_TYPES:
+            kind = _NUMPY_TYPES[function]
+            return Value(self.converted(value, kind, node), kind)
+        if value.type == "bool":
+            return None
+        if function is abs:
+            return Value(self.dialect.absolute(value.type, value.code), value.type, value.weak)
+        name = getattr(function, "__name__", "")
+        if function in (math.floor, math.ceil):
+            if not value.type.startswith("float"):
+                return Value(self.converted(value, "int64", node), "int64", True)
+            code = self.converted(value, "float64", node)
+            return Value(self.dialect.rounded(name, code), "int64", True)
+        if name in _TESTS and function in (getattr(math, name), getattr(np, name)):
+            kind = value.type if value.type.startswith("float") else "float64"
+            return Value(self.dialect.test(name, self.converted(value, kind, node)), "bool")
+        if name in _FUNCTIONS and function is getattr(math, name):
+            code = self.converted(value, "float64", node)
+            return Value(self.dialect.function_of("float64", name, code), "float64", True)
+        if function is np.sqrt:
+            kind = value.type if value.type.startswith("float") else "float64"
+            code = self.converted(value, kind, node)
+            return Value(self.dialect.function_of(kind, "sqrt", code), kind)
+        return None
+
+    def converted(self, value: Value, kind: str, node: Any) -> str:
+        """Return the code of a value as another type."""
+        if value.type == kind:
+            return value.code
+        if value.weak and self.dialect.is_literal(value.code):
+            number = self.dialect.number(value.code)
+            if not _fits(number, kind):
+                self.refuse(node, f"{number} as {kind}", "take a number within the type's limits")
+            if not (kind.startswith(("int", "uint")) and isinstance(number, float)):
+                return self.dialect.literal(number, kind)
+        return self.dialect.conversion(value.type, kind, value.code)
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], Value]] = {
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.BinOp: Expressions._binary,
+    ast.UnaryOp: Expressions._unary,
+    ast.BoolOp: Expressions._boolean,
+    ast.Compare: Expressions._compare,
+    ast.IfExp: Expressions._if_expression,
+    ast.Call: Expressions._call,
+}
+
+
+def promoted(left: Value, right: Value) -> tuple[str, bool]:
+    """Return the common type of two numbers, and whether it is weak (NEP 50)."""
+    if left.weak == right.weak:
+        return np.result_type(left.type, right.type).name, left.weak
+    weak, strong = (left, right) if left.weak else (right, left)
+    if weak.type == "float64" and not strong.type.startswith("float"):
+        return "float64", False
+    return strong.type, False
+
+
+def _fits(number: Any, kind: str) -> bool:
+    if kind.startswith("float") or kind == "bool":
+        return True
+    if isinstance(number, float):
+        return math.isfinite(number)
+    limits = np.iinfo(kind)
+    return bool(limits.min <= number <= limits.max)
+
+
+def parameter_name(source: Source) -> str:
+    """Return the name of a method's parameter in the translation."""
+    return f"{source.owner}_{source.name}" if source.owner else f"p_{source.name}"

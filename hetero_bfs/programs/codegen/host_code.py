@@ -1,0 +1,191 @@
+"""Writes a program's adapters as Python for Numba, and compiles a file of kernels with them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
+from hetero_bfs.programs.codegen.dialects import INLINED, HostDialect
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.support import code_cache
+from hetero_bfs.support.files import replacing
+
+_KERNELS = Path(__file__).with_name("kernels")
+_BEGIN, _END = "from hetero_bfs.programs.kernels.adapters import (", ")\n"
+_IN_TEXT = re.compile(
+    r"^from (__future__|hetero_bfs\.programs\.kernels\.(adapters|host)) import "
+    r"(\([^)]*\)|[^(\n]*)\n",
+    re.MULTILINE,
+)
+"""Imports in files whose text follows that of host.py."""
+
+
+def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
+    """Return a module of kernels, "host" or "sweep" with the files that extend it, with a program's
+    adapters.
+
+    The text is stored with the compiled code, which is found by the text's digest. A process has
+    one module per text, whatever the class is called, in `sys.modules`, where Numba looks up the
+    module of stored code.
+    """
+    text = host_text(plan, kernels)
+    name = f"program_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    path = f"<{name}>"
+    folder = code_cache.folder()
+    if folder is not None:
+        path = str(folder / f"{name}.py")
+        with replacing(Path(path)) as stream:
+            stream.write(text)
+    module = ModuleType(name)
+    exec(compile(text, path, "exec"), module.__dict__)  # our text, not what the file holds
+    sys.modules[name] = module
+    return module
+
+
+def host_text(plan: Plan, kernels: str = "host") -> str:
+    """Return the text of `host_module`; equal plans have equal ones, but for types of arrays."""
+    template = (_KERNELS / f"{kernels}.py").read_text()
+    begin = template.index(_BEGIN)
+    end = template.index(_END, begin) + len(_END)
+    imports = (
+        "from hetero_bfs.programs.kernels.scalars import (divide, floor_divide, greater, is_nan, "
+        "lesser, modulo, shift_left, shift_right, to_int64, to_uint64)\n"
+    )
+    text = template[:begin] + imports + _HostAdapters(plan).text() + template[end:]
+    if kernels == "host":
+        further = {
+            "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counted": plan.counts,
+        }  # fmt: skip
+        for name in [name for name, wanted in further.items() if wanted]:
+            text += _IN_TEXT.sub("", (_KERNELS / f"{name}.py").read_text())
+    return text
+
+
+class _HostAdapters(Adapters):
+    """Python for Numba."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan, HostDialect)
+
+    def array(self, name: str) -> str:
+        return f"arrays.{name}"
+
+    def of_run(self, name: str) -> str:
+        if name == "num_vertices":
+            return "arrays.num_vertices"
+        from hetero_bfs.programs.kernels import loop
+
+        place = {"iteration": loop.ITERATION, "num_active": loop.NUM_ACTIVE}[name]
+        return f"arrays.loop[{place}]"
+
+    def _number(self, array: str, vertex: str) -> str:
+        return f"np.int64(arrays.{array}[{vertex}])"
+
+    def text(self) -> str:
+        """Return all adapters."""
+        parts = [self._constants(), *(f.code for f in self.functions.values())]
+        parts += [self._start(), self._send(), self._combine(), self._receives(), self._apply()]
+        parts += [
+            self._simple("priority", "arrays, v", "np.float64(0.0)"),
+            self._simple("finished", "arrays", "False"),
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def _constants(self) -> str:
+        plan, kind = self.plan, f"np.{self.plan.stored_type}"
+        identity = self.dialect.literal(plan.identity or 0, plan.stored_type)
+        return "\n".join(
+            [
+                f"ALL_ACTIVE = {plan.all_active}",
+                f"HAS_IDENTITY = {plan.identity is not None}",
+                f"IDENTITY = {identity}",
+                f"WEIGHTED = {plan.uses_weights}",
+                f"HAS_PRIORITY = {'priority' in plan.methods}",
+                f"HAS_FINISHED = {'finished' in plan.methods}",
+                f"NUM_TOTALS = {len(plan.totals)}",
+                f"_message = {kind}",
+            ]
+        )
+
+    def _call(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> str:
+        return f"user_{method}({', '.join(self.arguments(method, vertex, held))})"
+
+    def _simple(self, method: str, parameters: str, default: str) -> str:
+        body = self._call(method) if method in self.functions else default
+        return _host_function(f"{method}({parameters})", [f"return {body}"])
+
+    def _send(self) -> str:
+        call = self._call("message", "u")
+        body = f"np.int32({call})" if self.plan.message_type == "bool" else call
+        return _host_function("send(arrays, u, weight)", [f"return {body}"])
+
+    def _combine(self) -> str:
+        operation = self.plan.monoid.operation
+        final = "True" if operation == "any_one" else "False"
+        if operation == "bitwise_or":
+            every = "1" if self.plan.message_type == "bool" else "~_message(0)"
+            final = f"combined == _message({every})"
+        return "\n\n".join(
+            [
+                _host_function("combine(first, second)", [f"return {self.combination()}"]),
+                _host_function("is_final(combined)", [f"return {final}"]),
+            ]
+        )
+
+    def _receives(self) -> str:
+        call = self._call("receives") if "receives" in self.functions else "True"
+        vertex, message = ("True", call) if self.plan.receives_messages else (call, "True")
+        return "\n\n".join(
+            [
+                _host_function("receives(arrays, v)", [f"return {vertex}"]),
+                _host_function("takes(arrays, v, message)", [f"return {message}"]),
+            ]
+        )
+
+    def _store(self, method: str) -> list[str]:
+        """Return the lines that call `initial` or `apply` and store the new state."""
+        fields = list(self.plan.fields)
+        results = [f"state_{name}" for name in fields]
+        if self.returns_activity(method):
+            results.append("is_active")
+        lines = [f"{', '.join(results)} = {self._call(method)}"]
+        return lines + [f"arrays.state_{name}[v] = state_{name}" for name in fields]
+
+    def _measured(self) -> list[str]:
+        """Return the lines that add the vertex's shares to the sums."""
+        if not self.plan.totals:
+            return []
+        held = [f"{word}_{name}" for word in ("state", "before") for name in self.plan.fields]
+        names = [f"share_{name}" for name in self.plan.totals]
+        lines = [f"{', '.join(names)} = {self._call('measure', held=held)}"]
+        return lines + [f"sums[{i}] += {name}" for i, name in enumerate(names)]
+
+    def _start(self) -> str:
+        lines = self._store("initial")
+        fields = self.plan.fields
+        if self.plan.totals:
+            lines += [f"before_{name} = state_{name}" for name in fields]
+        lines += [*self._measured(), starts_active(self, "state_")]
+        return _host_function("start(arrays, v, sums)", lines)
+
+    def _apply(self) -> str:
+        fields = self.plan.fields
+        lines = [f"before_{name} = arrays.state_{name}[v]" for name in fields]
+        lines += self._store("apply") + self._measured()
+        changed = [
+            f"not (state_{f} == before_{f} or (is_nan(state_{f}) and is_nan(before_{f})))"
+            for f in fields
+        ]
+        active = "is_active" if self.returns_activity("apply") else " or ".join(changed)
+        return _host_function("apply(arrays, v, combined, sums)", [*lines, f"return {active}"])
+
+
+def _host_function(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([INLINED, f"def {head}:", *(f"    {x}" for x in lines)])

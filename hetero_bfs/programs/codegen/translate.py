@@ -1,0 +1,321 @@
+"""Translates a method of a vertex program from Python to a dialect (dialects.py).
+
+The method is parsed, every expression gets the type of NumPy's scalars (NEP 50), and the dialect
+writes it with all conversions. So the host and a device compute the same. Anything else is refused
+with its line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+
+from hetero_bfs.errors import ProgramError
+from hetero_bfs.programs.codegen.dialects import Dialect
+from hetero_bfs.programs.codegen.expressions import Expressions, Value, parameter_name, promoted
+from hetero_bfs.programs.codegen.method_source import Evaluated, Method, MethodSource, Source, listed
+
+_DEEPEST = 120
+"""Brackets within brackets of a line: Python reads 200, compilers of OpenCL C read 256."""
+
+_MOST_INDENTED = 60
+
+
+@dataclass
+class Function:
+    """A translated method: `code` defines it by `name` with `parameters`.
+
+    `num_results` is the number of values it returns; dialects differ in how they return several.
+    """
+
+    name: str
+    parameters: list[Source]
+    num_results: int
+    code: str
+
+
+_KEPT: WeakKeyDictionary[Any, dict[Any, tuple[Evaluated, Function]]] = WeakKeyDictionary()
+"""Translations of functions, by everything that they depend on except constants."""
+
+
+def translate(method: Method, dialect: Dialect) -> Function:
+    """Translate a method, unless its translation is kept and its constants have not changed.
+
+    Raises
+    ------
+    ProgramError
+        Its source cannot be read, or has something that cannot be translated.
+    """
+    source = MethodSource(method)
+    kept = _KEPT.setdefault(source.function, {})
+    key = (
+        type(dialect), source.title, tuple(method.fields.items()), tuple(method.owners),
+        tuple(method.names.items()), tuple(method.results), method.optional,
+    )  # fmt: skip
+    if key not in kept or not source.has_still(kept[key][0]):
+        function = _translated(method, dialect, source)
+        kept[key] = source.evaluated, function
+    return kept[key][1]
+
+
+def _translated(method: Method, dialect: Dialect, source: MethodSource) -> Function:
+    kinds = dict[str, Value]()
+    while True:
+        translator = _Statements(method, dialect, source, kinds=kinds)
+        try:
+            return translator.run()
+        except _OtherKind:
+            dialect.variables.clear()
+        except RecursionError:
+            translator.refuse_depth()
+
+
+class _OtherKind(Exception):
+    """A variable has another type than inferred so far."""
+
+
+@dataclass
+class _Statements(Expressions):
+    kinds: dict[str, Value] = field(default_factory=dict)  # of variables, as far as known, no code
+    lines: list[str] = field(default_factory=list)
+    depth: int = 1
+    held: int = 0
+    statement: ast.stmt | None = None
+
+    def run(self) -> Function:
+        definition, place = self.source.definition, self.source.place
+        arguments = definition.args
+        if arguments.vararg or arguments.kwarg or arguments.defaults or arguments.kwonlyargs:
+            self.refuse(definition, "parameters with defaults, * or **", "name what you need")
+        given = [*arguments.posonlyargs, *arguments.args]
+        self.parameters = [a.arg for a in given if a.arg != "self"]
+        for argument in given:
+            known = {"self", *self.method.owners, *self.method.names}
+            if argument.arg not in known:
+                raise ProgramError(
+                    f"{place(argument)}: parameter {argument.arg!r} is not given to the run; "
+                    f"known here: {listed(known)}"
+                )
+        nodes = ast.walk(definition)
+        stores = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        self.assigned = {n.id for n in stores}
+        for node in ast.walk(definition):
+            name = getattr(node, "arg", None) or getattr(node, "id", None)
+            if isinstance(name, str) and not name.isascii():
+                self.refuse(node, f"the name {name!r}", "use letters of ASCII")
+        self.num_results = self._count_results()
+        if not self._block(definition.body):
+            self.refuse(definition, "an end without return", "return a value on every path")
+        name = f"user_{self.method.name}"
+        sources = list(self.used.values())
+        parameters = [(parameter_name(source), source.type) for source in sources]
+        results = self._result_types()
+        code = self.dialect.function(name, parameters, results, self.lines)
+        return Function(name, sources, self.num_results, code)
+
+    # Source and errors
+
+    def refuse_depth(self, node: Any = None) -> NoReturn:
+        """Refuse nesting that compilers do not accept."""
+        self.refuse(
+            node or self.source.definition, "an expression or a condition so deep", "use variables"
+        )
+
+    # Statements
+
+    def _emit(self, text: str) -> None:
+        if self.depth > _MOST_INDENTED or _nesting(text) > _DEEPEST:
+            self.refuse_depth(self.statement)
+        self.lines.append("    " * self.depth + text)
+
+    def _block(self, body: list[ast.stmt]) -> bool:
+        """Translate statements; return whether every path through them returns."""
+        for number, statement in enumerate(body):
+            returned = self._statement(statement)
+            if returned:
+                if number + 1 < len(body):
+                    self.refuse(body[number + 1], "a line that is never reached", "remove it")
+                return True
+        return False
+
+    def _statement(self, node: ast.stmt) -> bool:
+        self.statement = node
+        if isinstance(node, ast.Return):
+            self._return(node)
+            return True
+        if isinstance(node, ast.If):
+            return self._if(node)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            self._assign(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            pass  # a docstring
+        elif not isinstance(node, ast.Pass):
+            self.refuse(node, f"`{_word(node)}`", "use assignments, if and return")
+        return False
+
+    def _if(self, node: ast.If) -> bool:
+        self._emit(self.dialect.begin_if(self.condition(node.test)))
+        before = dict(self.local)
+        ends = [self._inner(node.body)]
+        after = dict(self.local)
+        self.local = {**before}
+        if node.orelse:
+            self._emit(self.dialect.begin_else())
+            ends.append(self._inner(node.orelse))
+        self._close()
+        if len(ends) == 2 and ends[0] != ends[1]:  # variables of the path that goes on
+            self.local = self.local if ends[0] else after
+        else:
+            both = after.keys() & self.local.keys()
+            self.local = {name: after[name] for name in both}
+        if ends[0] and len(ends) == 1:
+            self.local = before
+        return len(ends) == 2 and all(ends)
+
+    def _inner(self, body: list[ast.stmt]) -> bool:
+        self.depth += 1
+        before = len(self.lines)
+        returned = self._block(body)
+        if len(self.lines) == before:
+            self._emit(self.dialect.nothing)
+        self.depth -= 1
+        return returned
+
+    def _close(self) -> None:
+        if self.dialect.end_block:
+            self._emit(self.dialect.end_block)
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if len(targets) != 1 or node.value is None:
+            self.refuse(node, "this assignment", "write one variable = one value")
+        target, source = targets[0], node.value
+        if isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple):
+            if len(target.elts) != len(source.elts):
+                self.refuse(node, "an assignment of unlike tuples", "give each variable a value")
+            values = [self.value(item) for item in source.elts]
+            held = []
+            for value in values:  # all are computed before any is assigned
+                self.held += 1
+                held.append(self._declare(f"held_{self.held}", value, node))
+            for item, value in zip(target.elts, held, strict=True):
+                self._assign_one(item, value)
+            return
+        if isinstance(node, ast.AugAssign):
+            spread = ast.BinOp(left=_as_load(node.target), op=node.op, right=source)
+            value = self.value(ast.copy_location(spread, node))
+        else:
+            value = self.value(source)
+        self._assign_one(target, value)
+
+    def _assign_one(self, target: ast.expr, value: Value) -> None:
+        if not isinstance(target, ast.Name):
+            self.refuse(
+                target,
+                f"an assignment to `{ast.unparse(target)}`",
+                "assign to variables, and return the new state",
+            )
+        if target.id in self.parameters or target.id == "self":
+            self.refuse(target, f"an assignment to parameter {target.id!r}", "use another name")
+        self._declare(target.id, value, target)
+
+    def _declare(self, name: str, value: Value, node: Any) -> Value:
+        known = self.kinds.setdefault(name, value._replace(code=""))
+        both = {known.type, value.type}
+        if len(both) > 1 and ("bool" in both or not (known.weak or value.weak)):
+            self.refuse(
+                node,
+                f"{name!r} as {known.type} and as {value.type}",
+                "use two variables, or convert",
+            )
+        kind = known if both == {"bool"} else Value("", *promoted(known, value))
+        if kind != known:
+            self.kinds[name] = kind
+            raise _OtherKind
+        self.dialect.variables[name] = kind.type
+        self._emit(self.dialect.assign(f"v_{name}", self.converted(value, kind.type, node)))
+        self.local[name] = kind._replace(code=f"v_{name}")
+        return self.local[name]
+
+    def _return(self, node: ast.Return) -> None:
+        items = self._items(node.value, node)
+        kinds = self._result_types()
+        codes = [self.converted(item, kind, node) for item, kind in zip(items, kinds, strict=True)]
+        for line in self.dialect.return_values(codes):
+            self._emit(line)
+
+    def _result_types(self) -> list[str]:
+        kinds = [*self.method.results, *([self.method.optional] if self.method.optional else [])]
+        return kinds[: self.num_results]
+
+    def _items(self, node: ast.expr | None, place: ast.AST) -> list[Value]:
+        """Return the values of a returned expression; a choice of tuples is split up."""
+        if isinstance(node, ast.IfExp) and self._length(node) > 1:
+            test = self.condition(node.test)
+            pairs = zip(self._items(node.body, place), self._items(node.orelse, place), strict=True)
+            return [self.choice(test, *pair, place) for pair in pairs]
+        if isinstance(node, ast.Tuple):
+            return [self.value(item) for item in node.elts]
+        if node is None:
+            self.refuse(place, "a return without a value", "return a value")
+        return [self.value(node)]
+
+    def _length(self, node: ast.expr | None) -> int:
+        if isinstance(node, ast.IfExp):
+            lengths = {self._length(node.body), self._length(node.orelse)}
+            if len(lengths) > 1:
+                self.refuse(node, "a choice of unlike tuples", "return as many values on each path")
+            return lengths.pop()
+        return len(node.elts) if isinstance(node, ast.Tuple) else 1
+
+    def _count_results(self) -> int:
+        least = len(self.method.results)
+        most = least + (self.method.optional is not None)
+        counts = set()
+        for node in _walk_outside_functions(self.source.definition):
+            if isinstance(node, ast.Return):
+                counts.add(self._length(node.value))
+                if not least <= self._length(node.value) <= most:
+                    wanted = f"{least}" if least == most else f"{least} or {most}"
+                    self.refuse(node, f"{self._length(node.value)} returned values",
+                                 f"return {wanted}: {self._meaning()}")  # fmt: skip
+        if len(counts) > 1:
+            self.refuse(
+                self.source.definition, "unlike returns", "return as many values on each path"
+            )
+        return counts.pop() if counts else least
+
+    def _meaning(self) -> str:
+        if self.method.name in ("initial", "apply"):
+            return f"{', '.join(self.method.fields)}, and if you like whether it is active"
+        return listed(self.method.results)
+
+
+def _as_load(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    return target
+
+
+def _walk_outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield child
+            yield from _walk_outside_functions(child)
+
+
+def _nesting(text: str) -> int:
+    """Return how many brackets are within each other."""
+    deepest = depth = 0
+    for sign in re.findall(r"[()]", text):
+        depth += 1 if sign == "(" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _word(node: ast.stmt) -> str:
+    return ast.unparse(node).split("\n")[0]

@@ -1,0 +1,284 @@
+"""A vertex program on the host's cores: its arrays, its compiled code, and the thread pool."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.programs.codegen.host_code import host_module
+from hetero_bfs.programs.placed import PlacedGraph, Record, Run
+from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.scheduling.place_costs import lone_costs
+from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.support.memory import aligned_empty
+
+_POOL_EDGES = 1 << 14
+"""In graphs with fewer stored edges no iteration is worth waking another thread."""
+
+_MOST_RECORDS = 1 << 14
+
+_FIRST_PORTION = 16
+"""Iterations of a run before Python may handle a signal such as Ctrl-C. Later portions are twice as
+long as the one before if that took less than _PORTION_SECONDS, else half as long."""
+
+_PORTION_SECONDS = 0.1
+
+
+class HostProgram:
+    """A program compiled for the host, with arrays for one graph.
+
+    Parameters
+    ----------
+    plan : Plan
+    graph : PlacedGraph
+    threads : int
+        The caller's own among them.
+    costs : ProgramCosts
+        First costs by which iterations choose their direction.
+    """
+
+    _kernels = "host"
+
+    def __init__(self, plan: Plan, graph: PlacedGraph, threads: int, costs: ProgramCosts) -> None:
+        from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
+
+        self.threads = 1 if graph.num_stored_edges < _POOL_EDGES else threads
+        self.plan, self.graph, self._costs = plan, graph, costs
+        self.fields = self._make_fields()
+        self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+        self.control = make_control(self.threads)
+        self._shared = self._link()
+        self._planned = 0
+        self._stop: Callable[[], object] = no_workers
+        self._start_workers()
+        self._compile()
+
+    def _make_fields(self) -> dict[str, Any]:
+        common = self._common_fields()
+        self._num_common = len(common)
+        return common | self._own_fields()
+
+    def _common_fields(self) -> dict[str, Any]:
+        """Return the fields that all programs share; loop.py lists them."""
+        from hetero_bfs.devices.cpu.blocks import most_blocks
+        from hetero_bfs.programs.kernels.loop import NUM_TASKS, SUM_CHUNK
+
+        plan, graph, threads = self.plan, self.graph, self.threads
+        n, searched = graph.num_vertices, graph.num_searched
+        blocks = most_blocks(searched, threads)
+        chunks = max(-(-n // SUM_CHUNK), blocks)
+        return {
+            "threads": threads,
+            "searched": searched,
+            "num_vertices": n,
+            "num_edges": graph.num_stored_edges,
+            "num_totals": len(plan.totals),
+            "all_active": int(plan.all_active),
+            "has_identity": int(plan.identity is not None),
+            "has_priority": int("priority" in plan.methods),
+            "prepares": int(plan.prepares),
+            "applies_in_pulls": int(plan.applies_in_pulls),
+            "applies_in_pushes": int(plan.applies_in_pulls and plan.identity is None),
+            "active": tuple(aligned_empty(-(-max(n, 1) // 64), np.uint64) for _ in range(2)),
+            "activated": np.zeros((threads, 8), np.int64),
+            "touched": np.zeros(searched, np.int32),
+            "sums": np.zeros((chunks, max(len(plan.totals), 1))),
+            "totals": np.zeros(max(len(plan.totals), 1)),
+            "loop": np.zeros(16, np.int64),
+            "limits": np.zeros(8),
+            "lowest": np.zeros((threads, 8)),
+            "costs": lone_costs(astuple(self._costs)),
+            "work": np.zeros(NUM_TASKS, np.int64),
+            "next_blocks": np.zeros((2, blocks), np.int32),
+            "far_blocks": np.zeros((2, blocks), np.int32),
+            "touched_blocks": np.zeros((2, blocks), np.int32),
+            "owners": np.zeros((3, blocks), np.int32),
+            "cursor": np.zeros((threads, 8), np.int64),
+            "counters": np.zeros((3, 8), np.int64),
+            "place": np.zeros(threads, np.int64),
+        }
+
+    def _own_fields(self) -> dict[str, Any]:
+        """Return the other fields; host.py lists them."""
+        from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
+
+        plan, graph = self.plan, self.graph
+        n, searched = graph.num_vertices, graph.num_searched
+        items = most_blocks(searched, self.threads) * BLOCK
+        stored = np.dtype(plan.stored_type)
+        combined = aligned_empty(n, stored)
+        combined[:] = plan.identity or 0
+        fields = self._program_fields() | {
+            "first": graph.first,
+            "combined": combined,
+            "bits": combined.view(f"i{stored.itemsize}") if stored.kind == "f" else combined,
+            "outgoing": aligned_empty(n if plan.prepares else 1, stored),
+            "waiting": aligned_empty(searched, np.int8),
+            "position": aligned_empty(searched if plan.monotone else 1, np.uint32),
+            "due": aligned_empty(searched if plan.monotone else 1, np.float64),
+            "changed": np.zeros(n, np.uint8),
+            "is_directed": int(graph.forward.directed),
+            "backward_order": np.zeros(1, np.uint32),
+            "next": tuple(aligned_empty(items, np.uint32) for _ in range(2)),
+            "far": tuple(
+                aligned_empty(items if "priority" in plan.methods else 1, np.uint32)
+                for _ in range(2)
+            ),
+            "touched_items": aligned_empty(items, np.uint32),
+        }
+        if plan.counts:
+            from hetero_bfs.programs.kernels.counting import SLOTS
+
+            slots = self.threads, SLOTS * int(graph.backward.degree().max(initial=1))
+            fields |= {"slot_messages": np.empty(slots, stored)}
+            fields |= {"slot_counts": np.empty(slots, np.uint32)}
+        if plan.monotone and plan.uses_weights:
+            lists = graph.by_weight
+            _, fields["neighbours"], fields["weights"] = lists.forward
+            _, fields["backward_neighbours"], fields["backward_weights"] = lists.backward
+            fields["backward_order"] = lists.backward_order
+        return fields
+
+    def _program_fields(self) -> dict[str, Any]:
+        """Return the graph's lists, the program's state, and the parameters."""
+        plan, graph, n = self.plan, self.graph, self.graph.num_vertices
+        parameters, uses_weights = plan.parameters, plan.uses_weights
+        fields: dict[str, Any] = {
+            "indptr": graph.forward.indptr,
+            "neighbours": graph.forward.indices,
+            "weights": graph.forward_weights(uses_weights),
+            "backward_indptr": graph.backward.indptr,
+            "backward_neighbours": graph.backward.indices,
+            "backward_weights": graph.backward_weights(uses_weights),
+            "names": graph.names,
+            "degree": graph.degree,
+            "integers": np.zeros(len(parameters.integers) + 1, np.int64),
+            "fractions": np.zeros(len(parameters.fractions) + 1),
+        }
+        fields |= {f"state_{name}": aligned_empty(n, kind) for name, kind in plan.fields.items()}
+        for name, array in parameters.arrays.items():
+            fields[f"parameter_{name}"] = np.empty(n, array.dtype)
+        return fields
+
+    def _link(self) -> Any:
+        """Compile the phases; return the struct's head, which the loop reads."""
+        from hetero_bfs.support.by_address import Head, Struct
+
+        shared = Struct("Program", self.fields)
+        host_module(self.plan, self._kernels).link_work(shared, self.fields["work"])
+        return Head("Program", shared, self._num_common)
+
+    def _start_workers(self) -> None:
+        from hetero_bfs.devices.cpu.sharing import run_worker
+
+        control, shared = self.control, self._shared
+        self._stop = start_workers(self, run_worker, control, shared, self.threads)
+
+    def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
+        return self.control, self._shared, self._planned, max_iterations, self.records
+
+    def _compile(self) -> None:
+        import numba
+
+        kinds = tuple(numba.typeof(argument) for argument in self._arguments(0))
+        self._loop.compile(kinds)
+
+    @property
+    def _loop(self) -> Any:
+        """The compiled loop."""
+        from hetero_bfs.programs.kernels import loop, monotone_loop
+
+        return monotone_loop.run if self.plan.monotone else loop.run
+
+    def run(self, plan: Plan, limits: Limits) -> Run:
+        """Run with the parameters of `plan`, which has the types of this program's own."""
+        self.start(plan, limits)
+        iterations, converged, records = self.run_on(limits.max_iterations)
+        return Run(
+            self.state(), iterations, converged, self.totals(), records,
+            choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
+        )  # fmt: skip
+
+    def start(self, plan: Plan, limits: Limits) -> None:
+        """Write the inputs of a run."""
+        self.fields["loop"][:] = 0
+        self._write(plan)
+        self._set_width(limits.bucket_width)
+        pulls = limits.pulls[:_MOST_RECORDS]
+        self.records[: len(pulls), 0] = pulls
+        self._planned = len(pulls)
+        self._clock(limits.clocked)
+
+    def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
+        """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
+        from hetero_bfs.programs.kernels.loop import RESUMES
+
+        done, portion = first, max_iterations if self.plan.monotone else _FIRST_PORTION
+        while True:
+            end = min(done + portion, max_iterations)
+            began = time.perf_counter()
+            done, converged = self._loop(*self._arguments(end))
+            if converged or done < end or end == max_iterations:  # done < end: it is to migrate
+                return done, converged, self._records(done, first)
+            self.fields["loop"][RESUMES] = True
+            is_quick = time.perf_counter() - began < _PORTION_SECONDS
+            portion = 2 * portion if is_quick else max(portion // 2, 1)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the vertices' states; runs overwrite them."""
+        return {name: self.fields[f"state_{name}"] for name in self.plan.fields}
+
+    def totals(self) -> dict[str, float]:
+        """Return the program's sums."""
+        return dict(zip(self.plan.totals, self.fields["totals"].tolist(), strict=False))
+
+    def _write(self, plan: Plan) -> None:
+        """Write the parameters."""
+        fields, parameters = self.fields, plan.parameters
+        fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
+        fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
+        for name, array in parameters.arrays.items():
+            fields[f"parameter_{name}"][:] = array[self.graph.names]
+
+    def _set_width(self, width: float) -> None:
+        """Write the widths of buckets."""
+        from hetero_bfs.programs.kernels import loop, monotone_loop
+
+        limits, graph = self.fields["limits"], self.graph
+        limits[loop.WIDTH] = width
+        if not self.plan.monotone:
+            return
+        sends_all, limits[loop.WIDTH], limits[monotone_loop.FULL_WIDTH] = graph.monotone_widths(
+            width
+        )
+        limits[monotone_loop.SENDS_ALL] = sends_all
+
+    def _clock(self, is_clocked: bool) -> None:
+        """Write whether the run clocks its choices."""
+        from hetero_bfs.programs.kernels.loop import CLOCKED
+
+        self.fields["loop"][CLOCKED] = is_clocked
+
+    def _choosing_seconds(self, iterations: int) -> float:
+        """Return the seconds of the last run's choices, if it clocked them."""
+        from hetero_bfs.programs.kernels.loop import CHOOSING
+
+        return float(self.records[: min(iterations, _MOST_RECORDS), CHOOSING].sum())
+
+    def _records(self, iterations: int, first: int) -> list[Record]:
+        rows: npt.NDArray[np.float64] = self.records[first:iterations, :4]
+        return [
+            ("pull" if pulls else "push", int(vertices), int(edges), seconds)
+            for pulls, vertices, edges, seconds in rows.tolist()
+        ]
+
+    def close(self) -> None:
+        """End the workers."""
+        self._stop()

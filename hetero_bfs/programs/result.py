@@ -1,0 +1,69 @@
+"""The result of a vertex program's run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.programs.options import ModeName
+from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.timeline_svg import with_unit
+
+
+@dataclass(eq=False)
+class ProgramResult:
+    """The final state of a program's vertices; each field is also an attribute.
+
+    Parameters
+    ----------
+    state : mapping of name to array, shape (num_vertices,)
+        In the caller's ids.
+    seconds : float
+        Of the run, without compiling, from the initial states to the last iteration.
+    iterations : int
+    converged : bool
+        False if `max_iterations` ended the run.
+    totals : mapping of name to float
+        The program's sums after the last iteration.
+    traces : list of IterationTrace
+    streamed_bytes : int
+        Bytes of lists that were sent to the device, if it does not hold them.
+    mode : str
+        The mode that ran; see `RunOptions`.
+    migrated_bytes : int
+        Bytes transferred between the CPU and a device, without those of the final states.
+    """
+
+    state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
+    seconds: float
+    iterations: int
+    converged: bool
+    totals: Mapping[str, float]
+    traces: list[IterationTrace] = field(repr=False)
+    streamed_bytes: int = 0
+    mode: ModeName = "synchronous"
+    migrated_bytes: int = 0
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # none yet in a copy
+        if name in state:
+            return state[name]
+        raise AttributeError(f"a result has no {name!r}; fields: {', '.join(state)}")
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
+        facts: dict[str, Any] = {
+            name: f"{values.dtype}, shape {values.shape}" for name, values in self.state.items()
+        }
+        facts |= {f"total {name}": float(total) for name, total in self.totals.items()}
+        facts |= {
+            "mode": self.mode,
+            "iterations": self.iterations,
+            "converged": self.converged,
+            "time": with_unit(self.seconds),
+        }
+        return as_html("Vertex program", facts, self.traces)

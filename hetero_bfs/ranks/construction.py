@@ -1,0 +1,283 @@
+"""Construction on all ranks: each reads a share of the edges and gets its vertices' lists."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.ranks.communicator import Communicator, parts_of
+from hetero_bfs.ranks.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
+from hetero_bfs.errors import AgreedError, GraphError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
+from hetero_bfs.graph.relabel import Relabelling
+from hetero_bfs.graph.search_graph import first_neighbours_of
+from hetero_bfs.graph.weights import (
+    DUPLICATES,
+    SUM_BEYOND,
+    Duplicates,
+    WeightArray,
+    weight_dtype_of,
+)
+from hetero_bfs.support.memory import aligned_empty, shrink
+
+CHUNK_EDGES = 1 << 20
+"""Edges that a rank sends in a round: at most 16 MiB of keys."""
+
+_LEAST_SHARED = 1 << 16  # keys that are worth another thread
+
+Keys = npt.NDArray[np.uint64]
+
+
+def construct(
+    communicator: Communicator,
+    share: EdgeSource,
+    num_input_edges: int,
+    input_degree: VertexArray | None = None,
+) -> RankGraph:
+    """Build a rank's part of the graph of all ranks' edges: Graph500's kernel 1.
+
+    Parameters
+    ----------
+    share : EdgeSource
+        The edges that this rank reads; together the ranks' shares are all edges. Its `num_vertices`
+        is that of the whole graph. All are directed or none is; if one has weights, all have.
+    num_input_edges : int
+        Of the whole graph.
+    input_degree : uint32 array, optional
+        Of this rank's old ids, if the edges have lost their duplicates.
+
+    Raises
+    ------
+    GraphError
+        An edge has an end that is no vertex; only the rank that reads it raises this.
+    AgreedError
+        The vertices of all ranks need more than 32 bits; all ranks raise this.
+    """
+    from hetero_bfs.ranks.kernels.owned_lists import renumber_keys
+
+    rank = communicator.rank
+    rule: Duplicates = getattr(share, "duplicates", "min")
+    ways = [
+        _collect_keys(communicator, share, back) for back in (False, True)[: 1 + share.directed]
+    ]
+    owned = count_owned(share.num_vertices, communicator.size)
+    raw_degrees = [_count_degrees(keys, int(owned[rank])) for keys, _ in ways]
+    own, old_of_own = _number_own(sum(raw_degrees[1:], raw_degrees[0]))
+    first = parts_of(owned)
+    all_numbers = np.empty(int(owned.sum()), np.uint32)
+    communicator.gather_to_all(own, all_numbers, owned, first)
+    _check_numbers(communicator, old_of_own.size)
+    made = []
+    while ways:
+        keys, weights = ways.pop(0)
+        renumber_keys(keys, own, all_numbers, first)
+        made.append(_sorted_lists(keys, weights, rule, old_of_own.size))
+    leading = old_of_own.size if share.directed else _num_leading(made[0].degree)
+    sizes = np.array(communicator.collect((old_of_own.size, leading)), np.int64)
+    partition = Partition(share.num_vertices, rank, sizes[:, 0].copy(), sizes[:, 1].copy())
+    graphs = [_as_graph(lists, partition, share.directed, num_input_edges) for lists in made]
+    if share.directed:
+        graphs[0].__dict__["_transposed"] = graphs[1]
+    return RankGraph(
+        graphs[0],
+        Relabelling(own, _old_of_columns(partition, all_numbers, first, owned), "degree"),
+        num_input_edges,
+        raw_degrees[0] if input_degree is None else input_degree,
+        graphs[0].input_degree,
+        first_neighbours_of(graphs[-1]),
+        partition,
+    )
+
+
+def _chunks(
+    share: Any, back: bool
+) -> Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]:
+    """Yield the edges of a share, from their ends to their starts if `back`."""
+    if weight_dtype_of(share) is None:
+        chunks = ((src, dst, None) for src, dst in share.chunks(CHUNK_EDGES))
+    else:
+        chunks = share.weighted_chunks(CHUNK_EDGES)
+    for src, dst, weights in chunks:
+        check_ends(src, dst, share.num_vertices)
+        yield (dst, src, weights) if back else (src, dst, weights)
+
+
+def _collect_keys(
+    communicator: Communicator, share: EdgeSource, back: bool
+) -> tuple[Keys, WeightArray | None]:
+    """Return the keys of this rank's vertices, and weights; every rank reads its share twice.
+
+    Of a directed graph these are of one direction.
+    """
+    from hetero_bfs.ranks.kernels.owned_lists import count_keys, make_keys
+
+    weight_dtype, ranks = weight_dtype_of(share), communicator.size
+    both = not (share.both_directions or share.directed)
+    by_part = np.empty((numba.get_num_threads(), ranks), np.int64)
+    counts = np.zeros(ranks, np.int64)
+    rounds = np.zeros(1, np.int64)
+    for src, dst, _ in _chunks(share, back):
+        count_keys(src, dst, both, by_part)
+        counts += by_part.sum(axis=0)
+        rounds[0] += 1
+    received = np.empty_like(counts)
+    communicator.exchange(counts, received)
+    communicator.reduce_to_all(rounds, "max")
+    keys = aligned_empty(int(received.sum()), np.uint64)
+    all_weights = None if weight_dtype is None else aligned_empty(keys.size, weight_dtype)
+    filled = 0
+    chunks = _chunks(share, back)
+    no_ends, no_weights = np.empty(0, np.uint32), np.empty(0, weight_dtype or np.float32)
+    sendable = np.empty(CHUNK_EDGES * (1 + both), np.uint64)
+    for _ in range(int(rounds[0])):
+        src, dst, weights = next(chunks, (no_ends, no_ends, None))
+        count_keys(src, dst, both, by_part)
+        by_part.sum(axis=0, out=counts)
+        begins = parts_of(counts)
+        places = begins + np.cumsum(by_part, axis=0) - by_part
+        if (needed := int(counts.sum())) > sendable.size:  # a source of the user's, of long chunks
+            sendable = np.empty(needed, np.uint64)
+        send = sendable[:needed]
+        weights = no_weights if weights is None else weights
+        sent = np.empty(needed if weights.size else 0, weights.dtype)
+        make_keys(src, dst, weights, both, places, send, sent)
+        communicator.exchange(counts, received)
+        more = int(received.sum())
+        into = keys[filled : filled + more]
+        communicator.exchange_parts(send, counts, begins, into, received)
+        if all_weights is not None:
+            there = all_weights[filled : filled + more]
+            communicator.exchange_parts(sent, counts, begins, there, received)
+        filled += more
+    return keys, all_weights
+
+
+def _count_degrees(keys: Keys, owned: int) -> VertexArray:
+    """Return the input degrees of the own old ids."""
+    from hetero_bfs.ranks.kernels.owned_lists import count_degrees
+
+    degree = np.zeros(owned, np.uint32)
+    count_degrees(keys, degree)
+    return degree
+
+
+def _number_own(degree: VertexArray) -> tuple[VertexArray, VertexArray]:
+    """Return numbers of the own old ids, and the places of those numbered."""
+    from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
+
+    own, old_of_own = (
+        np.empty(degree.size, np.uint32),
+        np.empty(np.count_nonzero(degree), np.uint32),
+    )
+    order_by_falling_degree(degree, own, old_of_own)
+    return own, old_of_own
+
+
+def _check_numbers(communicator: Communicator, size: int) -> None:
+    """Refuse graphs that need numbers of more than 32 bits; `size` is that of this rank."""
+    largest = np.array([size])
+    communicator.reduce_to_all(largest, "max")
+    needed = communicator.size * (int(largest[0]) + LINE_COLUMNS)
+    if needed >= 2**32:
+        raise AgreedError(
+            f"{communicator.size} ranks with up to {largest[0]} vertices need {needed} numbers; "
+            f"32 bits hold {2**32 - 1}: choose a smaller graph"
+        )
+
+
+class _Lists(NamedTuple):
+    """A rank's lists of one direction, of sorting numbers."""
+
+    degree: VertexArray
+    indices: VertexArray
+    weights: WeightArray | None
+
+
+def _sorted_lists(
+    keys: Keys, weights: WeightArray | None, duplicates: Duplicates, size: int
+) -> _Lists:
+    """Return the lists of so many vertices, without weights in the memory of their keys."""
+    from hetero_bfs.ranks.kernels.owned_lists import lists_of_keys
+
+    if weights is not None:
+        return _weighted_lists(keys, weights, duplicates, size)
+    _sort(keys, numba.get_num_threads())
+    degree = aligned_empty(size, np.uint32)
+    indices = keys.view(np.uint32)
+    stored = lists_of_keys(keys, degree, indices)
+    return _Lists(degree, shrink(indices, stored), None)
+
+
+def _sort(keys: Keys, threads: int) -> None:
+    """Sort keys in place by so many threads, each half of them a half of the keys."""
+    if threads == 1 or keys.size < _LEAST_SHARED:
+        keys.sort()
+        return
+    middle = keys.size // 2
+    keys.partition(middle)
+    lower = threading.Thread(target=_sort, args=(keys[:middle], threads // 2))
+    lower.start()
+    _sort(keys[middle:], threads - threads // 2)
+    lower.join()
+
+
+def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
+    """Return the lists of so many vertices with the weights of their keys.
+
+    Raises
+    ------
+    GraphError
+        A sum of weights is beyond int32; only this rank raises it.
+    """
+    from hetero_bfs.graph.kernels.by_weight import sort_by_weight
+    from hetero_bfs.ranks.kernels.owned_lists import combine_duplicates, place_by_vertex
+
+    degree = _count_degrees(keys, size)
+    indptr = np.zeros(size + 1, np.int64)
+    np.cumsum(degree, out=indptr[1:])
+    neighbours, placed = np.empty(keys.size, np.uint32), np.empty(keys.size, weights.dtype)
+    place_by_vertex(keys, weights, indptr[:-1].copy(), neighbours, placed)
+    # Here what lists are sorted by are the neighbours.
+    placed, neighbours = sort_by_weight(indptr, placed, neighbours)
+    stored = combine_duplicates(degree, neighbours, placed, DUPLICATES.index(duplicates))
+    if stored < 0:
+        raise GraphError(SUM_BEYOND)
+    return _Lists(degree, neighbours[:stored].copy(), placed[:stored].copy())
+
+
+def _num_leading(degree: VertexArray) -> int:
+    """Return how many vertices, in front of the others, may lead anywhere."""
+    leads = np.flatnonzero(degree > 1)
+    return int(leads[-1]) + 1 if leads.size else 0
+
+
+def _as_graph(
+    lists: _Lists, partition: Partition, directed: bool, num_input_edges: int
+) -> CSRGraph:
+    """Return lists of columns, in place of the sorting numbers."""
+    from hetero_bfs.ranks.kernels.owned_lists import columns_of_numbers
+
+    degree, indices, weights = lists
+    columns_of_numbers(indices, partition.first_column)
+    indptr = aligned_empty(degree.size + 1, np.int64)
+    np.cumsum(degree, out=indptr[1:])
+    return CSRGraph.trusted(indptr, indices, directed, num_input_edges, degree, weights)
+
+
+def _old_of_columns(
+    partition: Partition,
+    all_numbers: VertexArray,
+    first: npt.NDArray[np.int64],
+    owned: npt.NDArray[np.int64],
+) -> VertexArray:
+    from hetero_bfs.ranks.kernels.owned_lists import old_of_columns
+
+    old_of_column = np.full(partition.num_columns, NO_VERTEX, np.uint32)
+    old_of_columns(all_numbers, first, owned, partition.first_column, old_of_column)
+    return old_of_column

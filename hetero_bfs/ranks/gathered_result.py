@@ -1,0 +1,118 @@
+"""What runs by all ranks give: a rank's own part, gathered from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.ranks.communicator import Communicator, parts_of
+from hetero_bfs.ranks.partition import RankGraph, count_owned
+from hetero_bfs.algorithms.bfs.ranks import RankLevel
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+
+
+@dataclass(eq=False)
+class RankProgramResult:
+    """The final states of a rank's vertices; `gathered` returns those of all.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    state : mapping of name to array, shape (own old ids,)
+        Rank r of P has the vertices r, r + P, r + 2 P and so on, in this order.
+    num_vertices : int
+        Of the whole graph.
+    seconds : float
+        From the initial states to the last iteration, the slowest rank's.
+    iterations : int
+    converged : bool
+        False if `max_iterations` ended the run.
+    totals : mapping of name to float
+        The program's sums after the last iteration.
+    traces : list of IterationTrace
+        Vertices and edges are those of all ranks; the seconds are this rank's.
+    """
+
+    communicator: Communicator = field(repr=False)
+    state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
+    num_vertices: int
+    seconds: float
+    iterations: int
+    converged: bool
+    totals: Mapping[str, float]
+    traces: list[IterationTrace] = field(repr=False)
+
+    def gathered(self, name: str) -> npt.NDArray[Any]:
+        """Return a field of all vertices, in the caller's ids; all ranks must call this."""
+        return gathered(self.communicator, self.state[name], self.num_vertices)
+
+
+def gathered_parents(
+    communicator: Communicator, mine: npt.NDArray[np.uint32], num_vertices: int
+) -> npt.NDArray[np.int64]:
+    """Return the parents of all vertices, -1 for none; all ranks must call this."""
+    up = gathered(communicator, mine, num_vertices)
+    return np.where(up == NO_VERTEX, -1, up.astype(np.int64))
+
+
+def edges_of_levels(
+    communicator: Communicator, graph: RankGraph, levels: list[RankLevel]
+) -> npt.NDArray[np.int64]:
+    """Return the edges that leave each level, and those stored; all ranks must call this."""
+    counts = [level.frontier_edges for level in levels]
+    edges = np.array([*counts, graph.graph.num_stored_edges], np.int64)
+    communicator.reduce_to_all(edges, "sum")
+    return edges
+
+
+def level_traces(
+    levels: list[RankLevel],
+    searched: int,
+    edges: npt.NDArray[np.int64],
+    level_of: npt.NDArray[np.int32],
+) -> list[LevelTrace]:
+    """Return the levels of a search: vertices and edges of all ranks, seconds of this one.
+
+    `searched` vertices have edges; `edges` are of `edges_of_levels`; `level_of` is -1 where nothing
+    was reached. The way between ranks is `transfer_seconds`.
+    """
+    vertices = np.bincount(level_of[level_of >= 0], minlength=len(levels) + 1).tolist()
+    *leaving, stored = edges.tolist()
+    growth, unvisited, left, traces = stored / max(searched, 1), searched, stored, []
+    for number, level in enumerate(levels):
+        unvisited, left = unvisited - vertices[number], left - leaving[number]
+        if number:
+            growth = leaving[number] / max(leaving[number - 1], 1)
+        is_push, pull = level.direction == "top-down", "BG" if level.on_device else "BC"
+        features = LevelFeatures(
+            number, vertices[number], leaving[number], unvisited, left, searched, stored, growth,
+            "cpu", "queue" if is_push else "bitmap",
+        )  # fmt: skip
+        predicted = {"TC": level.push_seconds, pull: level.pull_seconds}
+        times = level.seconds, level.exchange_seconds, 0.0
+        found, name = vertices[number + 1], "TC" if is_push else pull
+        traces.append(
+            LevelTrace(features, name, *times, found, predicted, "what the slowest rank expects")
+        )
+    return traces
+
+
+def gathered(
+    communicator: Communicator, mine: npt.NDArray[Any], num_vertices: int
+) -> npt.NDArray[Any]:
+    """Return an array of all vertices, given those of each rank's own; all ranks must call this."""
+    ranks = communicator.size
+    owned = count_owned(num_vertices, ranks)
+    first = parts_of(owned)
+    parts = np.empty(num_vertices, mine.dtype)
+    communicator.gather_to_all(np.ascontiguousarray(mine), parts, owned, first)
+    whole = np.empty_like(parts)
+    for rank, (begin, count) in enumerate(zip(first, owned, strict=True)):
+        whole[rank::ranks] = parts[begin : begin + count]
+    return whole

@@ -1,0 +1,242 @@
+"""Ranks under MPI (mpi4py). It is imported only in a process that an MPI launcher has started."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from functools import cache
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.ranks.communicator import Board, BoardMemory, Counts, Operation, parts_of
+from hetero_bfs.errors import AgreedError
+from hetero_bfs.support.cores import core_numbers, usable_cores
+from hetero_bfs.support.launcher import is_open_mpi, launched_ranks
+
+_NAP_SECONDS = 2e-5
+
+
+@cache
+def world() -> MPICommunicator:
+    """Return all ranks that the launcher started.
+
+    Raises
+    ------
+    AgreedError
+        mpi4py is absent, or it uses another MPI than the launcher.
+    """
+    wanted = launched_ranks()
+    try:
+        import mpi4py
+
+        mpi4py.rc.thread_level = "funneled"  # only the main thread calls MPI
+        mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of another launcher; see below
+            from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise AgreedError(
+            f"a launcher of MPI started {wanted} processes, but mpi4py cannot be loaded "
+            f"({reason}); install it with: pip install 'hetero_bfs[mpi]'"
+        ) from None
+    library = " ".join(MPI.Get_library_version().split("\n")[0].strip("\0").split())
+    remedy = (
+        f"mpi4py uses {library[:40]}, which is not the launcher's; "
+        "start with the mpirun of that MPI"
+    )
+    if is_open_mpi() and "MPICH" in library:  # it would end the process
+        raise AgreedError(f"Open MPI's launcher started {wanted} processes, but {remedy}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if not MPI.Is_initialized():  # by a script that has imported mpi4py's MPI before
+            MPI.Init_thread(MPI.THREAD_FUNNELED)
+    if MPI.COMM_WORLD.size != wanted:
+        raise AgreedError(
+            f"the launcher started {wanted} processes, but MPI sees {MPI.COMM_WORLD.size}: {remedy}"
+        )
+    if wanted > 1:
+        _end_all_at_an_error(MPI)
+    return MPICommunicator(MPI.COMM_WORLD)
+
+
+def _end_all_at_an_error(mpi: Any) -> None:
+    """Let an exception that a rank's script does not catch end all ranks, which would wait.
+
+    All ranks raise an `AgreedError`, so none waits then.
+    """
+    say = sys.excepthook
+
+    def end(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        try:
+            say(kind, error, traceback)
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+        finally:
+            if not isinstance(error, AgreedError) and not mpi.Is_finalized():
+                mpi.COMM_WORLD.Abort(1)
+
+    sys.excepthook = end
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+class MPICommunicator:
+    """The ranks of a communicator of mpi4py; see `Communicator`."""
+
+    def __init__(self, comm: Any) -> None:
+        from mpi4py import MPI
+
+        self._comm = comm
+        self._in_place = MPI.IN_PLACE
+        self._operations = {"max": MPI.MAX, "min": MPI.MIN, "sum": MPI.SUM}
+        self.rank: int = comm.rank
+        self.size: int = comm.size
+        self._host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self.host_rank: int = self._host.rank
+        self.host_size: int = self._host.size
+        cores: set[int] = set().union(*self._host.allgather(core_numbers()))
+        crowded = self.host_size > usable_cores(len(cores))
+        self._naps: bool = comm.allreduce(crowded, MPI.LOR)  # both kinds of calls do not match
+        self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
+        heads = comm.allgather(self._host.bcast(self.rank))
+        self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
+        self.host_ranks: list[int] = next(host for host in self._hosts if self.rank in host)
+        self.num_hosts: int = len(self._hosts)
+        self._windows: list[Any] = []
+        self._boards = BoardMemory(lambda size: self._share(size, np.uint8)[0])  # never freed
+
+    def _call(self, comm: Any, name: str, *arguments: Any) -> None:
+        """Make a collective call.
+
+        MPI waits busily. If the ranks of a host have to take turns on its cores, a rank that waits
+        would keep one from a rank that works, for milliseconds. So all ranks sleep between tests.
+        """
+        if not self._naps:
+            getattr(comm, name)(*arguments)
+            return
+        request = getattr(comm, "I" + name.lower())(*arguments)
+        while not request.Test():
+            time.sleep(_NAP_SECONDS)
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        self._call(self._comm, "Barrier")
+
+    def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Replace each item by the maximum, the minimum or the sum over ranks."""
+        self._call(self._comm, "Allreduce", self._in_place, array, self._operations[operation])
+
+    def collect(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, by rank."""
+        if self._naps:
+            self.barrier()  # it waits asleep
+        return list(self._comm.allgather(value))
+
+    def gather_to_all(
+        self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
+    ) -> None:
+        """Send `send` to all ranks.
+
+        All ranks must agree on whether it is in place, also one whose part is empty.
+        """
+        there = _address(receive) + int(places[self.rank]) * receive.itemsize
+        is_there = _address(send) == there
+        part = self._in_place if is_there else send
+        self._call(self._comm, "Allgatherv", part, [receive, (counts, places)])
+
+    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
+        """Return a board with room for counts[r] items of rank r."""
+        memory, beside = self._boards.cut(counts, dtype, beside_bytes)
+        return _MPIBoard(self, memory, beside, counts)
+
+    def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
+        """Send item r to rank r, for all r."""
+        self._call(self._comm, "Alltoall", send, receive)
+
+    def exchange_parts(
+        self,
+        send: npt.NDArray[Any],
+        counts: Counts,
+        places: Counts,
+        receive: npt.NDArray[Any],
+        received: Counts,
+    ) -> None:
+        """Send each rank its part of `send`."""
+        sent, got = [send, (counts, places)], [receive, (received, parts_of(received))]
+        self._call(self._comm, "Alltoallv", sent, got)
+
+    def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of zeros that all ranks of this host share."""
+        array, window = self._share(size, dtype)
+        self._windows.append(window)
+        return array
+
+    def _share(self, size: int, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], Any]:
+        """Return an array of zeros that all ranks of this host share, and its window, to free."""
+        from mpi4py import MPI
+
+        dtype = np.dtype(dtype)
+        mine = size * dtype.itemsize if self.host_rank == 0 else 0
+        window = MPI.Win.Allocate_shared(mine, dtype.itemsize, comm=self._host)
+        memory: Any = window.Shared_query(0)[0]
+        array: npt.NDArray[Any] = np.frombuffer(memory, dtype, size)
+        if self.host_rank == 0:
+            array[:] = 0
+        self._call(self._host, "Barrier")
+        return array, window
+
+    def free_shared(self) -> None:
+        """Free all memory of `shared_array`."""
+        while self._windows:
+            self._windows.pop().Free()
+
+    def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
+        """Combine the `shared_array` of all hosts."""
+        self._call(self._host, "Barrier")
+        if self.num_hosts > 1 and self.host_rank == 0:
+            self._call(
+                self._leaders, "Allreduce", self._in_place, array, self._operations[operation]
+            )
+        self._call(self._host, "Barrier")
+
+    def abort(self) -> None:
+        """End all ranks with status 1."""
+        self._comm.Abort(1)
+
+
+class _MPIBoard:
+    """A board in the shared memory of each host; see `Board`.
+
+    The parts of a host's ranks lie side by side, so that one of them sends them all.
+    """
+
+    def __init__(
+        self,
+        ranks: MPICommunicator,
+        memory: npt.NDArray[Any],
+        beside: npt.NDArray[np.uint8],
+        counts: Counts,
+    ) -> None:
+        order = np.concatenate(ranks._hosts)
+        of_hosts = np.array([counts[host].sum() for host in ranks._hosts])
+        self.memory, self.beside, self.places = memory, beside, np.empty_like(counts)
+        self.places[order] = parts_of(counts[order])
+        self._ranks, self._all = ranks, [memory, (of_hosts, parts_of(of_hosts))]
+
+    def complete(self) -> None:
+        """Wait until all ranks have written their parts, and each host has all of them."""
+        ranks = self._ranks
+        ranks._call(ranks._host, "Barrier")
+        if ranks.num_hosts > 1:
+            if ranks.host_rank == 0:
+                ranks._call(ranks._leaders, "Allgatherv", ranks._in_place, self._all)
+            ranks._call(ranks._host, "Barrier")

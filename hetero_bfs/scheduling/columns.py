@@ -1,0 +1,98 @@
+"""The columns of a level, compiled: a speed model's input before the level runs.
+
+policy.cl has a twin of this for searches on a device.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from hetero_bfs.scheduling.schema import (
+    COLUMNS,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    LEAST_SHARED_EDGES,
+    LEVEL,
+    PREVIOUS_EDGES,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    is_dense_push,
+)
+from hetero_bfs.support.compiling import kernel
+
+NUM_COLUMNS = len(COLUMNS)
+MIXED = 0.8  # a graph with uneven degrees and no clusters finds this share of the expected vertices
+LARGEST_SHARE = 0.999999
+SMALL = 0.01  # below this the first terms of the series suffice
+
+OPENCL = {"MIXED": MIXED, "LARGEST_SHARE": LARGEST_SHARE, "SMALL": SMALL}
+"""Numbers that policy.cl shares (header.py)."""
+
+is_dense_push_level = njit(inline="always")(is_dense_push)
+
+
+@njit(inline="always")
+def _found_share(share, mean_degree):
+    """Return the probability that a vertex of this degree has a neighbour in a set.
+
+    `share` is the set's share of all edge ends. The result, 1 - (1 - share)**mean_degree, has six
+    digits for the smallest shares, too. `expm1` and `log1p` would take longer than the rest of the
+    prediction.
+    """
+    share = min(share, LARGEST_SHARE)
+    if share < SMALL:
+        logarithm = -share * (1.0 + share * (0.5 + share * (1.0 / 3.0 + share * 0.25)))
+    else:
+        logarithm = math.log(1.0 - share)
+    x = mean_degree * logarithm
+    return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -SMALL else 1.0 - math.exp(x)
+
+
+@kernel(counted=False, inlined=True)
+def expectations(state):
+    """Return the expected number of edges that bottom-up scans, and of vertices that a level finds.
+
+    `LevelFeatures.expected_examined` explains them.
+    """
+    unvisited, edges = state[UNVISITED_VERTICES], state[UNVISITED_EDGES]
+    found, frontier = state[FRONTIER_VERTICES], state[FRONTIER_EDGES]
+    if unvisited <= 0.0 or edges <= 0.0:
+        return 0.0, 0.0
+    left_before = edges + frontier
+    came = state[PREVIOUS_EDGES] / (left_before + state[PREVIOUS_EDGES])
+    free = max(frontier - came * left_before, 0.0)
+    share = free / (free + edges)
+    mixed = 1.0
+    if state[LEVEL] > 0:
+        before = unvisited + found
+        found_if_mixed = before * _found_share(came, left_before / before)
+        if found < MIXED * found_if_mixed:
+            mixed = found / (MIXED * found_if_mixed)
+    reached_share = _found_share(share, edges / unvisited)
+    if reached_share <= 0.0:
+        return edges, 0.0
+    reached = unvisited * reached_share
+    by_chance = min(reached / share, edges)
+    at_once = min(reached + (1.0 - reached_share) * edges, by_chance)
+    first = min(max(frontier * unvisited / (found * edges) - 1.0, 0.0), 1.0)
+    near = by_chance + first * (at_once - by_chance)
+    return mixed * near + (1.0 - mixed) * edges, min(mixed * reached, frontier)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def fill_columns(columns, num_vertices, state):
+    """Fill a level's columns, float64 (NUM_COLUMNS,), in the order of schema.COLUMNS."""
+    columns[0] = 1.0
+    columns[1] = num_vertices
+    columns[2] = state[FRONTIER_VERTICES]
+    columns[3] = state[FRONTIER_EDGES]
+    columns[4] = state[UNVISITED_VERTICES]
+    columns[5] = state[UNVISITED_EDGES]
+    columns[6], columns[7] = expectations(state)
+    columns[8] = columns[6] / max(columns[4], 1.0)
+    dense_push = is_dense_push_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+    columns[9] = 0.0 if dense_push else columns[7]
+    columns[10] = num_vertices if dense_push else 0.0
+    columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0

@@ -1,0 +1,350 @@
+"""Correction factors of a model, compiled: one factor for each item that the model predicts.
+
+An item, called a *thing* here, is a candidate or a migration. Things are numbered: first the
+candidates in the selector's order, then the migrations in the order of `Policy.migrations`: START,
+SWITCH and CONVERT at each place.
+
+A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
+over the search's levels, so big levels count most. A search is evidence of a thing only if the
+thing took, or was expected to take, a share of the search. So neither a single disturbed search nor
+a tiny level changes a factor.
+
+All things share a common factor, the median of the strategies' factors. It covers causes that slow
+all strategies alike, such as other work on the machine. A thing has its own factor only if that is
+far from the common one.
+
+A thing that no search runs any more cannot be measured. After a while its factor returns to the
+first known one, so that a search may measure it again: a busy machine may have made it look slow.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from hetero_bfs.scheduling.columns import fill_columns
+from hetero_bfs.scheduling.policy import dot
+from hetero_bfs.scheduling.schema import (
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    PLACE,
+    SECONDS,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    has_queue,
+)
+from hetero_bfs.scheduling.transitions import (
+    CONVERT,
+    START,
+    SWITCH,
+    migration_seconds,
+    migrations_between,
+)
+from hetero_bfs.support.compiling import kernel
+
+_has_queue = kernel(has_queue, counted=False, inner=True)
+
+WINDOW = 6
+"""Searches whose ratios are remembered. The number is even and the lower median counts. So factors
+stay put if every second search is slow, as after pauses."""
+
+BOUND = 32.0
+"""Factors stay within 1 / BOUND to BOUND."""
+
+DEAD_BAND = 1.5
+"""Factors that differ by less count as equal: a model is more exact than so small a difference."""
+
+RELEASE = 1.2
+"""A thing with a factor of its own keeps it while it differs from the common one by more."""
+
+HYSTERESIS = 1.5
+"""Factors in use are replaced if one has changed by more than this relative to the others.
+Replacing is not free: the next search begins later, as the host must send the device a policy."""
+
+COMMON_HYSTERESIS = 2.0
+"""Factors in use are also replaced if all together have changed by more than this. That changes the
+predictions but no choice."""
+
+EVIDENCE_SHARE = 0.05
+"""Share of a search's seconds, measured or expected, from which the search is evidence of a thing.
+"""
+
+PATIENCE = 32
+"""Searches without evidence after which a trial begins: the first ratio replaces the remembered
+ones. A failed trial doubles the number, so slow things are tried ever more rarely."""
+
+# Columns of the memory, one row for each thing; the first WINDOW are ratios.
+(
+    KNOWN,
+    NEXT,  # place of the oldest ratio
+    IDLE,  # searches since the last evidence
+    WAIT,  # searches without evidence before a trial
+    TRIAL,  # whether the next ratio replaces all others
+    FIRST,  # the first ratio
+    RATIO,  # median of the remembered ratios
+    FACTOR,
+    IN_USE,  # the factor that selectors use
+    EXPECTED,
+    MEASURED,
+) = range(WINDOW, WINDOW + 11)
+MEMORY_COLUMNS = WINDOW + 11
+
+_LEAST_SECONDS = 1e-9
+_ROUNDING = 1e-9
+_SAME = 0.01  # levels with a smaller relative difference share one prediction
+
+
+@kernel(counted=False, inner=True)
+def _migrations(policy, record, columns):
+    """Return two migrations before a level, and the expected seconds of each; -1 for none.
+
+    From one device to another one, the way through the host belongs to the switch.
+    """
+    first, places = policy.kinds.size, policy.migrations.shape[1]
+    chosen = int(record[STRATEGY])
+    start, convert, switch, through = migrations_between(
+        int(record[PLACE]), _has_queue(record), policy.kinds[chosen], policy.top_down[chosen]
+    )
+    one, one_seconds, two, two_seconds = -1, 0.0, -1, 0.0
+    if start >= 0:
+        one = first + places * START + start
+        one_seconds = migration_seconds(policy, START, start, columns)
+    if convert >= 0:
+        one = first + places * CONVERT + convert
+        one_seconds = migration_seconds(policy, CONVERT, convert, columns)
+    if switch >= 0:
+        two = first + places * SWITCH + switch
+        two_seconds = migration_seconds(policy, SWITCH, switch, columns)
+    if through >= 0:
+        two_seconds += migration_seconds(policy, SWITCH, through, columns)
+    return one, one_seconds, two, two_seconds
+
+
+@kernel(counted=False, inner=True)
+def _group_end(policy, records, begin):
+    """Return the end of the levels that share one measured time.
+
+    Without a clock on the device only the whole launch is timed. All its levels then have the same
+    seconds, to the last bit.
+    """
+    end = begin + 1
+    place = policy.kinds[int(records[begin, STRATEGY])]
+    if place != HOST:
+        while (
+            end < records.shape[0]
+            and records[end, SECONDS] == records[begin, SECONDS]
+            and records[end, PLACE] == place
+            and policy.kinds[int(records[end, STRATEGY])] == place
+        ):
+            end += 1
+    return end
+
+
+@kernel(counted=False, inner=True)
+def _note(memory, thing, expected, scale):
+    """Add expected seconds of a thing, and its share of the measured ones."""
+    if thing >= 0 and expected > 0.0:
+        memory[thing, EXPECTED] += expected
+        memory[thing, MEASURED] += expected * memory[thing, IN_USE] * scale
+
+
+@kernel(counted=False, inner=True)
+def _corrected(memory, thing, expected):
+    return expected * memory[thing, IN_USE] if thing >= 0 else 0.0
+
+
+@njit(inline="always")
+def _is_like(record, other):
+    """Tell whether two levels differ so little that one prediction serves both."""
+    for column in (FRONTIER_VERTICES, FRONTIER_EDGES, UNVISITED_VERTICES, UNVISITED_EDGES):
+        if abs(record[column] - other[column]) > _SAME * other[column]:
+            return False
+    return True
+
+
+@kernel(counted=False, inner=True)
+def add_up(policy, num_vertices, records, memory):
+    """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
+
+    If several things were measured together, the seconds are divided in proportion to the
+    predictions, with the present factors. A migration that was not timed belongs to its level. The
+    start is left to `_charge_beyond`, except if one launch of several levels is timed as a whole:
+    that time includes the start.
+
+    Parameters
+    ----------
+    policy : Policy
+        The model's own, uncorrected.
+    records : float64 (levels, record_width)
+    memory : float64 (things, MEMORY_COLUMNS)
+    """
+    columns = policy.work
+    memory[:, EXPECTED] = 0.0
+    memory[:, MEASURED] = 0.0
+    total = 0.0
+    filled = -1  # level whose columns are filled; high-diameter graphs have many similar levels
+    begin = 0
+    while begin < records.shape[0]:
+        end = _group_end(policy, records, begin)
+        group_seconds, group_expected = 0.0, 0.0
+        for i in range(begin, end):
+            record = records[i]
+            if filled < 0 or not _is_like(record, records[filled]):
+                fill_columns(columns, num_vertices, record)
+                filled = i
+            chosen = int(record[STRATEGY])
+            group_seconds += record[SECONDS]
+            if i == 0 and end > 1:
+                group_seconds += record[TRANSFER_SECONDS]
+            group_expected += _corrected(memory, chosen, dot(policy.weights[chosen], columns))
+            total += record[SECONDS] + record[SELECT_SECONDS]
+            if i == 0 and end == 1:
+                continue
+            one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
+            migrating = _corrected(memory, one, one_seconds) + _corrected(memory, two, two_seconds)
+            total += record[TRANSFER_SECONDS]
+            if i == 0 or record[TRANSFER_SECONDS] == 0.0:
+                group_expected += migrating
+            elif migrating > 0.0:
+                _note(memory, one, one_seconds, record[TRANSFER_SECONDS] / migrating)
+                _note(memory, two, two_seconds, record[TRANSFER_SECONDS] / migrating)
+        scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
+        for i in range(begin, end):
+            record = records[i]
+            if end > begin + 1:  # otherwise they are still filled
+                fill_columns(columns, num_vertices, record)
+                filled = i
+            chosen = int(record[STRATEGY])
+            _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
+            if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):
+                one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
+                _note(memory, one, one_seconds, scale)
+                _note(memory, two, two_seconds, scale)
+        begin = end
+    return total
+
+
+@kernel(counted=False, inner=True)
+def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead):
+    """Charge a search's time beyond its levels to its start, or to its switches if it has any.
+
+    If a search stays on one device, the time beyond its levels is the start, as in training
+    (training/measure.py). If several places found parents, they are merged when the search ends.
+    So the switches bear the time that exceeds `overhead`, float64 (places,): the least seen of
+    searches that stayed at a place.
+    """
+    first, places = policy.kinds.size, policy.migrations.shape[1]
+    switches = first + places * SWITCH
+    switching = 0.0
+    for place in range(places):
+        switching += memory[switches + place, MEASURED]
+    beyond = seconds - total
+    there = policy.kinds[int(records[0, STRATEGY])]
+    if switching == 0.0:
+        overhead[there] = min(overhead[there], beyond)
+        if records[0, PLACE] < 0 and _group_end(policy, records, 0) == 1:
+            fill_columns(policy.work, num_vertices, records[0])
+            start = first + places * START + there
+            memory[start, EXPECTED] = migration_seconds(policy, START, there, policy.work)
+            memory[start, MEASURED] = max(beyond, 0.0)
+    elif beyond > overhead[there]:
+        scale = 1.0 + (beyond - overhead[there]) / switching
+        for place in range(places):
+            memory[switches + place, MEASURED] *= scale
+
+
+@kernel(counted=False, inner=True)
+def _middle(values):
+    """Return the median of some numbers, the lower of two."""
+    for i in range(values.size):
+        before = 0
+        for j in range(values.size):
+            before += values[j] < values[i] or (values[j] == values[i] and j < i)
+        if before == (values.size - 1) // 2:
+            return values[i]
+    return 1.0
+
+
+@kernel(counted=False, inner=True)
+def _remember(row, ratio):
+    """Replace the oldest ratio; the first ratio and that of a trial replace all."""
+    if row[KNOWN] == 0.0:
+        row[FIRST] = ratio
+        row[WAIT] = PATIENCE
+    if row[KNOWN] == 0.0 or row[TRIAL] != 0.0:
+        row[:WINDOW] = ratio
+    if row[TRIAL] != 0.0:
+        row[WAIT] = PATIENCE if ratio < DEAD_BAND * row[FIRST] else 2.0 * row[WAIT]
+    row[int(row[NEXT])] = ratio
+    row[NEXT] = (row[NEXT] + 1) % WINDOW
+    row[KNOWN], row[TRIAL], row[IDLE] = 1.0, 0.0, 0.0
+
+
+@kernel(counted=False, inner=True)
+def _wait(row):
+    """Count a search without evidence; after many of them begin a trial."""
+    row[IDLE] += 1.0
+    if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT]:
+        row[:WINDOW] = row[FIRST]
+        row[TRIAL] = 1.0
+
+
+@kernel(counted=False, inner=True)
+def _find_factors(memory, strategies):
+    """Fill FACTOR from RATIO; tell whether the factors in use differ too much from it."""
+    common, common_in_use = (
+        _middle(memory[:strategies, RATIO]),
+        _middle(memory[:strategies, IN_USE]),
+    )
+    band = DEAD_BAND if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
+    if 1.0 / band < common < band:
+        common = 1.0
+    together = common / common_in_use
+    change = 1.0
+    for thing in range(memory.shape[0]):
+        row = memory[thing]
+        own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
+        far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
+        row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
+        relative = row[FACTOR] / row[IN_USE] / together
+        change = max(change, relative, 1.0 / relative)
+    return change > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
+
+
+@kernel(counted=False)
+def learn(policy, num_vertices, records, seconds, overhead, memory):
+    """Learn from one search's times; tell whether the factors in use should be replaced.
+
+    Parameters
+    ----------
+    policy : Policy
+        The model's own, uncorrected; the search itself may have used another one.
+    records : float64 (levels, record_width)
+        STRATEGY numbers this policy's candidates.
+    seconds : float
+        The whole search.
+    overhead : float64 (places,)
+        Least seconds beyond the levels so far, of searches at each place alone; inf at first.
+        Updated.
+    memory : float64 (things, MEMORY_COLUMNS)
+        Updated, FACTOR included.
+    """
+    total = add_up(policy, num_vertices, records, memory)
+    if total <= 0.0:
+        return False
+    _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead)
+    for thing in range(memory.shape[0]):
+        row = memory[thing]
+        expected, measured = row[EXPECTED], max(row[MEASURED], _LEAST_SECONDS)
+        share = max(measured, expected * row[IN_USE]) / total
+        if expected > 0.0 and (share >= EVIDENCE_SHARE or row[KNOWN] == 0.0):
+            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND))
+        else:
+            _wait(row)
+        row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
+    return _find_factors(memory, policy.kinds.size)

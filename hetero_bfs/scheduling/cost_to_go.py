@@ -1,0 +1,64 @@
+"""The cost-to-go table: least predicted seconds from each level of a search to its end, compiled.
+
+Searches of one graph have similar levels, whatever the source. So one reference search stands for
+the others. Its `reference` holds the state before each level (schema.py), float64 (levels,
+RECORD_STATE). A policy (policy.py) predicts the seconds of each level and migration. Going
+backwards from the last level gives the least seconds to the end exactly. A search of many levels
+keeps only a sample of the table's rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level
+from hetero_bfs.scheduling.policy import DENSE_PUSHES, MOST_COST_TO_GO_ROWS, Policy, dot, share_left
+from hetero_bfs.scheduling.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISITED_VERTICES
+from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
+from hetero_bfs.support.compiling import kernel
+
+_FIRST_LEVELS = 8  # a sample has all of these, since a search changes the fastest there
+
+
+def with_cost_to_go(
+    policy: Policy, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
+) -> Policy:
+    """Return the policy with `cost_to_go` filled by its predictions for a reference search."""
+    levels = reference.shape[0]
+    after = np.zeros((levels, policy.kinds.size))
+    costs_after(policy, num_vertices, reference, after)
+    kept = sampled_levels(levels, MOST_COST_TO_GO_ROWS)
+    unvisited = reference[kept, UNVISITED_EDGES].tolist()
+    left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # compiled only inlined
+    return policy._replace(cost_to_go=np.column_stack((left, after[kept])))
+
+
+def sampled_levels(count: int, most: int) -> list[int]:
+    """Return numbers of `count` levels: all, or the first few and others spread evenly."""
+    if count <= most:
+        return list(range(count))
+    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
+    return [*range(_FIRST_LEVELS), *np.unique(spread).tolist()]
+
+
+@kernel(counted=False)
+def costs_after(policy, num_vertices, reference, after):
+    """Fill `after`, float64 (levels, candidates): least seconds after a level by each candidate."""
+    columns, kinds, top_down = policy.work, policy.kinds, policy.top_down
+    for level in range(reference.shape[0] - 1, 0, -1):
+        fill_columns(columns, num_vertices, reference[level])
+        before = reference[level - 1]
+        dense_push = is_dense_push_level(
+            num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES]
+        )
+        for last in range(kinds.size):
+            is_queue = leaves_queue(
+                top_down[last], policy.traits[last, DENSE_PUSHES] != 0, dense_push
+            )
+            least = np.inf
+            for s in range(kinds.size):
+                seconds = dot(policy.weights[s], columns) + after[level, s]
+                seconds += transition_seconds(policy, columns, kinds[last], is_queue, s)
+                least = min(least, seconds)
+            after[level - 1, last] = least

@@ -1,0 +1,87 @@
+"""A policy as policy.cl takes it: numbers in one array."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.columns import NUM_COLUMNS
+from hetero_bfs.scheduling.policy import (
+    DIRECTION,
+    FIXED,
+    LEAST_ALIKE,
+    LEAST_SECONDS,
+    MODEL,
+    MOST_ALIKE,
+    MOST_CANDIDATES,
+    MOST_COST_TO_GO_ROWS,
+    VARIANT,
+    Policy,
+)
+from hetero_bfs.scheduling.schema import DEVICE, HOST
+from hetero_bfs.scheduling.transitions import CONVERT, NUM_MIGRATION_COLUMNS, SWITCH
+
+_PACKED_NUMBERS = (
+    "RULE",
+    "CANDIDATES",
+    "SCHEDULE_SIZE",
+    "INTERVAL",
+    "COST_TO_GO_ROWS",
+    "ALPHA",
+    "BETA",
+    "NUM_VERTICES",
+    "NUM_EDGES",
+    "MEAN_DEGREE",
+)
+"""The first items of a packed policy; migrations, candidates and the rest follow."""
+
+OPENCL = {
+    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
+    "MOST_CANDIDATES": MOST_CANDIDATES,
+    "MOST_COST_TO_GO_ROWS": MOST_COST_TO_GO_ROWS,
+    "FIXED": FIXED,
+    "DIRECTION": DIRECTION,
+    "MODEL": MODEL,
+    "SWITCH": SWITCH,
+    "CONVERT": CONVERT,
+    "LEAST_ALIKE": LEAST_ALIKE,
+    "MOST_ALIKE": MOST_ALIKE,
+    "LEAST_SECONDS": LEAST_SECONDS,
+}
+"""Numbers that policy.cl shares (header.py)."""
+
+
+def pack_policy(
+    policy: Policy, num_vertices: int, num_edges: int, interval: int, place: int = DEVICE
+) -> npt.NDArray[np.float32]:
+    """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
+
+    `place` is the number of the device. The device knows itself and the host only. So the seconds
+    of a switch to another device are added to that device's candidates. After the candidates there
+    is room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
+    """
+    named = {
+        "RULE": policy.rule,
+        "CANDIDATES": policy.kinds.size,
+        "SCHEDULE_SIZE": policy.schedule.size,
+        "INTERVAL": interval,
+        "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
+        "ALPHA": policy.alpha,
+        "BETA": policy.beta,
+        "NUM_VERTICES": num_vertices,
+        "NUM_EDGES": num_edges,
+        "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
+    }
+    numbers = [named[name] for name in _PACKED_NUMBERS]
+    traits = (policy.kinds == place, policy.top_down, policy.traits[:, VARIANT])
+    weights = policy.weights.copy()
+    elsewhere = (policy.kinds != place) & (policy.kinds != HOST)
+    further = policy.migrations[SWITCH, policy.kinds[elsewhere]]
+    weights[elsewhere, :NUM_MIGRATION_COLUMNS] += further
+    candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
+    candidates[: policy.kinds.size] = np.column_stack((weights, *traits))
+    rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
+    padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
+    migrations = policy.migrations[:, [HOST, place]]
+    parts = (numbers, migrations.ravel(), candidates.ravel(), rest, padding)
+    return np.concatenate(parts).astype(np.float32)

@@ -1,0 +1,82 @@
+"""Costs, in seconds, of a vertex program's iterations on two places, and of migrations.
+
+They are one array of floats, numbered as below, on the host and on a device. place_rule.py has
+the formulas and the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.strategies import DeviceKind
+
+PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION_COST = range(7)
+"""Seconds of an iteration's parts (program_costs.py explains them), and its constant seconds."""
+
+NUM_DIRECTION_COSTS = 6
+
+OTHER = 7
+"""The same seven for the other place."""
+
+MIGRATION, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
+"""Seconds of a migration: its latency (infinite if the run cannot migrate), and the transfers
+(handover.py): for each vertex whose state changed, for all states, for each active vertex in a
+list, for a bitmap."""
+
+LOST, NUM_CHANGED, CHANGES_PER_EDGE = range(19, 22)
+"""Seconds lost here so far; active vertices so far, whose states may differ; vertices that the
+latest iteration made active, per edge of its senders."""
+
+NUM_COSTS = 22
+
+OPENCL = {
+    "PUSH_EDGE": PUSH_EDGE,
+    "PULL_VERTEX": PULL_VERTEX,
+    "PULL_EDGE": PULL_EDGE,
+    "PULL_MISS": PULL_MISS,
+    "PUSH_VERTEX": PUSH_VERTEX,
+    "PUSH_CHANGE": PUSH_CHANGE,
+    "ITERATION_COST": ITERATION_COST,
+    "OTHER": OTHER,
+    "MIGRATION": MIGRATION,
+    "CHANGED_VERTEX": CHANGED_VERTEX,
+    "ALL_STATES": ALL_STATES,
+    "LISTED_VERTEX": LISTED_VERTEX,
+    "BITMAP": BITMAP,
+    "LOST": LOST,
+    "NUM_CHANGED": NUM_CHANGED,
+    "CHANGES_PER_EDGE": CHANGES_PER_EDGE,
+}
+"""For loop.cl."""
+
+_LATENCY_SECONDS, _BYTE_SECONDS = 150e-6, 1 / 5e9
+"""First guesses for a machine without a trained model."""
+
+
+def lone_costs(of_directions: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return costs for a run that cannot migrate."""
+    costs = np.zeros(NUM_COSTS)
+    costs[: len(of_directions)] = of_directions
+    costs[MIGRATION], costs[CHANGES_PER_EDGE] = np.inf, 1.0
+    return costs
+
+
+@dataclass(frozen=True)
+class MigrationCosts:
+    """Seconds of a migration to a place: latency, and per byte."""
+
+    seconds: float
+    byte_seconds: float
+
+    @classmethod
+    def to(cls, place: DeviceKind, model: SpeedModel | None) -> MigrationCosts:
+        """Return the model's costs for searches, whose frontier has 4 bytes per vertex."""
+        if model is None or place not in model.switch:
+            return cls(_LATENCY_SECONDS, _BYTE_SECONDS)
+        weights = model.switch[place].to_json()
+        return cls(weights.get("constant", 0.0), weights.get("frontier_vertices", 0.0) / 4)

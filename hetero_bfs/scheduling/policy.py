@@ -1,0 +1,346 @@
+"""Chooses a strategy, compiled: a policy is data (numbers, matrices) that one function evaluates.
+
+There are three rules:
+
+- FIXED takes the candidates of a schedule in turn, the last one for all later levels.
+- DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the
+  unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
+- MODEL takes the candidate of least predicted seconds. With `caution`, early in a search on the
+  host, it takes bottom-up only if that is clearly faster.
+
+A model's predicted seconds are a matrix of weights times the columns of the level (columns.py).
+The columns have the order of schema.COLUMNS and are explained in trace.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns, is_dense_push_level
+from hetero_bfs.scheduling.schema import (
+    CHOSEN,
+    CHOSEN_AT,
+    DEVICE,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    LEAST_DENSE_PUSH_EDGES,
+    LEAST_SHARED_EDGES,
+    LEVEL,
+    PLACE,
+    PREDICTED,
+    RECORD_STATE,
+    REPRESENTATION,
+    SELECT_SECONDS,
+    STRATEGY,
+    TRANSFER_SECONDS,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    WITHIN,
+    has_queue,
+    was_bottom_up,
+)
+from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
+from hetero_bfs.scheduling.transitions import (
+    NUM_MIGRATION_COLUMNS,
+    transition_seconds,
+)
+from hetero_bfs.support.compiling import kernel
+
+MOST_CANDIDATES = 8
+MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.cost_to_go`
+FIXED, DIRECTION, MODEL = 0, 1, 2
+ROW, VARIANT, DENSE_PUSHES = 0, 1, 2  # columns of `Policy.traits`
+_TURN = 15.0
+LEAST_SECONDS = 1e-30  # to divide by
+CAUTION = 1.4
+"""Factor by which bottom-up on the host must be predicted faster early in a search. Early means:
+the search is not on the device, and the frontier has less than 1 / 15 of the unvisited edges, where
+Beamer's rule stays top-down. The seconds of short lists in a large graph are predicted the worst.
+"""
+LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
+"""Bounds of the ratio of two levels up to which a model's choice is kept: the lower one for a close
+choice, the upper one for a clear choice."""
+
+
+class Policy(NamedTuple):
+    """A selector as data; candidates are numbered as the selector lists them.
+
+    Parameters
+    ----------
+    rule : int64
+        FIXED, DIRECTION or MODEL.
+    schedule : int64 (levels,)
+        FIXED: candidates by level. DIRECTION: the candidates for top-down and for bottom-up.
+    alpha, beta : float64
+        DIRECTION's thresholds.
+    weights : float64 (candidates, NUM_COLUMNS)
+        MODEL: seconds per unit of each column.
+    migrations : float64 (3, places, NUM_MIGRATION_COLUMNS)
+        MODEL: weights of starting at a place, switching to it, converting a bitmap there.
+    cost_to_go : float64 (rows, 1 + candidates)
+        MODEL: expected cost of the remaining levels after a level by each candidate
+        (cost_to_go.py). The first column is the `share_left` of that level. May be empty.
+    caution : float64
+        MODEL: see CAUTION; 1 for none.
+    kinds, top_down : int64, bool (candidates,)
+        Place and direction of each candidate.
+    traits : int64 (candidates, 3)
+        ROW, VARIANT and DENSE_PUSHES: the number in the table, and two fields of `Strategy`. They
+        are one array, since passing each array from Python to compiled code takes time.
+    work : float64 (NUM_COLUMNS,)
+        Scratch.
+    """
+
+    rule: Any
+    schedule: Any
+    alpha: Any
+    beta: Any
+    weights: Any
+    migrations: Any
+    cost_to_go: Any
+    caution: Any
+    kinds: Any
+    top_down: Any
+    traits: Any
+    work: Any
+
+
+def num_places(candidates: Sequence[Strategy]) -> int:
+    """Return the number of places of a policy: the host, one device, and all others in use."""
+    return 1 + max((DEVICE, *(s.place for s in candidates)))
+
+
+def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Policy:
+    """Return a policy for these candidates; fields that its rule does not use are optional."""
+    count = len(candidates)
+    given: dict[str, Any] = {
+        "schedule": [],
+        "alpha": 0.0,
+        "beta": 0.0,
+        "weights": np.zeros((count, NUM_COLUMNS)),
+        "migrations": np.zeros((3, num_places(candidates), NUM_MIGRATION_COLUMNS)),
+        "cost_to_go": np.zeros((0, 1 + count)),
+        "caution": 1.0,
+        "work": np.zeros(NUM_COLUMNS),
+        **fields,
+    }
+    given["schedule"] = np.array(given["schedule"], np.int64)
+    numbers = {name: row for row, name in enumerate(STRATEGIES)}
+    return Policy(
+        rule=rule,
+        kinds=np.array([s.place for s in candidates]),
+        top_down=np.array([s.direction == "top-down" for s in candidates]),
+        traits=np.array(
+            [(numbers[s.row], s.variant, s.dense_pushes) for s in candidates], np.int64
+        ),
+        **given,
+    )
+
+
+def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
+    """Return the policy of a fixed schedule: numbers of candidates, level by level."""
+    return make_policy(FIXED, candidates, schedule=schedule)
+
+
+_has_queue = njit(inline="always")(has_queue)
+_was_bottom_up = njit(inline="always")(was_bottom_up)
+
+
+@njit(inline="always")
+def dot(weights, columns):
+    """Return the sum of weights times columns."""
+    total = 0.0
+    for i in range(NUM_COLUMNS):
+        total += weights[i] * columns[i]
+    return total
+
+
+@njit(inline="always")
+def share_left(unvisited_edges, num_edges):
+    """Return a search's progress: unvisited edges over visited ones, which falls at every level.
+
+    As a ratio it separates the first levels as well as the last ones.
+    """
+    return unvisited_edges / max(num_edges - unvisited_edges, 1.0)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _find_row(cost_to_go, left):
+    """Return the row of `cost_to_go` whose first item is nearest to `left`, as a ratio."""
+    low, high = 0, cost_to_go.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if cost_to_go[middle, 0] >= left:
+            low = middle + 1
+        else:
+            high = middle
+    if low == cost_to_go.shape[0] or (
+        low and left * left >= cost_to_go[low - 1, 0] * cost_to_go[low, 0]
+    ):
+        return low - 1
+    return low
+
+
+@njit(inline="always")
+def _is_early(state):
+    """Tell whether caution counts; see CAUTION."""
+    return state[PLACE] < DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+
+
+@njit(inline="always")
+def _care(policy, early, s):
+    """Return the factor of a candidate's prediction; see CAUTION."""
+    careful = early and policy.kinds[s] == HOST and not policy.top_down[s]
+    return policy.caution if careful else 1.0
+
+
+@njit(inline="always")
+def _on_same_side(num_vertices, state, record):
+    """Tell whether two levels lie on the same side of each threshold where predictions jump."""
+    now, then = state[FRONTIER_EDGES], record[FRONTIER_EDGES]
+    if (now >= LEAST_SHARED_EDGES) != (then >= LEAST_SHARED_EDGES):
+        return False
+    if _is_early(state) != _is_early(record):
+        return False
+    if now < LEAST_DENSE_PUSH_EDGES and then < LEAST_DENSE_PUSH_EDGES:
+        return True
+    dense_push = is_dense_push_level(num_vertices, now, state[UNVISITED_VERTICES])
+    return dense_push == is_dense_push_level(num_vertices, then, record[UNVISITED_VERTICES])
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
+    columns = policy.work
+    fill_columns(columns, num_vertices, state)
+    kind = int(state[PLACE])
+    cost_to_go = policy.cost_to_go
+    row = -1
+    if cost_to_go.shape[0]:
+        row = _find_row(cost_to_go, share_left(state[UNVISITED_EDGES], num_edges))
+    early = _is_early(state)
+    is_queue = _has_queue(state)
+    best = 0
+    for s in range(policy.kinds.size):
+        seconds = dot(policy.weights[s], columns)
+        seconds += transition_seconds(policy, columns, kind, is_queue, s)
+        predicted[s] = seconds
+        total[s] = _care(policy, early, s) * seconds
+        if row >= 0:
+            total[s] += cost_to_go[row, 1 + s]
+        if total[s] < total[best]:
+            best = s
+    return best
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose_direction(policy, num_vertices, state):
+    """Return 0 for top-down, 1 for bottom-up."""
+    if _was_bottom_up(state):
+        return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
+    return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
+
+
+@kernel(counted=False)
+def choose(policy, num_vertices, num_edges, state, predicted, total):
+    """Call `_choose` from Python."""
+    return _choose(policy, num_vertices, num_edges, state, predicted, total)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _choose(policy, num_vertices, num_edges, state, predicted, total):
+    """Return the number of the candidate for the level that `state` describes (schema.py).
+
+    A model fills `predicted` and `total`, float64 (candidates,): the predicted seconds of each
+    candidate, and the deciding ones with the cost-to-go. Other rules leave them unchanged.
+    """
+    if policy.rule == FIXED:
+        return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
+    if policy.rule == DIRECTION:
+        return policy.schedule[_choose_direction(policy, num_vertices, state)]
+    return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def stays_within(policy, state, predicted, total, best):
+    """Return the ratio of two levels up to which the choice for one also suits the other.
+
+    If all columns are within a ratio r, so are all predictions. So the best candidate stays the
+    best while (r - 1) times the sum of its prediction and another candidate's is less than its lead
+    over that one. The cost-to-go is taken as equal.
+    """
+    early = _is_early(state)
+    mine = _care(policy, early, best) * predicted[best]
+    lead = MOST_ALIKE - 1.0
+    for s in range(total.size):
+        if s != best:
+            both = mine + _care(policy, early, s) * predicted[s]
+            lead = min(lead, (total[s] - total[best]) / max(both, LEAST_SECONDS))
+    return max(1.0 + lead, LEAST_ALIKE)
+
+
+@njit(inline="always")
+def _is_near(now, then, ratio):
+    return now <= ratio * then and then <= ratio * now
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def _is_alike(num_vertices, state, record):
+    """Tell whether a model would very likely repeat the choice of a record's level.
+
+    Levels of a high-diameter graph take a microsecond or two. Evaluating a model takes a tenth of a
+    microsecond.
+    """
+    ratio = record[WITHIN]
+    return (
+        state[PLACE] == record[PLACE]
+        and state[REPRESENTATION] == record[REPRESENTATION]
+        and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
+        and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
+        and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)
+        and _on_same_side(num_vertices, state, record)
+    )
+
+
+@kernel(counted=False)
+def choose_level(policy, interval, num_vertices, num_edges, state, records):
+    """Choose the coming level's candidate, begin the level's record, and set `state[CHOSEN]`.
+
+    A model's choice is kept while levels are alike. A clear choice is kept longer.
+
+    Parameters
+    ----------
+    policy : Policy
+    interval : int
+        Levels between two choices; the other levels keep the previous choice.
+    state : float64 (STATE_SIZE,)
+    records : float64 (rows, record_width)
+        The coming level's row is written, the previous level's row is read.
+    """
+    level = int(state[LEVEL])
+    record = records[level]
+    candidates = policy.kinds.size
+    for column in range(RECORD_STATE):
+        record[column] = state[column]
+    for column in range(PREDICTED, record.size):
+        record[column] = np.nan
+    before = int(records[level - 1, CHOSEN_AT]) if level else 0
+    stays = level % interval != 0
+    if level and policy.rule == MODEL:
+        stays = stays or _is_alike(num_vertices, state, records[before])
+    if not stays:
+        record[CHOSEN_AT] = level
+        predicted = record[PREDICTED : PREDICTED + candidates]
+        total = record[PREDICTED + candidates :]
+        chosen = _choose(policy, num_vertices, num_edges, state, predicted, total)
+        if policy.rule == MODEL:
+            record[WITHIN] = stays_within(policy, state, predicted, total, chosen)
+    else:
+        record[CHOSEN_AT] = before
+        chosen = int(records[before, STRATEGY])
+    record[STRATEGY] = state[CHOSEN] = chosen
+    record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = 0.0

@@ -1,0 +1,195 @@
+"""Selectors: they choose the strategy of the next level and give the reason.
+
+model_selectors.py has those that use a speed model. named_selectors.py makes selectors by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.objective import Objective
+from hetero_bfs.scheduling.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
+from hetero_bfs.scheduling.strategies import DeviceKind, Direction, Strategy
+from hetero_bfs.scheduling.trace import LevelFeatures
+
+ALPHA = 15
+BETA = 18
+NEVER_BACK = 2.0**31
+"""A beta beyond it keeps bottom-up to the end: no graph has as many vertices."""
+_STREAMING_ALPHA, _STREAMING_BETA = 30, 256
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen strategy, the predicted seconds of each candidate, and the reason."""
+
+    strategy: Strategy
+    predicted_seconds: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Selector:
+    """Chooses the strategy of each level among its candidates.
+
+    Parameters
+    ----------
+    name : str
+    candidates : sequence of Strategy
+    policy : Policy
+        The rule as data (policy.py), evaluated by compiled code on host and device.
+    """
+
+    objective: Objective | None = None
+    """The objective (objective.py); None for the least time."""
+
+    def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
+        self.name = name
+        self.candidates = tuple(candidates)
+        self.policy = policy
+        self.uncorrected: Selector = self
+        """This selector before correction; itself if it was not corrected."""
+
+    @property
+    def rule(self) -> str:
+        """The rule for all levels, for the report; empty if the name says it."""
+        return ""
+
+    def choose(self, features: LevelFeatures) -> Choice:
+        """Return the strategy for the level that these features describe."""
+        from hetero_bfs.scheduling.policy import choose
+
+        count = len(self.candidates)
+        record = np.full(schema.record_width(count), np.nan)
+        features.write_state(record)
+        record[schema.STRATEGY] = choose(
+            self.policy,
+            features.num_vertices,
+            features.num_edges,
+            record,
+            record[schema.PREDICTED : schema.PREDICTED + count],
+            record[schema.PREDICTED + count :],
+        )
+        return self.read_choice(features, record)
+
+    def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
+        """Return a number of edges for which the first choice is the same as for `frontier_edges`.
+
+        Few different numbers are returned, so that first choices can be stored: for a model powers
+        of the square root of two, for Beamer's rule one on each side of its threshold.
+        """
+        policy = self.policy
+        if policy.rule == FIXED or frontier_edges == 0:
+            return 0
+        if policy.rule == DIRECTION:
+            rises = frontier_edges * policy.alpha > unvisited_edges
+            return frontier_edges + unvisited_edges if rises else 0
+        rounded = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))
+        return min(rounded, frontier_edges + unvisited_edges)
+
+    def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
+        """Return the choice in a level's record (schema.py)."""
+        strategy = self.candidates[int(record[schema.STRATEGY])]
+        predicted = record[schema.PREDICTED :][: len(self.candidates)]
+        if np.isnan(predicted).any():
+            return Choice(strategy, {}, self._reason(features, record))
+        named = dict(zip((s.name for s in self.candidates), predicted.tolist(), strict=True))
+        return Choice(strategy, named, self._reason(features, record))
+
+    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
+        """Fill in the predictions of a level that the device chose; it records only its choice."""
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        """Return the reason for the choice in a few words."""
+        raise NotImplementedError
+
+
+class FixedSelector(Selector):
+    """Given strategies, one per level in turn; the last one serves all later levels."""
+
+    def __init__(self, *strategies: Strategy) -> None:
+        name = f"fixed:{','.join(s.name for s in strategies)}"
+        candidates = list(dict.fromkeys(strategies))
+        schedule = [candidates.index(s) for s in strategies]
+        super().__init__(name, candidates, fixed_policy(schedule, candidates))
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        return "fixed"
+
+
+class DirectionSelector(Selector):
+    """Beamer's rule (2012) for the direction; each direction always runs on the same device.
+
+    Bottom-up once the frontier's edges exceed 1 / alpha of the unvisited ones, top-down again
+    once the frontier has fewer than 1 / beta of the vertices.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        strategies: Mapping[Direction, Strategy],
+        alpha: float = ALPHA,
+        beta: float = BETA,
+    ) -> None:
+        candidates = [strategies["top-down"], strategies["bottom-up"]]
+        policy = make_policy(
+            DIRECTION, candidates, schedule=[0, 1], alpha=float(alpha), beta=float(beta)
+        )
+        super().__init__(name, candidates, policy)
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        return direction_reason(features, record[schema.STRATEGY] == 1, self.policy)
+
+
+def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -> str:
+    """Say how a level's frontier compares with the threshold that applies."""
+    if policy.alpha == 0:
+        return "always top-down"
+    if not features.was_bottom_up:
+        return f"frontier edges {'>' if bottom_up else '<='} unvisited / {policy.alpha:g}"
+    if policy.beta > NEVER_BACK:
+        return "bottom-up to the end"
+    return f"frontier {'>=' if bottom_up else '<'} vertices / {policy.beta:g}"
+
+
+def alpha_beta(
+    device: DeviceInfo | None,
+    candidates: Sequence[Strategy],
+    alpha: float = ALPHA,
+    beta: float = BETA,
+    where: DeviceKind | None = None,
+) -> Selector:
+    """Make the selector of Beamer's rule; by default on the device if there is one."""
+    default: DeviceKind = "cpu" if device is None else "device"
+    kind = where or default
+    name = "alpha-beta"
+    if (alpha, beta, kind) != (ALPHA, BETA, default):
+        name = f"alpha-beta({alpha:g},{beta:g},{kind})"
+    return DirectionSelector(name, by_direction(candidates, kind, kind), alpha, beta)
+
+
+def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
+    """Make the selector behind "auto" for edges that stream through the device: Beamer's rule.
+
+    Models are fitted to levels whose edges are resident on the device. Going bottom-up early and
+    back late needs fewer pages.
+    """
+    return alpha_beta(device, candidates, _STREAMING_ALPHA, _STREAMING_BETA)
+
+
+def by_direction(
+    candidates: Sequence[Strategy], top_down: DeviceKind, bottom_up: DeviceKind
+) -> dict[Direction, Strategy]:
+    """Return the first candidates for top-down and bottom-up that run on these devices."""
+    wanted = {("top-down", top_down), ("bottom-up", bottom_up)}
+    found: dict[Direction, Strategy] = {}
+    for s in candidates:
+        if (s.direction, s.device_kind) in wanted:
+            found.setdefault(s.direction, s)
+    return found

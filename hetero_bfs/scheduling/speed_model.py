@@ -1,0 +1,200 @@
+"""The speed model: seconds per strategy from the features of a level. No scikit-learn here.
+
+A model is one JSON file, named <cpu>__<device>.json, readable as text:
+
+    learned   per strategy: seconds = sum of coefficient x column. Columns are counts of work,
+              coefficients >= 0 are seconds per unit of work
+    learned_deep
+              the same for high-diameter graphs, whose levels are all small and which other kernels
+              search (cooperative.cl, expand.py)
+    average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
+              frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
+    start, switch, convert
+              linear, too: starting a search on a device, migrating it to the other device,
+              converting a bitmap to a queue
+    tuning    how the device's kernels are compiled and launched (tuning.py)
+    auto      the selector that was the fastest over whole searches in training, for low-diameter
+              and for high-diameter graphs; Beamer's rule has its alpha, beta and device here
+    power     watts per strategy (objective.py), if training had a meter
+    programs  costs of vertex programs' iterations (program_costs.py), by place and kind of message
+
+model_format.py reads and writes the files, model_store.py finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.scheduling.objective import Power
+from hetero_bfs.scheduling.program_costs import CostTable
+from hetero_bfs.scheduling.schema import COLUMNS
+from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy, place_name
+from hetero_bfs.scheduling.trace import LevelFeatures
+
+FORMAT = 2
+TRAIN_COMMAND = "hetero-bfs train"
+
+AUTO_GRAPHS = ("shallow", "deep")
+"""Keys of `auto` in model files: low-diameter and high-diameter graphs (algorithms/bfs/reference.py)."""
+
+
+def column(features: LevelFeatures, name: str) -> float:
+    """Return one column of the model for a level."""
+    return 1.0 if name == "constant" else float(getattr(features, name))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Predicted seconds: a sum of columns times coefficients (seconds per unit)."""
+
+    columns: tuple[str, ...]
+    coefficients: tuple[float, ...]
+
+    def weights(self) -> list[float]:
+        """Return one weight for each of `COLUMNS`."""
+        given = dict(zip(self.columns, self.coefficients, strict=True))
+        return [given.get(name, 0.0) for name in COLUMNS]
+
+    def seconds(self, features: LevelFeatures) -> float:
+        """Predict seconds for one level."""
+        return sum(
+            weight * column(features, name)
+            for name, weight in zip(self.columns, self.coefficients, strict=True)
+        )
+
+    def to_json(self) -> dict[str, float]:
+        """Return the coefficients by column."""
+        return dict(zip(self.columns, self.coefficients, strict=True))
+
+
+@dataclass(frozen=True)
+class SpeedModel:
+    """A trained model of one host and device; see the head of this file."""
+
+    name: str
+    learned: Mapping[str, Linear]
+    alpha: float
+    edges_per_second: Mapping[str, float]
+    start: Mapping[str, Linear]
+    switch: Mapping[str, Linear]
+    convert: Mapping[str, Linear]
+    about: Mapping[str, Any]
+    tuning: Tuning | None = None
+    auto: Mapping[str, Mapping[str, Any]] | None = None
+    power: Power | None = None
+    learned_high_diameter: Mapping[str, Linear] | None = None
+    programs: CostTable | None = None
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Origin for reports: name, version, commit and date of its training, None if unknown, and
+        the name of the model from which it was calibrated, if any."""
+        machine, source = self.about.get("machine"), self.about.get("calibrated_from")
+        return {
+            "name": self.name,
+            "version": self.about.get("version"),
+            "commit": machine.get("commit") if isinstance(machine, dict) else None,
+            "date": self.about.get("date"),
+            "calibrated_from": source.get("name") if isinstance(source, dict) else None,
+        }
+
+    @property
+    def origin_text(self) -> str:
+        """The origin in words."""
+        origin = self.origin
+        date = "at an unknown date" if origin["date"] is None else origin["date"]
+        source = origin["calibrated_from"]
+        how = "trained" if source is None else f"calibrated from {source}"
+        return f"{self.name}, {how} {date} with commit {origin['commit'] or 'unknown'}"
+
+    def predictor(self, strategy: str, high_diameter: bool) -> Linear:
+        """Return the learned formula of a strategy, on high-diameter graphs or others."""
+        table = (
+            self.learned_high_diameter
+            if high_diameter and self.learned_high_diameter is not None
+            else self.learned
+        )
+        return table.get(strategy, self.learned[strategy])
+
+    def learned_seconds(
+        self, features: LevelFeatures, strategy: Strategy, high_diameter: bool = False
+    ) -> float:
+        """Predict a level by the learned coefficients, without migration."""
+        return self.predictor(strategy.name, high_diameter).seconds(features)
+
+    def average(self, strategy: Strategy) -> Linear:
+        """Return the paper's average model of a strategy: one column and one speed."""
+        speed = self.edges_per_second[strategy.name]
+        if strategy.direction == "top-down":
+            return Linear(("frontier_edges",), (1.0 / speed,))
+        return Linear(("unvisited_edges",), (self.alpha / speed,))
+
+    def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+        """Predict a level by the paper's average speeds, without migration."""
+        return self.average(strategy).seconds(features)
+
+    def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
+        """List the strategies, and the migrations between them, that this model lacks."""
+        known = self.learned.keys() & self.edges_per_second.keys()
+        lacking = [s.name for s in candidates if s.name not in known]
+        kinds = [place_name(place) for place in sorted({s.place for s in candidates})]
+        tables = {"start on": self.start, "convert on": self.convert}
+        if len(kinds) > 1:
+            tables["switch to"] = self.switch
+        return lacking + [f"{w} {k}" for w, t in tables.items() for k in kinds if k not in t]
+
+    def beside(self, other: SpeedModel, device: int) -> SpeedModel:
+        """Return this model with another one's device as number `device`, from 2 on."""
+        names = {s.name: s.on(device).name for s in STRATEGIES.values() if s.place}
+        kinds = {place_name(1): place_name(device)}
+
+        def both(table: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+            renamed = {(names | kinds)[n]: v for n, v in more.items() if n in names or n in kinds}
+            return dict(table) | renamed
+
+        high_diameter = both(
+            self.learned_high_diameter or self.learned, other.learned_high_diameter or other.learned
+        )
+        return replace(
+            self,
+            name=f"{self.name} and {other.name}",
+            learned=both(self.learned, other.learned),
+            learned_high_diameter=high_diameter,
+            edges_per_second=both(self.edges_per_second, other.edges_per_second),
+            start=both(self.start, other.start),
+            switch=both(self.switch, other.switch),
+            convert=both(self.convert, other.convert),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the file's content, without missing parts."""
+        found = {
+            "format": FORMAT,
+            "name": self.name,
+            "about": dict(self.about),
+            "tuning": self.tuning and self.tuning.to_json(),
+            "auto": self.auto and {kind: dict(best) for kind, best in self.auto.items()},
+            "power": self.power and self.power.to_json(),
+            "programs": self.programs and _costs_to_json(self.programs),
+            "learned": _to_json(self.learned),
+            "learned_deep": self.learned_high_diameter and _to_json(self.learned_high_diameter),
+            "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
+            "start": _to_json(self.start, "on_"),
+            "switch": _to_json(self.switch, "to_"),
+            "convert": _to_json(self.convert, "on_"),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def _costs_to_json(table: CostTable) -> dict[str, Any]:
+    return {
+        place: {kind: asdict(costs) for kind, costs in kinds.items()}
+        for place, kinds in table.items()
+    }
+
+
+def _to_json(table: Mapping[Any, Linear], prefix: str = "") -> dict[str, dict[str, float]]:
+    return {f"{prefix}{name}": linear.to_json() for name, linear in table.items()}

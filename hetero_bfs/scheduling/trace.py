@@ -1,0 +1,237 @@
+"""Features of a level and its measurements, for logs, reports and training.
+
+The names of `LevelFeatures`' fields are the speed model's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.strategies import (
+    DEVICE_KINDS,
+    REPRESENTATIONS,
+    STRATEGIES,
+    DeviceKind,
+    Representation,
+)
+from hetero_bfs.support.files import replacing
+
+
+@dataclass(frozen=True)
+class LevelFeatures:
+    """The state before a level; a search knows it without extra work.
+
+    Edges are stored edges: an undirected edge counts at both ends. `num_vertices` counts the
+    searched range. `growth` is the frontier's edges over those one level earlier. At the first
+    level it is the graph's mean degree. `device_kind` is the device that holds the frontier, None
+    before the first level. `representation` is how it is stored.
+    """
+
+    level: int
+    frontier_vertices: int
+    frontier_edges: int
+    unvisited_vertices: int
+    unvisited_edges: int
+    num_vertices: int
+    num_edges: int
+    growth: float
+    device_kind: DeviceKind | None
+    representation: Representation
+
+    @classmethod
+    def from_state(
+        cls, state: npt.NDArray[np.float64], num_vertices: int, num_edges: int
+    ) -> LevelFeatures:
+        """Read the state of a search, or a record of one of its levels (schema.py)."""
+        kind = int(state[schema.PLACE])
+        edges = int(state[schema.FRONTIER_EDGES])
+        return cls(
+            level=int(state[schema.LEVEL]),
+            frontier_vertices=int(state[schema.FRONTIER_VERTICES]),
+            frontier_edges=edges,
+            unvisited_vertices=int(state[schema.UNVISITED_VERTICES]),
+            unvisited_edges=int(state[schema.UNVISITED_EDGES]),
+            num_vertices=num_vertices,
+            num_edges=num_edges,
+            growth=edges / float(state[schema.PREVIOUS_EDGES]),
+            device_kind=None if kind == schema.NOWHERE else DEVICE_KINDS[min(kind, schema.DEVICE)],
+            representation=REPRESENTATIONS[int(state[schema.REPRESENTATION])],
+        )
+
+    def write_state(self, state: npt.NDArray[np.float64]) -> None:
+        """Write these features to a state or record, the inverse of `from_state`."""
+        state[schema.LEVEL] = self.level
+        state[schema.FRONTIER_VERTICES] = self.frontier_vertices
+        state[schema.FRONTIER_EDGES] = self.frontier_edges
+        state[schema.UNVISITED_VERTICES] = self.unvisited_vertices
+        state[schema.UNVISITED_EDGES] = self.unvisited_edges
+        state[schema.PREVIOUS_EDGES] = self.frontier_edges / self.growth if self.growth else 1.0
+        kind = self.device_kind
+        state[schema.PLACE] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
+        state[schema.REPRESENTATION] = REPRESENTATIONS.index(self.representation)
+
+    @property
+    def expected_examined(self) -> float:
+        """Edges that bottom-up is expected to scan.
+
+        The model matches ends of edges at random (the configuration model). An unvisited vertex's
+        neighbour is an unmatched end, of an unvisited vertex or of the frontier; p is the
+        frontier's share of these ends. A vertex of degree d has a neighbour in the frontier with
+        probability 1 - (1 - p)**d, and is expected to scan (1 - (1 - p)**d) / p neighbours. d is
+        taken as the mean degree of the unvisited vertices.
+
+        Two adjustments follow. First, scans find a frontier of hubs at once, since neighbour lists
+        begin with hubs if degrees are skewed. Second, in clustered graphs (grids, small worlds,
+        crawls) many neighbours of the frontier are in the frontier, too. The level before shows how
+        clustered a graph is: vertices found over vertices expected, at most 1. The remaining share
+        of the unvisited vertices is far from the frontier and scans all its neighbours.
+        """
+        return self._expectations()[0]
+
+    @property
+    def expected_found(self) -> float:
+        """Vertices that the level is expected to find; see `expected_examined`."""
+        return self._expectations()[1]
+
+    @property
+    def expected_length(self) -> float:
+        """Mean number of edges that bottom-up is expected to scan for an unvisited vertex.
+
+        A thread scans them one after another. So a device with a thread for each vertex takes time
+        in proportion to this mean, not to the sum.
+        """
+        return self.expected_examined / max(self.unvisited_vertices, 1)
+
+    @property
+    def expected_claims(self) -> float:
+        """Vertices that top-down on the host is expected to claim one by one."""
+        return 0.0 if self.is_dense_push else self.expected_found
+
+    @property
+    def wide_vertices(self) -> float:
+        """Vertices that a dense push on the host scans for those it has reached, else 0."""
+        return float(self.num_vertices) if self.is_dense_push else 0.0
+
+    @property
+    def shared_level(self) -> float:
+        """1 if several of the host's threads would expand the frontier top-down, else 0."""
+        return float(self.frontier_edges >= schema.LEAST_SHARED_EDGES)
+
+    @property
+    def is_dense_push(self) -> bool:
+        """Whether top-down on the host is a dense push; see schema.py."""
+        return schema.is_dense_push(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
+
+    @property
+    def was_bottom_up(self) -> bool:
+        """Whether the level before was bottom-up; see schema.py."""
+        return schema.was_bottom_up(self._state())
+
+    def _expectations(self) -> tuple[float, float]:
+        from hetero_bfs.scheduling.columns import expectations
+
+        edges_scanned, found = expectations(self._state())
+        return float(edges_scanned), float(found)
+
+    def _state(self) -> npt.NDArray[np.float64]:
+        state = np.zeros(schema.STATE_SIZE)
+        self.write_state(state)
+        return state
+
+
+@dataclass(frozen=True)
+class LevelTrace:
+    """The choice and the measurements of one level.
+
+    Parameters
+    ----------
+    features : LevelFeatures
+        The state before the level.
+    strategy : str
+    seconds : float
+        Time of the level itself, launch and read-back included.
+    transfer_seconds : float
+        Time before the level to start the search, to migrate the frontier to the other device, and
+        to convert a bitmap to a queue.
+    select_seconds : float
+        Time to choose the strategy.
+    found_vertices : int
+        Vertices that this level found. In a directed graph a level that leaves a queue counts only
+        those with outgoing edges.
+    predicted_seconds : mapping from strategy name to seconds
+        The selector's predictions for each candidate, migration included; empty if it predicts
+        nothing.
+    reason : str
+        Reason for the choice, in a few words.
+    """
+
+    features: LevelFeatures
+    strategy: str
+    seconds: float
+    transfer_seconds: float
+    select_seconds: float
+    found_vertices: int
+    predicted_seconds: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """Return one flat record, with a column predicted_<strategy> for every strategy."""
+        record = asdict(self.features)
+        record["expected_examined"] = self.features.expected_examined
+        record["expected_found"] = self.features.expected_found
+        record["expected_length"] = self.features.expected_length
+        record["strategy"] = self.strategy
+        record["seconds"] = self.seconds
+        record["transfer_seconds"] = self.transfer_seconds
+        record["select_seconds"] = self.select_seconds
+        record["found_vertices"] = self.found_vertices
+        for name in STRATEGIES:
+            record[f"predicted_{name}"] = self.predicted_seconds.get(name, "")
+        record["reason"] = self.reason
+        return record
+
+
+ROW_COLUMNS = (
+    *(one.name for one in fields(LevelFeatures)),
+    *("expected_examined", "expected_found", "expected_length", "strategy", "seconds"),
+    *("transfer_seconds", "select_seconds", "found_vertices"),
+    *(f"predicted_{name}" for name in STRATEGIES),
+    "reason",
+)
+"""The names of `LevelTrace.row()`, in their order."""
+
+
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write records of equal keys as CSV, all or nothing."""
+    import csv
+
+    records = list(rows)
+    with replacing(path, "w", newline="") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(records[0]) if records else [])
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def format_levels(traces: Iterable[LevelTrace]) -> str:
+    """Return a table of the levels of one search for a terminal of 100 columns."""
+    lines = [
+        f"{'level':>5} {'frontier':>10} {'its edges':>11} {'unvisited':>10} {'strategy':>8} "
+        f"{'ms':>8} {'migr ms':>8} {'pred ms':>8}  why"
+    ]
+    for trace in traces:
+        features = trace.features
+        predicted = trace.predicted_seconds.get(trace.strategy)
+        lines.append(
+            f"{features.level:>5} {features.frontier_vertices:>10} {features.frontier_edges:>11} "
+            f"{features.unvisited_vertices:>10} {trace.strategy:>8} {1e3 * trace.seconds:>8.3f} "
+            f"{1e3 * trace.transfer_seconds:>8.3f} "
+            f"{'' if predicted is None else format(1e3 * predicted, '.3f'):>8}  {trace.reason}"
+        )
+    return "\n".join(lines)
