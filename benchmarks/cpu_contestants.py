@@ -1,7 +1,7 @@
 """The contestants of cpu_peers.py behind one interface: ours here, others in cpu_peer_codes.py.
 
 A contestant prepares a case, searches from a key, and is checked. Parents are not unique but levels
-are. So every contestant's levels must equal those of our search, which validate.py has checked.
+are. So every contestant's levels must equal those of our search, which check.py has checked.
 """
 # ruff: noqa: D102  (the methods are described once, in Contestant)
 

@@ -31,8 +31,8 @@ import pandas as pd
 from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.check import Validator, group_size
+from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.cli.argument_groups import byte_count, positive
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device

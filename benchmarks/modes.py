@@ -24,9 +24,9 @@ from benchmarks.programs.__main__ import draw_sources
 from benchmarks.programs.graphs import make_graph
 from benchmarks.programs.user import Paths, Ranks
 from benchmarks.tables import markdown, provenance, run_script
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.training.measured_programs import Distances
 
 _LAST_HOP = 6

@@ -14,18 +14,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hetero_bfs import csgraph
-    from hetero_bfs.algorithms.bfs.result import BFSResult
     from hetero_bfs.algorithms.bfs.check import validate
+    from hetero_bfs.algorithms.bfs.result import BFSResult
     from hetero_bfs.algorithms.colouring.check import check_colouring
     from hetero_bfs.algorithms.colouring.result import Colouring
     from hetero_bfs.algorithms.components.check import check_components
     from hetero_bfs.algorithms.components.result import Components
-    from hetero_bfs.scheduling.iterations import IterationTrace
     from hetero_bfs.algorithms.multi_source.result import ManySearches
     from hetero_bfs.algorithms.pagerank.check import check_pagerank
     from hetero_bfs.algorithms.pagerank.result import PageRank
     from hetero_bfs.algorithms.sssp.check import check_paths
     from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
+    from hetero_bfs.engine.calls import (
+        bfs,
+        bfs_many,
+        colour,
+        connected_components,
+        hybrid_classes,
+        pagerank,
+        sssp,
+    )
+    from hetero_bfs.engine.engine import Engine
     from hetero_bfs.errors import (
         ArgumentError,
         DeviceError,
@@ -42,6 +51,7 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.edge_list import EdgeList
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
+    from hetero_bfs.options import EngineOptions
     from hetero_bfs.programs.monoids import (
         any_one,
         bitwise_or,
@@ -50,20 +60,10 @@ if TYPE_CHECKING:
         most_frequent,
         plus,
     )
+    from hetero_bfs.programs.options import RunOptions
     from hetero_bfs.programs.program import Program
     from hetero_bfs.programs.result import ProgramResult
-    from hetero_bfs.programs.options import RunOptions
-    from hetero_bfs.engine.engine import Engine
-    from hetero_bfs.engine.calls import (
-        bfs,
-        bfs_many,
-        colour,
-        connected_components,
-        hybrid_classes,
-        pagerank,
-        sssp,
-    )
-    from hetero_bfs.options import EngineOptions
+    from hetero_bfs.scheduling.iterations import IterationTrace
     from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
     from hetero_bfs.timeline.timeline_files import save_timeline
 

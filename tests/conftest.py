@@ -186,7 +186,7 @@ def one_thread():
 @pytest.fixture
 def many_threads(monkeypatch):
     """Let engines have more threads than this machine has cores."""
-    monkeypatch.setattr("hetero_bfs.algorithms.bfs.host.most_threads", lambda: 64)
+    monkeypatch.setattr("hetero_bfs.devices.cpu.workers.most_threads", lambda: 64)
 
 
 @pytest.fixture

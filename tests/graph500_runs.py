@@ -9,11 +9,11 @@ from unittest import mock
 import numpy as np
 from oracle import true_levels
 
+from hetero_bfs.algorithms.bfs import restoring as results
+from hetero_bfs.engine import search_methods
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report
-from hetero_bfs.algorithms.bfs import restoring as results
-from hetero_bfs.engine import search_methods
 from hetero_bfs.options import EngineOptions
 
 ON_CPU = EngineOptions(selector="fixed:TC", devices="cpu")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 SCHEDULES = {
     "to the device": ("push", "device push"),

@@ -20,10 +20,10 @@ import pandas as pd
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_store import default_model, named_model
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import (
     StudyGraph,
@@ -28,7 +29,6 @@ from hetero_bfs.graph.generators.families import (
 )
 from hetero_bfs.graph.generators.kronecker import RMATEdges
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.measure import levels_to_measure, measure_search

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling.named_selectors import make_selector
 from hetero_bfs.scheduling.selectors import ALPHA, BETA, Selector, alpha_beta

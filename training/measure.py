@@ -31,8 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling.cost_to_go import sampled_levels
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain

@@ -1,10 +1,10 @@
 """Measures vertex programs, and fits the costs of their iterations.
 
-One program for each kind of message (scheduling/program_costs.py) runs over a few graphs, pushed and
-pulled, on the host and on the device. Active vertices are the same in both, iteration by iteration.
-On a device the host waits for each iteration to time it; the cost of waiting is the same for both
-directions. Seconds are medians of several runs. An untimed run comes first, since a run at another
-place or in another direction leaves cold caches.
+One program for each kind of message (scheduling/program_costs.py) runs over a few graphs, pushed
+and pulled, on the host and on the device. Active vertices are the same in both, iteration by
+iteration. On a device the host waits for each iteration to time it; the cost of waiting is
+the same for both directions. Seconds are medians of several runs. An untimed run comes first, since
+a run at another place or in another direction leaves cold caches.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.programs.monoids import any_one, minimum
+from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.scheduling.trials import Place
-from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.program_costs import CostTable, ProgramCosts
+from hetero_bfs.scheduling.trials import Place
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.fit import fit_linear
 from hetero_bfs.training.regret import draw_from_largest_component

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling.by_objective import make_objective_selector
 from hetero_bfs.scheduling.objective import POWER_OBJECTIVES, Objective

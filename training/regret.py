@@ -32,11 +32,11 @@ import pandas as pd
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector

@@ -25,14 +25,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean, median, stdev
 
+from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.energy import Domain, Unmeasured
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import device_settings
-from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.scheduling.objective import Power, is_metered
 from hetero_bfs.scheduling.selectors import FixedSelector, alpha_beta
 from hetero_bfs.scheduling.strategies import (

@@ -21,10 +21,10 @@ from hetero_bfs.devices.machine import describe_machine, machine_slug
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.generators.families import study_graphs
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_format import UNREADABLE, write_model
 from hetero_bfs.scheduling.model_store import MODELS_VARIABLE, user_models_folder

@@ -15,10 +15,10 @@ from statistics import median
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.training.measure import seconds_back_to_back
 
 _KEYS = 16

@@ -30,12 +30,19 @@ import hetero_bfs as hb
 from benchmarks.hostile import files
 from benchmarks.hostile.campaign import Attempt, Campaign
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid
+from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.colouring import device as device_colouring
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components import device as device_components
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.multi_source import device as device_planes
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.pagerank import device as device_pagerank
+from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
 from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp import device as device_search
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
@@ -48,13 +55,6 @@ from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.algorithms.bfs.query import Query
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from sample_programs import Labels
@@ -100,7 +100,9 @@ def _levels(case: _Case) -> None:
         group_size=32, vertices_per_item=4, edges_per_item=1, single_group_edges=64,
         cooperative_groups=2, groups_per_unit=1, one_launch=case.one_launch,
     )  # fmt: skip
-    chosen = mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[case.device])
+    chosen = mock.patch(
+        "hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[case.device]
+    )
     for max_alloc in (None, 64):
         with contextlib.suppress(SplitError), chosen:  # a long list is larger than a part
             options = {"tuning": tuning, "max_alloc_bytes": max_alloc}

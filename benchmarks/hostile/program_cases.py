@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 import hetero_bfs as hb
 from benchmarks.hostile.cases import ORDERS, Case, Step, draw_graph
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from plain_programs import Outcome, PlainRun

@@ -20,8 +20,8 @@ import hetero_bfs as hb
 from benchmarks.hostile import plain_answers as plain
 from benchmarks.hostile.cases import Case, Step, draw_graph
 from benchmarks.hostile.program_cases import PROGRAMS, PlainRun, difference, draw_program
-from hetero_bfs.ranks.mpi import world
 from hetero_bfs.engine.rank_engine import RankEngine
+from hetero_bfs.ranks.mpi import world
 
 _RUNS = 4  # over one graph
 _ALPHA, _TOL = 0.85, 1e-6

@@ -18,15 +18,15 @@ from benchmarks.hostile import plain_answers as plain
 from benchmarks.hostile.campaign import Attempt, Campaign
 from benchmarks.hostile.cases import ORDERS, Case, Step, draw_graph
 from benchmarks.hostile.program_cases import PROGRAMS, draw_program, program_problem
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
+from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
 from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from oracle import engine_on

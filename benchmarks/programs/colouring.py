@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 import hetero_bfs as hb
 from benchmarks.programs.contest import Contest, opened
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
 
 _NETWORKX_EDGES = 1 << 25  # stored edges up to which it takes part
 

@@ -21,9 +21,9 @@ import hetero_bfs as hb
 from benchmarks.libraries import timed
 from benchmarks.programs.contest import Contest, Gap, call, opened
 from benchmarks.programs.peers import add_peers, least_members
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 
 _SCIPY_EDGES = 1 << 26  # stored edges up to which SciPy takes part
 

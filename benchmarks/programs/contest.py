@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.libraries import timed
+from hetero_bfs.algorithms.base import Analysis, open_analysis
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.base import Analysis, open_analysis
 from hetero_bfs.options import EngineOptions
 
 Run = Callable[[int], tuple[float, Any]]

@@ -23,10 +23,10 @@ import scipy.sparse
 import hetero_bfs as hb
 from benchmarks.programs.contest import Contest, Gap, call, opened
 from benchmarks.programs.peers import add_peers
+from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
 from hetero_bfs.algorithms.pagerank.lists import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
 
 _ALPHA, _CHANGE, _MOST_ITERATIONS = 0.85, 1e-4, 100
 _SCIPY_EDGES = 1 << 25  # stored edges up to which SciPy takes part

@@ -23,10 +23,10 @@ import scipy.sparse.csgraph
 import hetero_bfs as hb
 from benchmarks.programs.contest import Contest, Gap, call, opened
 from benchmarks.programs.peers import add_peers
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.weights import needed_weights
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 _SCIPY_EDGES = 1 << 25  # stored edges up to which SciPy takes part
 

@@ -19,17 +19,17 @@ import numpy as np
 
 import hetero_bfs as hb
 from benchmarks.programs.contest import Contest
+from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.algorithms.bfs.check import validate
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
+from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
 from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.base import open_analysis
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.training.measured_programs import Distances, Parents
 
 _ALPHA, _CHANGE, _MOST_ITERATIONS = 0.85, 1e-4, 100

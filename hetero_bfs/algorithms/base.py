@@ -14,8 +14,8 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.trials import Places
 from hetero_bfs.scheduling.strategies import MOST_DEVICES
+from hetero_bfs.scheduling.trials import Places
 
 T = TypeVar("T")
 S = TypeVar("S")

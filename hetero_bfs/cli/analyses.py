@@ -8,11 +8,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import A, open_analysis
 from hetero_bfs.cli.engine_settings import engine_options
 from hetero_bfs.cli.output import print_notes, save_array, write_trace
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.algorithms.base import A, open_analysis
 from hetero_bfs.scheduling.trials import Place
 from hetero_bfs.support.memory import format_bytes
 

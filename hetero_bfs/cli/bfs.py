@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.query import Query, check_query
+from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.cli.engine_settings import engine_options
 from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json, write_trace
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.registry import read, vertices_by_header
 from hetero_bfs.graph.io.vertex_list import read_vertices
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.engine.engine import Engine
-from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.scheduling.trace import format_levels
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.colouring.check import check_colouring
 from hetero_bfs.algorithms.colouring.result import Colouring
-from hetero_bfs.scheduling.iterations import format_iterations
 from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
+from hetero_bfs.scheduling.iterations import format_iterations
 from hetero_bfs.support.wording import number_of
 
 _LARGEST_CLASSES = 5  # that are printed

@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.components.check import check_components
 from hetero_bfs.algorithms.components.result import Components
-from hetero_bfs.scheduling.iterations import format_iterations
 from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
+from hetero_bfs.scheduling.iterations import format_iterations
 from hetero_bfs.support.launcher import launched_ranks
 from hetero_bfs.support.wording import number_of
 

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from hetero_bfs.scheduling.iterations import format_iterations
+from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
 from hetero_bfs.algorithms.pagerank.check import check_pagerank
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank
@@ -14,7 +14,7 @@ from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
+from hetero_bfs.scheduling.iterations import format_iterations
 from hetero_bfs.support.launcher import launched_ranks
 from hetero_bfs.support.wording import number_of
 

@@ -37,7 +37,7 @@ def prepare(options: Namespace) -> None:
         load_numba()
         import numba
 
-        from hetero_bfs.algorithms.bfs.host import check_threads
+        from hetero_bfs.devices.cpu.workers import check_threads
 
         numba.set_num_threads(check_threads(options.threads))
 

@@ -10,8 +10,8 @@ from hetero_bfs.cli.launched import run_together
 from hetero_bfs.errors import AgreedError
 
 if TYPE_CHECKING:
-    from hetero_bfs.ranks.communicator import Communicator
     from hetero_bfs.engine.rank_engine import RankEngine
+    from hetero_bfs.ranks.communicator import Communicator
 
 R = TypeVar("R")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.check import check_paths
 from hetero_bfs.algorithms.sssp.result import ShortestPaths, format_windows
 from hetero_bfs.cli.analyses import device_line, run_analysis, save_result
@@ -15,7 +16,6 @@ from hetero_bfs.cli.output import save_array, text_stream, write_json
 from hetero_bfs.cli.rank_analyses import find_by_ranks
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.io.registry import read, vertices_by_header
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.support.launcher import launched_ranks
 from hetero_bfs.support.wording import number_of
 

@@ -12,7 +12,9 @@ import scipy.sparse
 from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
 from scipy.sparse.csgraph import shortest_path as scipy_shortest_path
 
+from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.algorithms.bfs.serial import search_from
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.serial import distances_by_weight
 from hetero_bfs.csgraph.matrix_lists import (
     NO_PREDECESSOR,
@@ -20,13 +22,11 @@ from hetero_bfs.csgraph.matrix_lists import (
     check_dense,
     read_matrix,
 )
-from hetero_bfs.errors import ArgumentError, ForkError, GraphError
-from hetero_bfs.graph.unsorted_lists import ListedEdges
-from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.opening_costs import opening_seconds, search_seconds
+from hetero_bfs.errors import ArgumentError, ForkError, GraphError
+from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
 """Distances (infinite where not reached) and parents (no vertex's number where there is none)."""

@@ -6,22 +6,22 @@ import threading
 from abc import ABC, abstractmethod
 from typing import Any
 
+from hetero_bfs.algorithms.base import A
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.colouring.result import Colouring
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.components.result import Components
+from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.result import ShortestPaths
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.algorithms.base import A
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 
 class AnalysisMethods(ABC):

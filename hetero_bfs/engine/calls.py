@@ -8,24 +8,24 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import open_analysis
+from hetero_bfs.algorithms.bfs.query import ManyWant, Vertices, Want, check_many, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.colouring.result import Colouring
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.components.result import Components
 from hetero_bfs.algorithms.multi_source.result import ManySearches
+from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.result import ShortestPaths
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.algorithms.base import open_analysis
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.bfs.query import ManyWant, Vertices, Want, check_many, check_query
 from hetero_bfs.support.checks import check_integer
 
 _MOST_EXACT = 255  # the last class is a uint8, too

@@ -11,26 +11,26 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.host import CPUExecutor
+from hetero_bfs.algorithms.base import A, Analysis, within_limits
+from hetero_bfs.algorithms.bfs.correction import Correction, Corrections, factors_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
+from hetero_bfs.algorithms.bfs.opening import bytes_streamed_by, open_devices, streaming_of
+from hetero_bfs.algorithms.bfs.platform import Platform
+from hetero_bfs.algorithms.bfs.reference import has_high_diameter, reference_states
+from hetero_bfs.algorithms.bfs.restoring import SavedParents
+from hetero_bfs.algorithms.bfs.warm_up import warm_up
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
+from hetero_bfs.engine.compile_beside import Beside, compiling_beside
+from hetero_bfs.engine.engine_html import engine_html
+from hetero_bfs.engine.search_methods import SearchMethods
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.algorithms.base import A, Analysis, within_limits
-from hetero_bfs.engine.compile_beside import Beside, compiling_beside
-from hetero_bfs.algorithms.bfs.correction import Correction, Corrections, factors_of
-from hetero_bfs.engine.engine_html import engine_html
-from hetero_bfs.algorithms.bfs.opening import bytes_streamed_by, open_devices, streaming_of
 from hetero_bfs.options import EngineOptions, check_selector, takes_settings
-from hetero_bfs.algorithms.bfs.platform import Platform
-from hetero_bfs.algorithms.bfs.reference import has_high_diameter, reference_states
-from hetero_bfs.algorithms.bfs.restoring import SavedParents
-from hetero_bfs.engine.search_methods import SearchMethods
-from hetero_bfs.algorithms.bfs.warm_up import warm_up
 from hetero_bfs.scheduling.by_objective import make_objective_selector
 from hetero_bfs.scheduling.model_selectors import ModelSelector
 from hetero_bfs.scheduling.objective import Objective

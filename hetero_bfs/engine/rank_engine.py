@@ -12,11 +12,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
+from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.components.result import Components
 from hetero_bfs.algorithms.pagerank.lists import RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank
+from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
 from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
+from hetero_bfs.programs.built_in import LeastLabels, PowerRanks
+from hetero_bfs.programs.codegen.host_code import host_text
+from hetero_bfs.programs.options import Limits, RunOptions
+from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.program import Along, Program
+from hetero_bfs.programs.ranks import RankProgram, graph_along
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.faults import agreed
@@ -28,18 +39,7 @@ from hetero_bfs.ranks.gathered_result import (
     level_traces,
 )
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
-from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
-from hetero_bfs.programs.ranks import RankProgram, graph_along
-from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.ranks.shares import FileShare, read_share, share_out
-from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
-from hetero_bfs.programs.codegen.host_code import host_text
-from hetero_bfs.programs.program import Along, Program
-from hetero_bfs.programs.options import Limits, RunOptions
-from hetero_bfs.programs.plan import Parameters, Plan
-from hetero_bfs.programs.built_in import LeastLabels, PowerRanks
 from hetero_bfs.support.parallel import at_most
 
 _DEFAULTS = RunOptions()

@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.algorithms.multi_source.result import ManySearches
-from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.edge_source import check_sources, check_vertex
-from hetero_bfs.engine.analysis_methods import AnalysisMethods
 from hetero_bfs.algorithms.bfs.correction import Correction
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.query import (
     ManyWant,
@@ -34,7 +28,13 @@ from hetero_bfs.algorithms.bfs.restoring import (
     restored_levels,
     restored_parents,
 )
+from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
+from hetero_bfs.algorithms.multi_source.result import ManySearches
+from hetero_bfs.engine.analysis_methods import AnalysisMethods
+from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.edge_source import check_sources, check_vertex
 from hetero_bfs.scheduling.selectors import Selector
 
 

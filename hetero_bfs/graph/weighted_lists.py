@@ -28,7 +28,7 @@ PREFIX, FULL, PULL_ONCE = range(3)
 
 
 class Plan(NamedTuple):
-    """Strategy and widths of a search's windows; see windows.py.
+    """Strategy and widths of a search's windows; see loop.py.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """The result of a search: distances in new ids, and a record for each window (windows.py).
+    """The result of a search: distances in new ids, and a record for each window (loop.py).
 
     `distance` may be the executor's own array, which the next search overwrites. `streamed_bytes`
     were sent to a device that does not hold the lists.

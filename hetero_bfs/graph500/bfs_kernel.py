@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
+from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.bfs_report import BFSReport
 from hetero_bfs.graph500.kernel import Kernel
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
 

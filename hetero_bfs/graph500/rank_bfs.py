@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.faults import agreed
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.ranks_check import RankValidator
-from hetero_bfs.ranks.shares import FileShare
+from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph500.rank_figures import SearchOfRanks, combined
 from hetero_bfs.graph500.rank_report import LevelOfRanks, RankBFSReport, RanksReport
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.ranks.shares import FileShare
 
 
 class RankBFS:

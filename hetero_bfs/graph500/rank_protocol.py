@@ -9,13 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.faults import agreed
-from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
-from hetero_bfs.ranks.shares import FileShare, KroneckerShare, read_share
-from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -34,6 +28,12 @@ from hetero_bfs.graph500.rank_bfs import RankBFS
 from hetero_bfs.graph500.rank_report import RanksReport
 from hetero_bfs.graph500.rank_sssp import RankSSSP
 from hetero_bfs.graph500.report import KeyRecord
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.ranks.shares import FileShare, KroneckerShare, read_share
+from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.support import memory
 from hetero_bfs.support.progress import hidden, progress
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hetero_bfs.ranks.exchange import ExchangeCosts
 from hetero_bfs.graph500.rank_figures import imbalance
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
+from hetero_bfs.ranks.exchange import ExchangeCosts
 from hetero_bfs.scheduling.strategies import Direction
 from hetero_bfs.support.memory import format_bytes
 

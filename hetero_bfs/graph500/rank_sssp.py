@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
 from hetero_bfs.algorithms.sssp.ranks import RankPaths, RankPathSearch
-from hetero_bfs.ranks.shares import FileShare
+from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph500.rank_figures import SearchOfRanks, combined
 from hetero_bfs.graph500.rank_report import RanksReport
 from hetero_bfs.graph500.rank_sssp_report import RankSSSPReport, WindowOfRanks
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.ranks.shares import FileShare
 
 
 class RankSSSP:

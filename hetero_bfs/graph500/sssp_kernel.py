@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.algorithms.base import open_analysis
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.check import (
     BYTES_PER_VERTEX,
     MAX_SEARCHES,
@@ -21,9 +23,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.graph500.sssp_report import SSSPReport
-from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.support import memory
 
 _USABLE_SHARE = 0.5  # share of the free memory for a group of searches to validate

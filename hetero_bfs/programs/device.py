@@ -17,10 +17,10 @@ from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.codegen.device_code import device_text
-from hetero_bfs.programs.lists import NEED, DeviceGraph, check_types, offset_type
 from hetero_bfs.programs.device_state import DeviceState, state_sizes
-from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
+from hetero_bfs.programs.lists import NEED, DeviceGraph, check_types, offset_type
 from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.place_costs import NUM_COSTS, OPENCL, lone_costs
 from hetero_bfs.scheduling.program_costs import ProgramCosts

@@ -12,10 +12,10 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
-from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.placed import Record
+from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.program_costs import ProgramCosts
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.programs.codegen.host_code import host_module
-from hetero_bfs.programs.placed import PlacedGraph, Record, Run
 from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.placed import PlacedGraph, Record, Run
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.place_costs import lone_costs
 from hetero_bfs.scheduling.program_costs import ProgramCosts

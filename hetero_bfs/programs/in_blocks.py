@@ -9,10 +9,10 @@ import numpy.typing as npt
 from hetero_bfs.devices.opencl.streaming.block_lists import Blocks
 from hetero_bfs.devices.opencl.streaming.block_memory import BlockMemory
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.programs.lists import NEED
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.placed import weights_of
+from hetero_bfs.programs.lists import NEED
 from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.placed import weights_of
 from hetero_bfs.programs.plan import Plan
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.graph.weighted_lists import ByWeight
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.devices.opencl.streaming.block_memory import Streams
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.weighted_lists import ByWeight
 from hetero_bfs.programs.placed import PlacedGraph, weights_of
 from hetero_bfs.programs.plan import Plan
 

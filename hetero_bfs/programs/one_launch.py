@@ -13,10 +13,10 @@ from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.placed import Run
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.streamed import program_in_phases
+from hetero_bfs.programs.placed import Run
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.streamed import program_in_phases
 
 _ITERATIONS = np.uint32(1 << 10)
 """Iterations of a launch; after it the host may end a run that does not terminate."""

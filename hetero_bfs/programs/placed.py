@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.programs.program import Along
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect
 from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Method, Source, parameters_of
+from hetero_bfs.programs.codegen.translate import Function, translate
 from hetero_bfs.programs.monoids import (
     Monoid,
     OwnMonoid,
@@ -22,10 +23,9 @@ from hetero_bfs.programs.monoids import (
     monoid_of,
     most_frequent,
 )
+from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.programs.codegen.translate import Function, translate
 
 REQUIRED = ("initial", "message", "apply")
 OPTIONAL = ("receives", "measure", "finished", "priority", "combine")

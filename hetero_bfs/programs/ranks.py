@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.programs.codegen.host_code import host_module
+from hetero_bfs.programs.options import Limits
+from hetero_bfs.programs.placed import join_lists
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.program import Along
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.gathered_result import RankProgramResult
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.programs.codegen.host_code import host_module
-from hetero_bfs.programs.placed import join_lists
-from hetero_bfs.programs.program import Along
-from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.plan import Plan
+from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
 

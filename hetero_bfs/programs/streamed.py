@@ -13,9 +13,9 @@ from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
 from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.device import PULL, PUSH, DeviceProgram
 from hetero_bfs.programs.in_blocks import InBlocks
+from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.program_costs import ProgramCosts

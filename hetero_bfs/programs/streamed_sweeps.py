@@ -21,9 +21,9 @@ from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.arranged import END, TIMES, ArrangedGraph
-from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, turn_of
 from hetero_bfs.programs.in_blocks import InBlocks
+from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.program_costs import ProgramCosts
 

@@ -10,8 +10,6 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.ranks.communicator import Communicator, parts_of
-from hetero_bfs.ranks.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
 from hetero_bfs.errors import AgreedError, GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
@@ -24,6 +22,8 @@ from hetero_bfs.graph.weights import (
     WeightArray,
     weight_dtype_of,
 )
+from hetero_bfs.ranks.communicator import Communicator, parts_of
+from hetero_bfs.ranks.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
 from hetero_bfs.support.memory import aligned_empty, shrink
 
 CHUNK_EDGES = 1 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.errors import AgreedError, HeteroBFSError
+from hetero_bfs.ranks.communicator import Communicator
 
 T = TypeVar("T")
 

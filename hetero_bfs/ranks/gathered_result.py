@@ -9,12 +9,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.ranks.communicator import Communicator, parts_of
 from hetero_bfs.ranks.partition import RankGraph, count_owned
-from hetero_bfs.algorithms.bfs.ranks import RankLevel
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.scheduling.strategies import Direction
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+
+
+@dataclass(frozen=True)
+class RankLevel:
+    """A level as one rank ran it.
+
+    Parameters
+    ----------
+    direction : str
+    seconds : float
+        Of the rank's own work.
+    exchange_seconds : float
+        Of exchanges and the reduction, waiting for other ranks included.
+    bytes_sent : int
+        To other ranks.
+    frontier_vertices, frontier_edges : int
+        The rank's own, before the level.
+    push_seconds, pull_seconds : float
+        Seconds predicted for the slowest rank in both directions, exchange included.
+    on_device : bool
+        Whether the rank ran it on its OpenCL device.
+    """
+
+    direction: Direction
+    seconds: float
+    exchange_seconds: float
+    bytes_sent: int
+    frontier_vertices: int
+    frontier_edges: int
+    push_seconds: float
+    pull_seconds: float
+    on_device: bool
 
 
 @dataclass(eq=False)

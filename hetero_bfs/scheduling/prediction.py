@@ -1,4 +1,4 @@
-"""A rank's prediction of the next level, in both directions; decision.py describes it."""
+"""A rank's prediction of the next level, in both directions; ranks_decision.py describes it."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.check import Validator
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError, ModelError, ValidationError
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.statistics import teps_statistics
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import host_only
 from hetero_bfs.study.plan import Planned, StudyOptions

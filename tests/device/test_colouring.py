@@ -18,12 +18,12 @@ from real_graphs import real_graph_file
 import hetero_bfs as hb
 from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.algorithms.colouring import host as host_colouring
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
 
 
 def expected(edges: EdgeList) -> np.ndarray:

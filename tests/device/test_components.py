@@ -20,13 +20,13 @@ from real_graphs import real_graph_file
 import hetero_bfs as hb
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.algorithms.components import host as host_components
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 
 
 def expected(edges) -> np.ndarray:

@@ -158,7 +158,9 @@ def test_a_device_whose_compiler_fails_is_left_out(opencl_device):
     broken = mock.patch(
         "hetero_bfs.devices.opencl.driver.kernel_source", return_value="__kernel nonsense"
     )
-    chosen = mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[opencl_device])
+    chosen = mock.patch(
+        "hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[opencl_device]
+    )
     edges = nasty("star")
     with broken, chosen, hb.Engine(edges, selector="alpha-beta") as engine:
         assert engine.device_info is None

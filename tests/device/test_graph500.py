@@ -11,13 +11,13 @@ import pytest
 from graph500_runs import edges, full, run
 from oracle import true_levels, true_nedge
 
+from hetero_bfs.algorithms.bfs.query import Query
+from hetero_bfs.algorithms.bfs.restoring import make_result
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph500.report import format_report
-from hetero_bfs.engine.engine import Engine
-from hetero_bfs.algorithms.bfs.query import Query
-from hetero_bfs.algorithms.bfs.restoring import make_result
 
 FIVE = ("min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev")
 KEYS = [

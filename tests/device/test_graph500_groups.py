@@ -9,14 +9,14 @@ import pytest
 from graph500_runs import Breaking, edges, full, run
 
 from hetero_bfs.algorithms.bfs.check import Validator, group_bytes, group_size
+from hetero_bfs.engine import search_methods
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500 import bfs_kernel
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph500.edges import bytes_without_list
 from hetero_bfs.graph500.report import Graph500Report, format_report
-from hetero_bfs.engine import search_methods
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.support import memory
 
 

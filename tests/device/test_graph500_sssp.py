@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from test_graph500 import KEYS
 
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.cli import main as cli
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io import registry as io
@@ -21,7 +22,6 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 QUICK = Graph500Options(kernel="sssp", scale=10, energy_seconds=0.01)
 SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--devices", "cpu"]

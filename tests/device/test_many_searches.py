@@ -13,10 +13,10 @@ from oracle import engine_on, true_levels
 from plain_search import plain_levels
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.bfs.query import Query, check_many
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
-from hetero_bfs.algorithms.bfs.query import Query, check_many
 
 SHAPES = ("Kronecker 12", "two hubs", "star", "isolated vertices", "dense random", "tree", "R-MAT")
 

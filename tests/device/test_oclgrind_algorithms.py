@@ -13,7 +13,7 @@ sys.path.insert(0, {tests!r})
 import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
-from hetero_bfs.algorithms.sssp import device_search
+from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.graph.weighted_lists import Plan
 from hetero_bfs.devices.opencl import grid as grid_of_groups
@@ -65,7 +65,7 @@ from dataclasses import replace
 from unittest import mock
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
-from hetero_bfs.algorithms.components import device_components
+from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.streaming import block_memory
 from hetero_bfs.devices.opencl.streaming.block_lists import Layout
@@ -117,7 +117,7 @@ from dataclasses import replace
 from unittest import mock
 import numpy as np
 from graphs import complete, grid, random_graph, star
-from hetero_bfs.algorithms.colouring import device_colouring
+from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.streaming import block_memory
 from hetero_bfs.devices.opencl.streaming.block_lists import Layout
@@ -157,7 +157,7 @@ from unittest import mock
 import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
-from hetero_bfs.algorithms.pagerank import device_pagerank
+from hetero_bfs.algorithms.pagerank import device as device_pagerank
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -194,7 +194,7 @@ import numpy as np
 from graphs import late_hub, random_graph
 from plain_search import plain_levels
 import hetero_bfs as hb
-from hetero_bfs.algorithms.multi_source import device_planes
+from hetero_bfs.algorithms.multi_source import device as device_planes
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
@@ -265,7 +265,7 @@ from graphs import random_graph, two_hubs
 from test_rank_devices import search_on_devices
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.ranks import rank_device
+from hetero_bfs.algorithms.bfs import ranks_device as rank_device
 
 tuning = Tuning(
     group_size=32, vertices_per_item=4, edges_per_item=1, groups_per_unit=1, one_launch=False

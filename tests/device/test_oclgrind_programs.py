@@ -25,9 +25,10 @@ from hetero_bfs.devices.opencl.streaming.block_lists import Layout
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_run, device_sweeps
+from hetero_bfs.programs import arranged, device_sweeps
+from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.engine import program_runs
+from hetero_bfs.algorithms import program_runs
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 """
 

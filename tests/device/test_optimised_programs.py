@@ -7,8 +7,8 @@ from graphs import nasty
 from sample_programs import Labels
 
 import hetero_bfs as hb
-from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.graph.search_graph import build_search_graph
 
 pytestmark = pytest.mark.optimised
 

@@ -10,12 +10,12 @@ from graphs import nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
-from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import choose_level
 from hetero_bfs.scheduling.selectors import FixedSelector

@@ -34,6 +34,7 @@ from sample_programs import (
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import validate
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ArgumentError, BudgetError, DeviceError, GridStalledError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -44,7 +45,6 @@ from hetero_bfs.programs.device_stay import DeviceStay
 from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.scheduling.place_costs import OTHER, lone_costs
 
 

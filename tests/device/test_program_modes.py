@@ -14,6 +14,7 @@ from sample_programs import Distances, Labels, Parents, Ranks, Reached
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import validate
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ArgumentError, DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -22,7 +23,6 @@ from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs import host as host_run
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.placed import PlacedGraph
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 MODES = {"asynchronous": {"mode": "asynchronous"}, "layered": {"mode": "layered", "root": 0}}
 

@@ -13,6 +13,7 @@ from oracle import engine_on
 from sample_programs import Communities, Distances, Labels, Parents, Parity, Ranks, Votes
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
@@ -21,7 +22,6 @@ from hetero_bfs.programs import arranged, device_sweeps
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.streamed import StreamedProgram
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 MODES = {
     "asynchronous": {"mode": "asynchronous"},

@@ -26,12 +26,12 @@ from sample_programs import (
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import validate
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 DIRECTIONS = ("auto", "push", "pull")
 COUNTED = ("loops only", "duplicates", "isolated vertices", "star", "two hubs", "Kronecker 10")

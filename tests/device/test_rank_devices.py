@@ -9,14 +9,14 @@ import pytest
 from graphs import edge_list, nasty, sources_of
 from simulated import constructed, joined
 
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
-from hetero_bfs.ranks import exchange
 from hetero_bfs.algorithms.bfs import ranks_device as rank_device
-from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, choose_rank_device, open_rank_device
+from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, choose_rank_device, open_rank_device
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks import exchange
+from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.scheduling import schema
 
 

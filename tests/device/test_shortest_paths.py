@@ -16,14 +16,14 @@ from real_graphs import real_graph_file
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device as device_search
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.kernels import callers_ids, own_buckets, tree
-from hetero_bfs.graph.weighted_lists import Plan, WeightedLists
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.graph.weighted_lists import Plan, WeightedLists
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.scheduling.trials import Places
 
 DTYPES = [np.int32, np.float32, np.float64]

@@ -24,9 +24,9 @@ from strategy_mixtures import selectors_of
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 

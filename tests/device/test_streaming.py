@@ -15,12 +15,12 @@ from oracle import check_leaving, check_result, check_search, engine_on, true_le
 from streams import SELECTORS, streaming
 
 from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
 from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 

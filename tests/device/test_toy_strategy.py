@@ -11,9 +11,9 @@ from oracle import check_search, engine_on
 
 from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue
 from hetero_bfs.algorithms.bfs.kernels.phases import join
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy, available
 from hetero_bfs.study import choice_figures, figures

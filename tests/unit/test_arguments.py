@@ -11,8 +11,8 @@ import pytest
 
 import hetero_bfs as hb
 from hetero_bfs.cli import arguments
-from hetero_bfs.errors import ArgumentError, GraphError, HeteroBFSError
 from hetero_bfs.engine import engine
+from hetero_bfs.errors import ArgumentError, GraphError, HeteroBFSError
 from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, STRATEGIES
 
 

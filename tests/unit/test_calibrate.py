@@ -13,8 +13,7 @@ from made_models import model_json, ship
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling import model_store
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import model_store, schema
 from hetero_bfs.scheduling.model_format import read_model
 from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
 from hetero_bfs.scheduling.speed_model import Linear

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import contraction
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.chain_search import ChainSearch
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 
 def graph_of(pairs, vertices: int, weights, directed: bool = False) -> EdgeList:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.base import open_analysis
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.check import PathChecker
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
 #  0 -2- 1 -2- 2,  0 -5- 2,  3 -1- 4, and 5 alone
 EDGES = EdgeList.from_arrays([0, 1, 0, 3], [1, 2, 2, 4], 6, weights=np.array([2, 2, 5, 1]))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from simulated import search_all
 
 from hetero_bfs.algorithms.bfs.check import validate
-from hetero_bfs.ranks import exchange
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.ranks import exchange
 
 SELECTORS = ("auto", "alpha-beta", "fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,BC,TC")
 

@@ -23,8 +23,7 @@ from selector_levels import (
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling import model_store
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import model_store, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS
 from hetero_bfs.scheduling.named_selectors import make_selector
 from hetero_bfs.scheduling.policy import (

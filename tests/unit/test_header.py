@@ -11,9 +11,7 @@ import hetero_bfs
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.streaming import paged_graph
-from hetero_bfs.scheduling import columns
-from hetero_bfs.scheduling import packed_policy
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import columns, packed_policy, schema
 
 TABLES = (
     SHARED,

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from graphs import grid, path, star
 
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.training.collect import measure_graph
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -17,12 +17,12 @@ from oracle import check_search
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, counter_edge_bits
 from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.engine.engine import Engine
-from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import alpha_beta
 from hetero_bfs.scheduling.strategies import STRATEGIES

@@ -26,11 +26,11 @@ from benchmarks.hostile import (
 )
 from benchmarks.hostile.cases import Case
 from benchmarks.hostile.failing_driver import DriverFault
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 
 ROOT = Path(__file__).parents[2]
 FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}

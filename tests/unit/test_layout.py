@@ -10,8 +10,18 @@ from pathlib import Path
 import hetero_bfs
 
 PACKAGE = Path(hetero_bfs.__file__).parent
-SAME_ROLE = {"__init__"}
-"""Names that several modules may have, as they mean the same in each folder."""
+ROLES = {
+    "algorithm", "lists", "host", "device", "streamed", "ranks", "serial", "result", "check",
+    "check_kernels", "ranks_check", "kernels", "loop", "phases", "options",
+}  # fmt: skip
+"""Names of modules that mean the same in each folder; other names are used once."""
+
+NEEDED = {"algorithm", "host", "device", "result", "check", "kernels"}
+"""Roles that every algorithm has."""
+
+SINGLE_RESULT = {"bfs": {"algorithm"}, "multi_source": {"check"}}
+"""Roles that an algorithm lacks so far: `Engine` runs searches itself, and the check of searches
+from one source checks each of many."""
 
 
 def modules() -> dict[str, Path]:
@@ -38,8 +48,15 @@ def test_no_files_import_each_other_in_a_circle():
 
 
 def test_a_name_has_one_meaning():
-    stems = Counter(path.stem for path in modules().values() if path.stem not in SAME_ROLE)
-    assert {stem for stem, count in stems.items() if count > 1} == set()
+    stems = Counter(path.stem for path in modules().values() if path.stem != "__init__")
+    assert {stem for stem, count in stems.items() if count > 1} <= ROLES
+
+
+def test_every_algorithm_has_the_same_roles():
+    for folder in (PACKAGE / "algorithms").iterdir():
+        if folder.is_dir() and folder.name != "__pycache__":
+            names = {path.stem for path in folder.iterdir()}
+            assert names >= NEEDED - SINGLE_RESULT.get(folder.name, set()), folder.name
 
 
 def calls_of(tree: ast.AST) -> set[str]:
@@ -48,7 +65,11 @@ def calls_of(tree: ast.AST) -> set[str]:
 
 def test_only_three_modules_can_execute_what_they_read():
     """As SECURITY.md says: compiled code, and the programs that users write."""
-    able = {"support/code_cache.py", "programs/codegen/host_code.py", "programs/codegen/method_source.py"}
+    able = {
+        "support/code_cache.py",
+        "programs/codegen/host_code.py",
+        "programs/codegen/method_source.py",
+    }
     forbidden = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml", "runpy"}
     found = set()
     for path in modules().values():

@@ -15,12 +15,12 @@ from made_models import model_json
 from sample_programs import Distances
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms import program_runs
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.plan import Parameters, Plan
-from hetero_bfs.algorithms import program_runs
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.scheduling.model_format import read_model
 from hetero_bfs.scheduling.program_costs import MESSAGE_KINDS, ProgramCosts, first_guess
 from hetero_bfs.training import program_regret

@@ -12,13 +12,13 @@ from oracle import true_levels
 from sample_programs import Distances, MonotoneDistances
 
 import hetero_bfs as hb
-from hetero_bfs.graph.weighted_lists import WeightedLists
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.errors import GraphError, ProgramError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs import host as host_run
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 
 class Levels(hb.Program):

@@ -26,12 +26,12 @@ from sample_programs import (
 )
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import host as host_run
 from hetero_bfs.programs.kernels.loop import ITERATION
-from hetero_bfs.algorithms.program_runs import ProgramRuns
 
 ORDERS = ("given", "degree", "auto")
 DIRECTIONS = ("auto", "push", "pull")

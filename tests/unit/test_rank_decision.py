@@ -10,9 +10,9 @@ import pytest
 from hetero_bfs.algorithms.bfs import ranks_decision as module
 from hetero_bfs.algorithms.bfs.ranks_decision import Decision
 from hetero_bfs.ranks.exchange import ExchangeCosts
-from hetero_bfs.scheduling.prediction import DEVICE_PULL
 from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.prediction import DEVICE_PULL
 
 # Level 2 of a Kronecker graph of scale 26, half of it: a pull takes 0.3 ms on an H100.
 LARGE = {

@@ -9,10 +9,8 @@ import pytest
 from graphs import nasty
 
 import hetero_bfs as hb
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
 from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
@@ -20,6 +18,8 @@ from hetero_bfs.graph.io.registry import read, write
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.rank_protocol import run_on_ranks
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.simulated import run_ranks
 
 
 def weighted(edges: EdgeList, weights) -> EdgeList:

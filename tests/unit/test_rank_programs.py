@@ -10,12 +10,12 @@ from graphs import nasty
 from sample_programs import Communities, Distances, Farthest, Labels, Parents, Ranks, Reached
 
 import hetero_bfs as hb
-from hetero_bfs.ranks.construction import construct
 from hetero_bfs.engine.rank_engine import RankEngine
-from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.errors import AgreedError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.simulated import run_ranks
 
 RANKS = (1, 2, 5)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.training import regret
 from hetero_bfs.training.oracle import best_schedule

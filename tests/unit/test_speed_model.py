@@ -10,8 +10,7 @@ from made_models import model_json, ship
 from hetero_bfs.devices.machine import NO_DEVICE
 from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling import model_store
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import model_store, schema
 from hetero_bfs.scheduling.model_format import read_model
 from hetero_bfs.scheduling.model_store import (
     MODELS_VARIABLE,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hetero_bfs as hb
-from hetero_bfs.errors import ModelError
 from hetero_bfs.algorithms.bfs.correction import Correction
+from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ThresholdSelector, model_selector
 from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector

@@ -10,9 +10,9 @@ import pytest
 from cli_runs import CPU, one_line, run
 
 import hetero_bfs as hb
-from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.algorithms.sssp.result import WindowTrace
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.trace import ROW_COLUMNS, LevelFeatures, LevelTrace, write_csv
 from hetero_bfs.timeline.spans import read_rows, spans_of
 from hetero_bfs.timeline.timeline_files import write_timeline

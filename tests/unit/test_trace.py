@@ -76,8 +76,8 @@ def test_nothing_visited():
 @pytest.mark.parametrize("name", ["uniform13", "small-world13", "preferential13", "kronecker13"])
 def test_real_levels_are_as_expected(name):
     """Within a factor of 2 where a tenth of the edges or more is left, and so bottom-up matters."""
-    from hetero_bfs.graph.generators.families import named_graph
     from hetero_bfs.engine.engine import Engine
+    from hetero_bfs.graph.generators.families import named_graph
     from hetero_bfs.training.measure import measure_search
 
     with Engine(named_graph(name).make(), "fixed:TC", devices="cpu") as engine:

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.engine.engine import Engine
-from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.cost_to_go import sampled_levels
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES

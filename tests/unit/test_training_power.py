@@ -9,14 +9,14 @@ import math
 import pytest
 from made_models import ship
 
+from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.energy import measurement as energy_report
+from hetero_bfs.engine import search_methods
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.engine import search_methods
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.scheduling.model_format import read_model
 from hetero_bfs.scheduling.model_store import find_model
 from hetero_bfs.scheduling.objective import POWER_OBJECTIVES

@@ -17,9 +17,7 @@ from random_methods import FIELDS, RESULTS, WEAK, MethodWriter
 
 from hetero_bfs.devices.opencl.driver import OpenCLDevice, list_devices
 from hetero_bfs.errors import ProgramError
-from hetero_bfs.programs.codegen import dialects
-from hetero_bfs.programs.codegen import expressions
-from hetero_bfs.programs.codegen import translate
+from hetero_bfs.programs.codegen import dialects, expressions, translate
 from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, HostDialect
 
 pytestmark = pytest.mark.optimised

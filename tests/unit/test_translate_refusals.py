@@ -12,8 +12,7 @@ from method_classes import HEAD, class_of
 from random_methods import RESULTS
 
 from hetero_bfs.errors import ProgramError
-from hetero_bfs.programs.codegen import method_source
-from hetero_bfs.programs.codegen import translate
+from hetero_bfs.programs.codegen import method_source, translate
 from hetero_bfs.programs.codegen.dialects import DeviceDialect, HostDialect
 
 _SETTINGS = {"x": "int32", "y": "float64", "flag": "bool"}

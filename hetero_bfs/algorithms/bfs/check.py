@@ -1,7 +1,7 @@
 """The five checks of the Graph500 specification on search results, many in one pass.
 
 Independent of the search: nothing is taken from it but the parents and, if it gives them, the
-levels. Depths are computed anew from the parents. validate_kernels.py describes what is stored of
+levels. Depths are computed anew from the parents. check_kernels.py describes what is stored of
 every search during the pass over the edges.
 """
 
@@ -214,7 +214,7 @@ class Validator:
 
 
 class _TreeEdges:
-    """The tree edges of a group, each one once; see validate_kernels.py."""
+    """The tree edges of a group, each one once; see check_kernels.py."""
 
     def __init__(self, num_vertices: int) -> None:
         self.size = 0

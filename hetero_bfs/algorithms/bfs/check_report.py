@@ -1,6 +1,6 @@
 """The validation of one search: checks 1 and 2 of its tree, what fails, and the outcome.
 
-The other checks need all edges; validate.py makes them for many searches at once.
+The other checks need all edges; check.py makes them for many searches at once.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class CheckedSearch:
 
 
 def depth_dtype(deepest: int) -> np.dtype[Any]:
-    """Return the smallest dtype for depths up to `deepest`; see validate_kernels.py."""
+    """Return the smallest dtype for depths up to `deepest`; see check_kernels.py."""
     return np.min_scalar_type(deepest + 3)
 
 
 def unreached_depth(dtype: np.dtype[Any]) -> int:
-    """Return the depth that stands for none; see validate_kernels.py."""
+    """Return the depth that stands for none; see check_kernels.py."""
     return int(np.iinfo(dtype).max) - 1
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.host import CPUExecutor
-from hetero_bfs.algorithms.bfs.executor import run_one_level
 from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
 from hetero_bfs.algorithms.bfs.device_program import LOG_ROWS, SearchProgram
+from hetero_bfs.algorithms.bfs.executor import run_one_level
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph

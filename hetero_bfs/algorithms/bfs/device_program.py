@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
+from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
@@ -26,9 +26,7 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling import columns
-from hetero_bfs.scheduling import packed_policy
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import columns, packed_policy, schema
 from hetero_bfs.scheduling.packed_policy import pack_policy
 from hetero_bfs.scheduling.policy import Policy
 

@@ -1,7 +1,7 @@
 """The protocol of a device's executor, and one level run for measurements.
 
-The host has its own executor (cpu_executor.py). Each device has one that follows this protocol:
-opencl_executor.py if the device holds the graph, streamed_executor.py if edges stream through it.
+The host has its own executor (host.py). Each device has one that follows this protocol:
+device.py if the device holds the graph, streamed.py if edges stream through it.
 A search migrates between executors by `receive` and `send`.
 """
 

@@ -19,7 +19,6 @@ from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import Policy, fixed_policy
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
 from hetero_bfs.support import forks
-from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
 _POOL_EDGES = 1 << 15
@@ -47,28 +46,6 @@ class Allocator(Protocol):
     def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an uninitialised array of `size` items."""
         ...
-
-
-def most_threads() -> int:
-    """Return the most threads that may search: one per core, or NUMBA_NUM_THREADS."""
-    import numba
-
-    return int(numba.config.NUMBA_NUM_THREADS)
-
-
-def check_threads(threads: Any) -> int:
-    """Return a number of threads as Python's int.
-
-    Raises
-    ------
-    ArgumentError
-        The value is no integer from 1 to `most_threads`.
-    """
-    remedy = (
-        ", or leave it out for the usual number; the environment variable NUMBA_NUM_THREADS, if "
-        "set, allows another number"
-    )
-    return check_integer("threads", threads, 1, most_threads(), remedy)
 
 
 class CPUExecutor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hetero_bfs.algorithms.bfs.host import CPUExecutor
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import OpenCLDevice, choose_devices

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.check_report import CheckedSearch, Failure, Validation
-from hetero_bfs.ranks.host_tree import HostTree
 from hetero_bfs.graph.edge_source import check_ends, typed_chunks
+from hetero_bfs.ranks.host_tree import HostTree
 
 
 class RankValidator(HostTree):

@@ -21,10 +21,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import ExchangeCosts
-from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.model_store import default_model

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.host import unpack_counter
 from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.host import unpack_counter
+from hetero_bfs.algorithms.bfs.opening import trained_tuning
+from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import (
@@ -27,13 +29,11 @@ from hetero_bfs.devices.opencl.driver import (
     usable_devices,
 )
 from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Counts
 from hetero_bfs.ranks.exchange import Words
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
-from hetero_bfs.errors import BudgetError, DeviceError
-from hetero_bfs.algorithms.bfs.opening import trained_tuning
-from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import fixed_policy
 from hetero_bfs.scheduling.strategies import DIRECTIONS, Direction, plain

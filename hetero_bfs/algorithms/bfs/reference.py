@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import alpha_beta
 from hetero_bfs.scheduling.strategies import available

@@ -11,11 +11,11 @@ import time
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
+from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.seeds import Seeds
 from hetero_bfs.errors import GridStalledError
-from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
-from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import Strategy

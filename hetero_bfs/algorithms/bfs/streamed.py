@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.executor import run_one_level
+from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel

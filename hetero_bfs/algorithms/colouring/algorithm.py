@@ -6,15 +6,15 @@ import time
 
 import numpy as np
 
-from hetero_bfs.algorithms.colouring.result import Colouring
+from hetero_bfs.algorithms.base import Analysis
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
 from hetero_bfs.algorithms.colouring.host import HostColouring
-from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.algorithms.colouring.result import Colouring
+from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.trials import Place
 
 

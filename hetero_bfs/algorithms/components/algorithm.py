@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.algorithms.components.result import Components
+from hetero_bfs.algorithms.base import Analysis
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import HostComponents, Labels
+from hetero_bfs.algorithms.components.result import Components
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
-from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.trials import Place
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
-"""In the order of the numbers in hook.py and device_components.py."""
+"""In the order of the numbers in hook.py and device.py."""
 
 
 class ComponentRuns(Analysis):

@@ -24,7 +24,7 @@ _HEAVY_EDGES = 1 << 13
 _TREES, _HOOKS, _COMPRESSED, _EDGES, _COUNTERS = 0, 1, 2, 5, 12
 _NEVER = 2**64 - 1
 _ON_DEVICE = 4
-"""The phase of a record (host_components.py): all of them, on the device."""
+"""The phase of a record (host.py): all of them, on the device."""
 
 
 class DeviceComponents:

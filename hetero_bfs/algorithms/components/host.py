@@ -28,7 +28,7 @@ class Labels(NamedTuple):
     num_components : int
         Within the searched range.
     records : float64 array, shape (phases, 4)
-        See label_loop.py.
+        See loop.py.
     streamed_bytes : int
         Bytes of lists that were sent to the device, if it does not hold them.
     """

@@ -1,4 +1,4 @@
-"""Searches side by side on an OpenCL device; planes.cl has the kernels.
+"""Searches side by side on an OpenCL device; phases.cl has the kernels.
 
 The device computes the planes. The host reads them back, and makes rows and sums from them: that
 transfers eight bytes per vertex and level, fewer than the levels would take.

@@ -116,7 +116,7 @@ class HostPlanes:
         """Run a batch of at most 64 searches, and add what they find to `rows` and `sums`.
 
         `sources` are new ids, `NO_VERTEX` for one outside the searched range. Returns a record
-        for each level (many_loop.py).
+        for each level (loop.py).
         """
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
 

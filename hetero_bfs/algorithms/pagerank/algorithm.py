@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.algorithms.base import Analysis
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.host import HostRanks
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
 from hetero_bfs.algorithms.pagerank.result import PageRank
+from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.trials import Place
-from hetero_bfs.algorithms.streamed_programs import StreamedRanks
 from hetero_bfs.support.checks import check_flag
 
 _NEGLIGIBLE = 1e-30  # share of restarts

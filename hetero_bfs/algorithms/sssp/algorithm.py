@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import Analysis
 from hetero_bfs.algorithms.sssp.chain_search import ChainSearch, search_on_host
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.algorithms.sssp.host import HostSearch
 from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
-from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
+from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
 from hetero_bfs.scheduling.trials import Place
-from hetero_bfs.algorithms.streamed_programs import StreamedPaths
 from hetero_bfs.support import forks
 
 _STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"

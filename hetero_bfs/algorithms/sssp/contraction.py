@@ -57,8 +57,8 @@ def contracted(lists: WeightedLists) -> Core | None:
     """Return the core of a graph; None if chains are few, or one's weight is beyond int32."""
     if not _is_of_chains(lists):
         return None
-    from hetero_bfs.graph.kernels.by_weight import sort_by_weight
     from hetero_bfs.algorithms.sssp.kernels.chains import NONE, contract
+    from hetero_bfs.graph.kernels.by_weight import sort_by_weight
 
     n, degree = lists.num_vertices, np.diff(lists.forward.indptr)
     most = int(degree[degree > 2].sum()) + 2

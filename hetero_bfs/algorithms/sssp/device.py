@@ -1,4 +1,4 @@
-"""Shortest paths on an OpenCL device; windows.cl has the kernels.
+"""Shortest paths on an OpenCL device; loop.cl has the kernels.
 
 If all work-groups of a grid make progress at the same time, one launch runs a whole search.
 Otherwise the host launches the kernels of each step and reads the next step.
@@ -15,6 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import (
     FULL,
     PREFIX,
@@ -24,13 +31,6 @@ from hetero_bfs.graph.weighted_lists import (
     WeightedLists,
     Windows,
 )
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
-from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.devices.opencl.room import check_room
-from hetero_bfs.errors import DeviceError
 
 _GROUP = 128  # work-items in a work-group
 _GROUPS_PER_UNIT = 8
@@ -86,7 +86,7 @@ OPENCL = {
     "PULL_ONCE": PULL_ONCE,
     "RECORD_WIDTH": _RECORD_WIDTH,
 }
-"""Numbers that the kernels share; windows.cl explains them."""
+"""Numbers that the kernels share; loop.cl explains them."""
 
 
 class _Type(NamedTuple):

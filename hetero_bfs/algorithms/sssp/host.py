@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.contraction import Core
-from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, Windows
 from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, Windows
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
@@ -36,7 +36,7 @@ class HostSearch:
         self._runs: dict[np.dtype[Any], _Run] = {}
 
     def run(self, source: int) -> Windows:
-        """Search from `source` (a new id) by the lists' plan; see windows.py.
+        """Search from `source` (a new id) by the lists' plan; see loop.py.
 
         If a distance exceeds the weights' type, the search runs again in one of 64 bits.
         """
@@ -89,6 +89,7 @@ class _Run:
     @cached_property
     def _shared(self) -> Any:
         """The arrays in the form that kernels take, with the compiled functions they call."""
+        from hetero_bfs.algorithms.sssp.kernels.loop import NUM_TASKS, link_work
         from hetero_bfs.algorithms.sssp.kernels.own_buckets import (
             ENDS,
             MOST_BUCKETS,
@@ -96,7 +97,6 @@ class _Run:
             pool_blocks,
         )
         from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY
-        from hetero_bfs.algorithms.sssp.kernels.loop import NUM_TASKS, link_work
         from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
         from hetero_bfs.support.by_address import Struct
 

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.errors import AgreedError
+from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, planned
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.faults import agreed
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.errors import AgreedError
-from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
 
@@ -323,8 +323,8 @@ class _Run:
 
     def find_parents(self, source: int | None) -> npt.NDArray[np.uint32]:
         """Return a parent of each own vertex that is reached, a column; NO_VERTEX of the others."""
-        from hetero_bfs.algorithms.sssp.kernels.tree import nearer_parents
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
+        from hetero_bfs.algorithms.sssp.kernels.tree import nearer_parents
 
         self._give_distances()
         communicator, part, fields = self._communicator, self._part, self._fields

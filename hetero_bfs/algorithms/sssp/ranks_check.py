@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.check import PathOutcome, no_tree_edge, shorter_way
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.host_tree import HostTree
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray, check_ends
 from hetero_bfs.graph.weights import weight_dtype_of, weighted_chunks
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.host_tree import HostTree
 
 _Distances = npt.NDArray[np.float64]
 _Failure = tuple[int, int, str]

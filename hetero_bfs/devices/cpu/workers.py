@@ -11,7 +11,30 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.support import forks
+from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import aligned_empty
+
+
+def most_threads() -> int:
+    """Return the most threads that may search: one per core, or NUMBA_NUM_THREADS."""
+    import numba
+
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def check_threads(threads: Any) -> int:
+    """Return a number of threads as Python's int.
+
+    Raises
+    ------
+    ArgumentError
+        The value is no integer from 1 to `most_threads`.
+    """
+    remedy = (
+        ", or leave it out for the usual number; the environment variable NUMBA_NUM_THREADS, if "
+        "set, allows another number"
+    )
+    return check_integer("threads", threads, 1, most_threads(), remedy)
 
 
 def make_control(threads: int) -> npt.NDArray[np.int64]:

@@ -13,7 +13,13 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Method, MethodSource, Source, listed
+from hetero_bfs.programs.codegen.method_source import (
+    FIELD_TYPES,
+    Method,
+    MethodSource,
+    Source,
+    listed,
+)
 
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
                ast.Mod: "%"}  # fmt: skip

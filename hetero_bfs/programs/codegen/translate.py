@@ -17,7 +17,13 @@ from weakref import WeakKeyDictionary
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect
 from hetero_bfs.programs.codegen.expressions import Expressions, Value, parameter_name, promoted
-from hetero_bfs.programs.codegen.method_source import Evaluated, Method, MethodSource, Source, listed
+from hetero_bfs.programs.codegen.method_source import (
+    Evaluated,
+    Method,
+    MethodSource,
+    Source,
+    listed,
+)
 
 _DEEPEST = 120
 """Brackets within brackets of a line: Python reads 200, compilers of OpenCL C read 256."""

@@ -1,4 +1,4 @@
-/* Tells the host which lists an iteration reads, so that it sends them (streamed_run.py). */
+/* Tells the host which lists an iteration reads, so that it sends them (streamed.py). */
 
 /* Mark the blocks that have a vertex with a list that sends, or receives. The mode follows the
  * marks. Receivers are counted here, since blocks without marks may have some that have no list. */

@@ -1,5 +1,5 @@
 /* Levels of a search whose edges stay on the host and come to the device in pages
- * (streamed_executor.py). Arrays with an entry per vertex are resident. So are the heads of all
+ * (streamed.py). Arrays with an entry per vertex are resident. So are the heads of all
  * lists, and the first RESIDENT pages of the edges; in the order by falling degree these are the
  * hubs' lists. A page has 2^PAGE_SHIFT edges.
  *

@@ -1,4 +1,4 @@
-"""The phases of finding components on the host; label_loop.py has the loop that runs them.
+"""The phases of finding components on the host; loop.py has the loop that runs them.
 
 Every vertex has a label: itself, or a smaller vertex of its component. A vertex that is its own
 label is a root. Labels only become smaller, and never smaller than the smallest vertex of the

@@ -1,4 +1,4 @@
-"""The loop of 64 searches side by side on the host; planes.py has its phases."""
+"""The loop of 64 searches side by side on the host; phases.py has its phases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* Levels of 64 searches side by side on an OpenCL device; twin of planes.py, which describes the
+/* Levels of 64 searches side by side on an OpenCL device; twin of phases.py, which describes the
  * arrays. The host launches each level, and makes rows of the planes that it reads back.
  *
  * A push follows the edges of the queue, which a work-group's vertices share, and sets bits by

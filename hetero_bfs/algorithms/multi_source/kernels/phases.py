@@ -1,4 +1,4 @@
-"""Phases of 64 searches side by side on the host; many_loop.py has the loop that runs them.
+"""Phases of 64 searches side by side on the host; loop.py has the loop that runs them.
 
 After Then et al. (2014), "The more the merrier: efficient multi-source graph traversal". Search i
 has bit i of a word for each vertex. A *plane* has the words of one level: which searches reach

@@ -33,9 +33,9 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     relax_queue,
     reset,
 )
-from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
 from hetero_bfs.devices.cpu.blocks import close_list, push_item
 from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
 from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds

@@ -1,4 +1,4 @@
-"""Phases of a shortest-path search on the host; windows.py has the loop that runs them.
+"""Phases of a shortest-path search on the host; loop.py has the loop that runs them.
 
 The search settles vertices in windows of distances, one after the other (Meyer and Sanders, 2003,
 "Delta-stepping: a parallelizable shortest path algorithm"). There are three strategies:

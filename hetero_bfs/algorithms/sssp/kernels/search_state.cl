@@ -1,5 +1,5 @@
 /* Shared by the phases of a shortest-path search on a device: types, arrays, lists and counters.
- * relax.cl has the phases, windows.cl the loop.
+ * relax.cl has the phases, loop.cl the loop.
  *
  * Built with -DWEIGHT=int, float or double, and -DOFFSET=uint or ulong for the type of `indptr`. A
  * distance is stored as the BITS of a WEIGHT of at least 0, which are in the order of signed
@@ -13,7 +13,7 @@
  *     queue       uint (2 n,) vertices within the window: one half is read, the other one written
  *     active      uint (2 n,) as in relax.py, in halves too
  *     chunk_vertices, chunk_firsts   uint, ulong: pieces of long lists (relax.cl)
- *     counters    ulong       windows.cl lists them */
+ *     counters    ulong       loop.cl lists them */
 
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 

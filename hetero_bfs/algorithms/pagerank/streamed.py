@@ -1,0 +1,51 @@
+"""PageRank on a device without room for the lists: as a program, whose lists stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.programs.built_in import PowerRanks, WeightedPowerRanks
+from hetero_bfs.programs.streamed_built_in import StreamedBuiltIn
+
+
+class StreamedRanks(StreamedBuiltIn):
+    """PageRank by the power method; see `DeviceRanks`.
+
+    Parameters
+    ----------
+    lists : RankLists
+    info : DeviceInfo
+
+    Raises
+    ------
+    BudgetError
+        The device cannot hold the vertices' arrays and room for a few blocks of the lists.
+    DeviceError
+        It lacks float64; failures of its driver.
+    """
+
+    def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
+        super().__init__(lists.graph, info)
+        self._program = WeightedPowerRanks() if lists.weighted else PowerRanks()
+        self._more: dict[str, Any] = {}
+        if lists.weighted:
+            self._more["given"] = np.zeros(lists.graph.num_vertices)
+            self._more["given"][lists.graph.relabelling.old_of_new] = lists.given
+        self.run(RankSettings(0.5, 1.0, 1))  # it compiles
+
+    def run(self, settings: RankSettings) -> Ranks:
+        """Find the ranks."""
+        start = 1.0 / self.graph.num_vertices
+        restart = start if settings.personalization is None else settings.personalization
+        parameters = self._more | {
+            "start": start, "restart": restart, "alpha": settings.alpha, "goal": settings.change,
+        }  # fmt: skip
+        run = self.run_program(self._program, parameters, settings.max_iter)
+        rank = np.empty(self.graph.num_vertices)
+        rank[self.placed.names] = run.state["rank"]
+        records = [("device power", seconds) for _, _, _, seconds, *_ in run.records]
+        return Ranks(rank, run.totals["change"], records, run.streamed_bytes)

@@ -1,0 +1,1 @@
+"""A user's methods, translated to Numba and OpenCL C."""
