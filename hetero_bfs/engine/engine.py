@@ -269,7 +269,7 @@ class Engine(SearchMethods):
         for device in self.platform.devices:
             device.build_kernels()
         beside.wait()
-        self.platform.host.start_workers()
+        self.platform.host.prepare()
         warm_up(self.platform, self.candidates)
         self._warm = True
         self.set_selector(selector)  # again: now kernels are ready for a reference search

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import PlacedGraph, Record, Run
@@ -31,7 +30,7 @@ long as the one before if that took less than _PORTION_SECONDS, else half as lon
 _PORTION_SECONDS = 0.1
 
 
-class HostProgram:
+class HostProgram(HostRun):
     """A program compiled for the host, with arrays for one graph.
 
     Parameters
@@ -44,21 +43,17 @@ class HostProgram:
         First costs by which iterations choose their direction.
     """
 
+    _name = "Program"
     _kernels = "host"
 
     def __init__(self, plan: Plan, graph: PlacedGraph, threads: int, costs: ProgramCosts) -> None:
         from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
 
-        self.threads = 1 if graph.num_stored_edges < _POOL_EDGES else threads
+        super().__init__(threads if graph.num_stored_edges >= _POOL_EDGES else 1)
         self.plan, self.graph, self._costs = plan, graph, costs
-        self.fields = self._make_fields()
         self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
-        self.control = make_control(self.threads)
-        self._shared = self._link()
         self._planned = 0
-        self._stop: Callable[[], object] = no_workers
-        self._start_workers()
-        self._compile()
+        self.prepare()
 
     def _make_fields(self) -> dict[str, Any]:
         common = self._common_fields()
@@ -167,28 +162,19 @@ class HostProgram:
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)
         return fields
 
-    def _link(self) -> Any:
-        """Compile the phases; return the struct's head, which the loop reads."""
-        from hetero_bfs.support.by_address import Head, Struct
+    def _link(self, struct: Any) -> None:
+        host_module(self.plan, self._kernels).link_work(struct, self.fields["work"])
 
-        shared = Struct("Program", self.fields)
-        host_module(self.plan, self._kernels).link_work(shared, self.fields["work"])
-        return Head("Program", shared, self._num_common)
+    def _visible(self, struct: Any) -> Any:
+        from hetero_bfs.support.by_address import Head
 
-    def _start_workers(self) -> None:
-        from hetero_bfs.devices.cpu.sharing import run_worker
-
-        control, shared = self.control, self._shared
-        self._stop = start_workers(self, run_worker, control, shared, self.threads)
+        return Head(self._name, struct, self._num_common)
 
     def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
-        return self.control, self._shared, self._planned, max_iterations, self.records
+        return self.control, self.shared, self._planned, max_iterations, self.records
 
-    def _compile(self) -> None:
-        import numba
-
-        kinds = tuple(numba.typeof(argument) for argument in self._arguments(0))
-        self._loop.compile(kinds)
+    def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        return [(self._loop, self._arguments(0))]
 
     @property
     def _loop(self) -> Any:
@@ -278,7 +264,3 @@ class HostProgram:
             ("pull" if pulls else "push", int(vertices), int(edges), seconds)
             for pulls, vertices, edges, seconds in rows.tolist()
         ]
-
-    def close(self) -> None:
-        """End the workers."""
-        self._stop()

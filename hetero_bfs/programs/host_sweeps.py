@@ -60,7 +60,7 @@ class HostSweeps(HostProgram):
         """Do nothing: sweeps have no buckets."""
 
     def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
-        return self.control, self._shared, max_iterations, self.records
+        return self.control, self.shared, max_iterations, self.records
 
     def _records(self, iterations: int, first: int) -> list[Record]:
         return [

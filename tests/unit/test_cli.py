@@ -186,7 +186,7 @@ def test_threads_are_those_of_the_search_too(monkeypatch, threads):
     if threads > numba.config.NUMBA_NUM_THREADS:
         pytest.skip("one core")
     pools = []
-    monkeypatch.setattr(CPUExecutor, "start_workers", lambda self: pools.append(self.threads))
+    monkeypatch.setattr(CPUExecutor, "prepare", lambda self: pools.append(self.threads))
     usual = numba.get_num_threads()
     try:
         assert run("graph500", "--scale", 13, "--sources", 1, "--threads", threads, *CPU) == 0

@@ -272,7 +272,7 @@ def test_restored_parents(num_vertices, order, threads):
     old = graph.relabelling.old_of_new
     assert (old.size < num_vertices) == (order != "given")
     host = CPUExecutor(graph, threads)
-    host.start_workers()
+    host.prepare()
     for _ in range(3):
         parent = random.integers(0, old.size, old.size).astype(np.uint32)
         expected = np.full(num_vertices, -1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.algorithms.bfs.seeds import Seeds
-from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -48,12 +46,14 @@ class Allocator(Protocol):
         ...
 
 
-class CPUExecutor:
+class CPUExecutor(HostRun):
     """Runs levels on the host's cores: the caller's thread is the master, others are workers.
 
     level.py and phases.py describe the arrays. `allocate` lets an OpenCL device provide them, so
     that it can use them in place or copy them fast.
     """
+
+    _name = "HostArrays"
 
     def __init__(
         self, graph: SearchGraph, threads: int | None = None, allocate: Allocator = aligned_empty
@@ -63,10 +63,9 @@ class CPUExecutor:
         n = graph.num_searched
         words = -(-n // 32)
         forks.use_loops()
+        is_small = graph.graph.num_stored_edges < _POOL_EDGES
+        super().__init__(1 if is_small else threads or numba.get_num_threads())
         self.graph = graph
-        self.threads = threads or numba.get_num_threads()
-        if graph.graph.num_stored_edges < _POOL_EDGES:
-            self.threads = 1
         self.edge_bits = counter_edge_bits(graph)
         self.parent = allocate(n, np.uint32)
         self.visited = [allocate(self._bitmap_words(), np.uint32) for _ in range(2)]
@@ -78,14 +77,12 @@ class CPUExecutor:
         self.parent[:] = NO_VERTEX
         self._results = Recycler(_MOST_RECYCLED_BYTES)
         self._arrays = self._gather_arrays()
-        self._control = make_control(self.threads)
-        self.stop_workers: Callable[[], object] = no_workers
 
     def begin(self, source: int, frontier: Frontier) -> None:
         """Make `source` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start
 
-        start(self._control, self._shared, source, frontier.state)
+        start(self.control, self.shared, source, frontier.state)
 
     def begin_at(self, seeds: Seeds, frontier: Frontier) -> None:
         """Make several vertices the frontier, and ignore masked vertices until `end_mask`."""
@@ -94,14 +91,14 @@ class CPUExecutor:
 
         if seeds.mask is not None:
             self._mask[:] = seeds.mask
-        self._control[MASKED] = seeds.mask is not None
-        start_at(self._control, self._shared, seeds.sources, frontier.state)
+        self.control[MASKED] = seeds.mask is not None
+        start_at(self.control, self.shared, seeds.sources, frontier.state)
 
     def end_mask(self) -> None:
         """Remove the mask."""
         from hetero_bfs.algorithms.bfs.kernels.job import MASKED
 
-        self._control[MASKED] = 0
+        self.control[MASKED] = 0
 
     def run_levels(
         self,
@@ -120,8 +117,8 @@ class CPUExecutor:
         from hetero_bfs.algorithms.bfs.kernels.level_loop import ENDED, run_levels
 
         outcome = run_levels(
-            self._control,
-            self._shared,
+            self.control,
+            self.shared,
             policy,
             interval,
             source,
@@ -156,7 +153,7 @@ class CPUExecutor:
         """Convert a frontier from a bitmap to a queue; return the seconds."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 
-        return float(convert(self._control, self._shared, frontier.state))
+        return float(convert(self.control, self.shared, frontier.state))
 
     def note_foreign_queue(self, frontier: Frontier) -> None:
         """Note that another device wrote the queue, as one segment."""
@@ -168,14 +165,14 @@ class CPUExecutor:
         """Set the parent of all unvisited vertices to `NO_VERTEX`."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import invalidate
 
-        invalidate(self._control, self._shared, frontier.state)
+        invalidate(self.control, self.shared, frontier.state)
 
     def restore_parents(self) -> npt.NDArray[np.int64]:
         """Return the parents in old ids, -1 for none."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import restore
 
         restored = self._results.empty(self.graph.num_vertices, np.int64)
-        restore(self._control, self._shared, restored.ctypes.data, restored.size)
+        restore(self.control, self.shared, restored.ctypes.data, restored.size)
         return restored
 
     def note_foreign_parents(self) -> None:
@@ -226,24 +223,19 @@ class CPUExecutor:
             np.zeros(len(STRATEGIES), np.int64),
         )
 
-    @cached_property
-    def _shared(self) -> Any:
-        """The arrays in the form that kernels take, with the compiled functions they call."""
+    def _make_fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = self._arrays._asdict()
+        return fields
+
+    def _link(self, struct: Any) -> None:
         from hetero_bfs.algorithms.bfs.kernels.link import link_levels, link_work
         from hetero_bfs.devices.cpu.vectors import can_pack
 
         arrays = self._arrays
-        shared = self._struct()
         is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
         owners = self._count_owners()
-        link_work(shared, self.threads, owners, is_packed, arrays.work, self._own_work())
-        link_levels(shared, arrays.levels)
-        return shared
-
-    def _struct(self) -> Any:
-        from hetero_bfs.support.by_address import Struct
-
-        return Struct("HostArrays", self._arrays._asdict())
+        link_work(struct, self.threads, owners, is_packed, arrays.work, self._own_work())
+        link_levels(struct, arrays.levels)
 
     def _bitmap_words(self) -> int:
         """Return the words of a bitmap of all vertices that a list may contain."""
@@ -256,11 +248,13 @@ class CPUExecutor:
     @property
     def arrays_type(self) -> Any:
         """The kernels' type of the arrays, the same for all graphs."""
-        return self._struct().numba_type
+        from hetero_bfs.support.by_address import Struct
+
+        return Struct(self._name, self.fields).numba_type
 
     def compile_work(self) -> None:
         """Compile what kernels call by address, for these arrays and threads."""
-        _ = self._shared
+        _ = self.shared
 
     def _most_unvisited_listed(self) -> int:
         """Return the room of the unvisited list; if it is too small, bottom-up scans the bitmap.
@@ -278,12 +272,10 @@ class CPUExecutor:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
 
-    def start_workers(self) -> None:
-        """Start the workers; they end with this object, or with the program."""
+    def _worker(self) -> Any:
         from hetero_bfs.algorithms.bfs.kernels.phases import run_worker
 
-        shared = self._shared
-        self.stop_workers = start_workers(self, run_worker, self._control, shared, self.threads)
+        return run_worker
 
 
 def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:

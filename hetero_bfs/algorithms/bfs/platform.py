@@ -59,7 +59,7 @@ class Platform:
 
     def close(self) -> None:
         """Wait for the devices and end the host's threads; the last user frees the memory."""
-        self.host.stop_workers()
+        self.host.close()
         for executor in self.devices:
             executor.device.finish()
 

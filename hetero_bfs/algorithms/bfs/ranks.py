@@ -85,7 +85,7 @@ class DistributedSearch:
         self.graph = graph
         self.device = device
         self.executor = RankExecutor(graph, threads) if device is None else device.host
-        self.executor.start_workers()
+        self.executor.prepare()
         self._exchange = Exchange(
             communicator, graph.partition, None if device is None else device.device
         )
@@ -99,7 +99,7 @@ class DistributedSearch:
 
     def close(self) -> None:
         """End the rank's threads."""
-        self.executor.stop_workers()
+        self.executor.close()
 
     def search(self, source: int) -> RankResult:
         """Search from a vertex (the caller's id).

@@ -90,7 +90,7 @@ class RankExecutor(CPUExecutor):
         """
         frontier = self.first_frontier(source, lists_found)
         frontier.place = schema.HOST
-        self._pulls.blank(self._control, self._shared, frontier.state)
+        self._pulls.blank(self.control, self.shared, frontier.state)
         if source is not None:
             this = frontier.queue_index
             self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
@@ -115,7 +115,7 @@ class RankExecutor(CPUExecutor):
         The words for other ranks are in `told`. Fills `counts` with their numbers.
         """
         found: tuple[int, int] = self._pushes.push(
-            self._control, self._shared, frontier.state, self._told_counts, counts
+            self.control, self.shared, frontier.state, self._told_counts, counts
         )
         return found
 
@@ -136,7 +136,7 @@ class RankExecutor(CPUExecutor):
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # of the records there is one
         frontier.keep_no_list()
-        scanned = self._pulls.pull(self._control, self._shared, _PULL_ROW, state, self._records)
+        scanned = self._pulls.pull(self.control, self.shared, _PULL_ROW, state, self._records)
         state[schema.LEVEL] = level + 1
         return int(scanned)
 

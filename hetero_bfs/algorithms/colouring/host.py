@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
-from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 20
@@ -20,7 +19,7 @@ _MOST_RECORDS = 1 << 12
 _STRATEGIES = ("greedy", "shared")  # in the order of the numbers in colour_blocks.py
 
 
-class HostColouring:
+class HostColouring(HostRun):
     """Colours on the host's cores.
 
     Parameters
@@ -30,24 +29,20 @@ class HostColouring:
         The caller's own among them.
     """
 
-    def __init__(self, lists: UndirectedLists, threads: int) -> None:
-        self.lists = lists
-        self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
-        self.colour = aligned_empty(lists.num_vertices, np.int32)
-        self.stop_workers: Callable[[], object] = no_workers
-        self._control = make_control(self.threads)
-        self._is_ready = False
+    _name = "Colouring"
 
-    @cached_property
-    def _shared(self) -> Any:
-        """The arrays in the form that kernels take, with the compiled functions they call."""
+    def __init__(self, lists: UndirectedLists, threads: int) -> None:
+        super().__init__(threads if lists.num_stored_edges >= _POOL_EDGES else 1)
+        self.lists = lists
+        self.colour = aligned_empty(lists.num_vertices, np.int32)
+
+    def _make_fields(self) -> dict[str, Any]:
         from hetero_bfs.algorithms.colouring.kernels.colour_blocks import MOST_NOTES, most_chunks
-        from hetero_bfs.algorithms.colouring.kernels.greedy import NUM_TASKS, link_work
-        from hetero_bfs.support.by_address import Struct
+        from hetero_bfs.algorithms.colouring.kernels.greedy import NUM_TASKS
 
         lists, n = self.lists, self.lists.num_vertices
         is_pool = self.threads > 1
-        fields: dict[str, Any] = {
+        return {
             "threads": self.threads,
             "indptr": lists.indptr,
             "indices": lists.indices,
@@ -59,9 +54,16 @@ class HostColouring:
             "noted": np.zeros(most_chunks(self.threads), np.int64),
             "work": np.zeros(NUM_TASKS, np.int64),
         }
-        shared = Struct("Colouring", fields)
-        link_work(shared, fields["work"])
-        return shared
+
+    def _link(self, struct: Any) -> None:
+        from hetero_bfs.algorithms.colouring.kernels.greedy import link_work
+
+        link_work(struct, self.fields["work"])
+
+    def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import colour_all
+
+        return [(colour_all, (self.control, self.shared, self._records))]
 
     @cached_property
     def _records(self) -> Any:
@@ -69,37 +71,17 @@ class HostColouring:
 
         return np.zeros((_MOST_RECORDS, RECORD_WIDTH))
 
-    def prepare(self) -> None:
-        """Start the workers and compile the kernels of a run."""
-        if self._is_ready:
-            return
-        import numba
-
-        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import colour_all
-        from hetero_bfs.devices.cpu.sharing import run_worker
-
-        self.stop_workers = start_workers(
-            self, run_worker, self._control, self._shared, self.threads
-        )
-        arguments = self._control, self._shared, self._records
-        colour_all.compile(tuple(numba.typeof(a) for a in arguments))
-        self._is_ready = True
-
     def run(self) -> Coloured:
         """Colour all vertices; see greedy.py."""
         from hetero_bfs.algorithms.colouring.kernels.colour_blocks import colour_all
 
         steps = [sort_step(self.lists)]
-        rows = colour_all(self._control, self._shared, self._records)
+        rows = colour_all(self.control, self.shared, self._records)
         steps += [
             Step(_STRATEGIES[int(strategy)], int(vertices), int(edges), seconds)
             for strategy, vertices, edges, seconds in self._records[:rows].tolist()
         ]
         return Coloured(self.colour, steps)
-
-    def close(self) -> None:
-        """End the workers."""
-        self.stop_workers()
 
 
 def sort_step(lists: UndirectedLists) -> Step:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
 
@@ -39,7 +38,7 @@ class Labels(NamedTuple):
     streamed_bytes: int = 0
 
 
-class HostComponents:
+class HostComponents(HostRun):
     """Finds components on the host's cores.
 
     Parameters
@@ -49,28 +48,18 @@ class HostComponents:
         The caller's own among them.
     """
 
+    _name = "Components"
+
     def __init__(self, graph: SearchGraph, threads: int) -> None:
+        super().__init__(threads if graph.num_searched >= _POOL_VERTICES else 1)
         self.graph = graph
-        self.threads = 1 if graph.num_searched < _POOL_VERTICES else threads
-        self._stop_workers: Callable[[], object] = no_workers
 
-    @cached_property
-    def _arguments(self) -> tuple[Any, ...]:
-        """Arguments of the loop; the workers have started, and the loop is compiled."""
-        import numba
-
-        from hetero_bfs.algorithms.components.kernels.hook import BLOCK, NUM_TASKS, link_phases
-        from hetero_bfs.algorithms.components.kernels.loop import (
-            MOST_RECORDS,
-            RECORD_WIDTH,
-            label_components,
-        )
-        from hetero_bfs.devices.cpu.sharing import run_worker
-        from hetero_bfs.support.by_address import Struct
+    def _make_fields(self) -> dict[str, Any]:
+        from hetero_bfs.algorithms.components.kernels.hook import BLOCK, NUM_TASKS
 
         graph = self.graph.graph
         backward = graph.transpose if graph.directed else graph
-        fields: dict[str, Any] = {
+        return {
             "threads": self.threads,
             "is_directed": int(graph.directed),
             "first": self.graph.first,
@@ -82,26 +71,26 @@ class HostComponents:
             "common": np.zeros(-(-self.graph.num_searched // BLOCK), np.uint32),
             "work": np.zeros(NUM_TASKS, np.int64),
         }
-        self._label = fields["label"]
-        shared, control = Struct("Components", fields), make_control(self.threads)
-        link_phases(shared, fields["work"])
-        self._stop_workers = start_workers(self, run_worker, control, shared, self.threads)
-        arguments = control, shared, np.zeros((MOST_RECORDS, RECORD_WIDTH))
-        label_components.compile(tuple(numba.typeof(a) for a in arguments))
-        return arguments
 
-    def prepare(self) -> None:
-        """Start the workers and compile the kernels of a run."""
-        _ = self._arguments
+    def _link(self, struct: Any) -> None:
+        from hetero_bfs.algorithms.components.kernels.hook import link_phases
+
+        link_phases(struct, self.fields["work"])
+
+    def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        from hetero_bfs.algorithms.components.kernels.loop import label_components
+
+        return [(label_components, (self.control, self.shared, self._records))]
+
+    @cached_property
+    def _records(self) -> npt.NDArray[np.float64]:
+        from hetero_bfs.algorithms.components.kernels.loop import MOST_RECORDS, RECORD_WIDTH
+
+        return np.zeros((MOST_RECORDS, RECORD_WIDTH))
 
     def run(self) -> Labels:
         """Find the components of a non-empty searched range."""
         from hetero_bfs.algorithms.components.kernels.loop import label_components
 
-        arguments = self._arguments
-        rows, components = label_components(*arguments)
-        return Labels(self._label, components, arguments[-1][:rows].copy())
-
-    def close(self) -> None:
-        """End the workers."""
-        self._stop_workers()
+        rows, components = label_components(self.control, self.shared, self._records)
+        return Labels(self.fields["label"], components, self._records[:rows].copy())

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.multi_source.result import Rows, Sums
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
@@ -23,7 +21,7 @@ NO_LIMIT = 2**62
 """More levels than any search has."""
 
 
-class HostPlanes:
+class HostPlanes(HostRun):
     """Runs 64 searches at a time on the host's cores.
 
     Parameters
@@ -33,23 +31,20 @@ class HostPlanes:
         The caller's own among them.
     """
 
-    def __init__(self, graph: SearchGraph, threads: int) -> None:
-        self.graph = graph
-        self.threads = 1 if graph.graph.num_stored_edges < _POOL_EDGES else threads
-        self._stop_workers: Callable[[], object] = no_workers
+    _name = "Planes"
 
-    @cached_property
-    def _arguments(self) -> tuple[Any, Any]:
-        """Arguments of the loop; the workers have started, and the phases are compiled."""
+    def __init__(self, graph: SearchGraph, threads: int) -> None:
+        super().__init__(threads if graph.graph.num_stored_edges >= _POOL_EDGES else 1)
+        self.graph = graph
+
+    def _make_fields(self) -> dict[str, Any]:
         from hetero_bfs.algorithms.multi_source.kernels import phases as planes
-        from hetero_bfs.devices.cpu.sharing import run_worker
-        from hetero_bfs.support.by_address import Struct
 
         graph, n, threads = self.graph.graph, self.graph.num_searched, self.threads
         backward = graph.transpose if graph.directed else graph
         new_of_old = self.graph.relabelling.new_of_old
         kept = planes.PLANES + planes.SEGMENTS
-        self._fields: dict[str, Any] = {
+        return {
             "threads": threads,
             "indptr": graph.indptr,
             "indices": graph.indices,
@@ -79,10 +74,11 @@ class HostPlanes:
             "bytes_": np.zeros((threads, LANES), np.uint8),
             "work": np.zeros(planes.NUM_TASKS, np.int64),
         }
-        shared, control = Struct("Planes", self._fields), make_control(threads)
-        planes.link_phases(shared, self._fields["work"])
-        self._stop_workers = start_workers(self, run_worker, control, shared, threads)
-        return control, shared
+
+    def _link(self, struct: Any) -> None:
+        from hetero_bfs.algorithms.multi_source.kernels.phases import link_phases
+
+        link_phases(struct, self.fields["work"])
 
     def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the begins of ranges of vertices with equally many incoming edges.
@@ -94,16 +90,12 @@ class HostPlanes:
         ranges[0], ranges[-1] = 0, indptr.size - 1
         return ranges
 
-    def prepare(self) -> None:
-        """Start the workers and compile the kernels of a run."""
-        _ = self._arguments
-
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
         """Ignore these vertices, by new ids, until the next call; None for none."""
         self.prepare()
-        self._fields["has_mask"][0] = mask is not None
+        self.fields["has_mask"][0] = mask is not None
         if mask is not None:
-            self._fields["mask"][:] = mask
+            self.fields["mask"][:] = mask
 
     def run(
         self,
@@ -120,7 +112,8 @@ class HostPlanes:
         """
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
 
-        control, shared = self._arguments
+        self.prepare()
+        control, shared = self.control, self.shared
         limit = NO_LIMIT if depth_limit is None else depth_limit
         state = np.zeros(many_loop.STATE_SIZE, np.int64)
         many_loop.begin(control, shared, sources, state)
@@ -137,14 +130,15 @@ class HostPlanes:
     @property
     def planes(self) -> npt.NDArray[np.uint64]:
         """The planes, uint64 (planes, num_searched), once `prepare` was called."""
-        return np.asarray(self._fields["planes"])
+        return np.asarray(self.fields["planes"])
 
     def deliver(self, batch: int, first: int, used: int, rows: Rows | None, sums: Sums) -> None:
         """Add what is in `used` planes, the first of which is level `first`, to rows and sums."""
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
 
-        control, shared = self._arguments
-        plane_level, counts = self._fields["plane_level"], self._fields["counts"]
+        self.prepare()
+        control, shared = self.control, self.shared
+        plane_level, counts = self.fields["plane_level"], self.fields["counts"]
         plane_level[:], counts[:] = -1, 0
         plane_level[:used] = range(first, first + used)
         many_loop.count_planes(control, shared)
@@ -156,15 +150,11 @@ class HostPlanes:
         """Add the planes and so many lists to sums, and to rows; `keep` what these have."""
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
 
-        control, shared = self._arguments
-        of_lists = self._fields["segments"][:segments, 0]
-        levels = np.concatenate([self._fields["plane_level"], of_lists])
-        sums.add(batch * LANES, levels, self._fields["counts"][:, : levels.size].sum(axis=0))
+        control, shared = self.control, self.shared
+        of_lists = self.fields["segments"][:segments, 0]
+        levels = np.concatenate([self.fields["plane_level"], of_lists])
+        sums.add(batch * LANES, levels, self.fields["counts"][:, : levels.size].sum(axis=0))
         if rows is not None:
             rows.fit(int(levels.max()))
             place = rows.place(batch)
             many_loop.write_rows(control, shared, *place, keep, segments)
-
-    def close(self) -> None:
-        """End the workers."""
-        self._stop_workers()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
-from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
@@ -27,7 +25,7 @@ _MOST_RECYCLED_BYTES = 1 << 28
 _STRATEGIES = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
 
 
-class HostRanks:
+class HostRanks(HostRun):
     """Runs on the host's cores.
 
     Parameters
@@ -37,21 +35,18 @@ class HostRanks:
         The caller's own among them.
     """
 
+    _name = "PageRank"
+
     def __init__(self, lists: RankLists, threads: int) -> None:
+        super().__init__(threads if lists.num_stored_edges >= _POOL_EDGES else 1)
         self.lists = lists
-        self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
-        self._control = make_control(self.threads)
         self._numbers = np.zeros(8)
         self._restart = aligned_empty(lists.num_vertices, np.float64)
         self._place = np.zeros(1, np.int64)
         self._results = Recycler(_MOST_RECYCLED_BYTES)
-        self._stop_workers: Callable[[], object] = no_workers
 
-    @cached_property
-    def _shared(self) -> Any:
-        """The arrays in the form that kernels take, with the compiled functions they call."""
-        from hetero_bfs.algorithms.pagerank.kernels.sweeps import NUM_TASKS, link_work
-        from hetero_bfs.support.by_address import Struct
+    def _make_fields(self) -> dict[str, Any]:
+        from hetero_bfs.algorithms.pagerank.kernels.sweeps import NUM_TASKS
 
         backward, n = self.lists.backward, self.lists.num_vertices
         bounds = _cut(backward, self.threads)
@@ -72,18 +67,12 @@ class HostRanks:
         }
         if self.lists.weighted:
             fields["weights"] = backward.weights
-        shared = Struct("PageRank", fields)
-        link_work(shared, fields["work"], self.lists.weighted)
-        return shared
+        return fields
 
-    def prepare(self) -> None:
-        """Start the workers and compile the kernels of a run."""
-        if "_shared" not in self.__dict__:
-            from hetero_bfs.devices.cpu.sharing import run_worker
+    def _link(self, struct: Any) -> None:
+        from hetero_bfs.algorithms.pagerank.kernels.sweeps import link_work
 
-            self._stop_workers = start_workers(
-                self, run_worker, self._control, self._shared, self.threads
-            )
+        link_work(struct, self.fields["work"], self.lists.weighted)
 
     def run(self, settings: RankSettings) -> Ranks:
         """Compute the ranks of a graph with edges."""
@@ -108,8 +97,8 @@ class HostRanks:
         self._place[0] = rank.ctypes.data
         records = np.empty((settings.max_iter, RECORD_WIDTH))
         sweeps, change = iterate(
-            self._control,
-            self._shared,
+            self.control,
+            self.shared,
             settings.change,
             *self.lists.shares(personalization),
             self.lists.is_symmetric,
@@ -123,10 +112,6 @@ class HostRanks:
             (_STRATEGIES[int(row[STRATEGY])], float(row[SECONDS])) for row in records[:sweeps]
         ]
         return Ranks(rank, change, sweeps_made)
-
-    def close(self) -> None:
-        """End the workers."""
-        self._stop_workers()
 
 
 def _cut(graph: CSRGraph, threads: int) -> npt.NDArray[np.int64]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.contraction import Core
-from hetero_bfs.devices.cpu.workers import make_control, no_workers, start_workers
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, Windows
 from hetero_bfs.support.memory import aligned_empty
 
@@ -52,18 +50,18 @@ class HostSearch:
 
     def prepare(self) -> None:
         """Sort the lists, start the workers and compile the kernels of a search."""
-        self._run_of(self.lists.distance_dtypes[0]).compile()
+        self._run_of(self.lists.distance_dtypes[0])
 
     def _run_of(self, dtype: np.dtype[Any]) -> _Run:
         if dtype not in self._runs:
             self._runs[dtype] = _Run(self.lists, dtype, self.threads)
-            self._runs[dtype].start_workers()
+            self._runs[dtype].prepare()
         return self._runs[dtype]
 
     def close(self) -> None:
         """End the workers."""
         for run in self._runs.values():
-            run.stop_workers()
+            run.close()
 
 
 def _narrow(indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -71,25 +69,23 @@ def _narrow(indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 
-class _Run:
-    """The arrays of searches whose distances are of one type."""
+class _Run(HostRun):
+    """Searches whose distances are of one type."""
+
+    _name = "WeightedSearch"
 
     def __init__(self, lists: WeightedLists | Core, dtype: np.dtype[Any], threads: int) -> None:
         from hetero_bfs.algorithms.sssp.kernels.loop import RECORD_WIDTH
 
-        self.threads = threads
+        super().__init__(threads)
         self.infinity = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
         n = lists.num_vertices
         self.distance = aligned_empty(n, dtype)
         self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
-        self.stop_workers: Callable[[], object] = no_workers
-        self._control = make_control(threads)
         self._lists = lists
 
-    @cached_property
-    def _shared(self) -> Any:
-        """The arrays in the form that kernels take, with the compiled functions they call."""
-        from hetero_bfs.algorithms.sssp.kernels.loop import NUM_TASKS, link_work
+    def _make_fields(self) -> dict[str, Any]:
+        from hetero_bfs.algorithms.sssp.kernels.loop import NUM_TASKS
         from hetero_bfs.algorithms.sssp.kernels.own_buckets import (
             ENDS,
             MOST_BUCKETS,
@@ -98,7 +94,6 @@ class _Run:
         )
         from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY
         from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
-        from hetero_bfs.support.by_address import Struct
 
         n, dtype = self.distance.size, self.distance.dtype
         integer = np.dtype(f"i{dtype.itemsize}")
@@ -110,7 +105,7 @@ class _Run:
         of_queue, of_pool = blocks * BLOCK, blocks_of_pool * POOL_BLOCK
         items = aligned_empty(max(2 * of_queue, of_pool), np.uint32)  # no phase needs both
         indptr = _narrow(forward.indptr)
-        fields: dict[str, Any] = {
+        return {
             "threads": self.threads,
             "is_directed": int(forward is not backward),
             "indptr": indptr,
@@ -145,16 +140,11 @@ class _Run:
             "counters": np.zeros((7, 8), np.int64),
             "work": np.zeros(NUM_TASKS, np.int64),
         }
-        shared = Struct("WeightedSearch", fields)
-        link_work(shared, fields["work"])
-        return shared
 
-    def start_workers(self) -> None:
-        """Start the workers; they end with this object, or with the program."""
-        from hetero_bfs.devices.cpu.sharing import run_worker
+    def _link(self, struct: Any) -> None:
+        from hetero_bfs.algorithms.sssp.kernels.loop import link_work
 
-        control, shared = self._control, self._shared
-        self.stop_workers = start_workers(self, run_worker, control, shared, self.threads)
+        link_work(struct, self.fields["work"])
 
     def _arguments(self, source: int, plan: Plan) -> tuple[Any, ...]:
         from hetero_bfs.algorithms.sssp.kernels.loop import PLANNED_BUCKETS
@@ -162,15 +152,12 @@ class _Run:
         least = 0.0 if self.distance.dtype.kind == "f" else 1.0
         bucket = plan.full_width / PLANNED_BUCKETS
         widths = np.maximum((plan.prefix_width, bucket), least)
-        return self._control, self._shared, source, widths, plan.is_full, self.records
+        return self.control, self.shared, source, widths, plan.is_full, self.records
 
-    def compile(self) -> None:
-        """Compile the loop."""
-        import numba
-
+    def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         from hetero_bfs.algorithms.sssp.kernels.loop import search
 
-        search.compile(tuple(numba.typeof(a) for a in self._arguments(0, self._lists.plan)))
+        return [(search, self._arguments(0, self._lists.plan))]
 
     def search(self, source: int, plan: Plan) -> Windows | None:
         """Search; None if a distance is beyond this type."""

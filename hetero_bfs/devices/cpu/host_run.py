@@ -1,0 +1,82 @@
+"""The life of an algorithm on the host's cores: arrays, threads, compiled loops, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar
+
+from hetero_bfs.devices.cpu.workers import make_control, start_workers
+
+
+class HostRun:
+    """Base class of what runs on the host's cores.
+
+    A subclass makes the arrays, links the phases that threads run, and names its loops. Nothing is
+    compiled before `prepare` or `shared` is used.
+
+    Parameters
+    ----------
+    threads : int
+        The caller's own among them.
+    """
+
+    _name: ClassVar[str]
+    """Name of the struct of the arrays."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.control = make_control(threads)
+        self._stop: Callable[[], object] | None = None
+
+    def _make_fields(self) -> dict[str, Any]:
+        """Return the arrays and numbers that kernels read by name."""
+        raise NotImplementedError
+
+    def _link(self, struct: Any) -> None:
+        """Compile the phases for these arrays, and store their addresses in the arrays."""
+        raise NotImplementedError
+
+    def _visible(self, struct: Any) -> Any:
+        """Return the part of the arrays that loops see, by default all."""
+        return struct
+
+    def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Return compiled functions with arguments, for `prepare` to compile."""
+        return []
+
+    def _worker(self) -> Any:
+        """Return the kernel that each worker runs."""
+        from hetero_bfs.devices.cpu.sharing import run_worker
+
+        return run_worker
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """The arrays and numbers, by name."""
+        return self._make_fields()
+
+    @cached_property
+    def shared(self) -> Any:
+        """The arrays in the form that kernels take, with the addresses of compiled phases."""
+        from hetero_bfs.support.by_address import Struct
+
+        struct = Struct(self._name, self.fields)
+        self._link(struct)
+        return self._visible(struct)
+
+    def prepare(self) -> None:
+        """Compile, and start the workers; they end by `close`, with this object, or at exit."""
+        if self._stop is not None:
+            return
+        import numba
+
+        shared = self.shared
+        for loop, arguments in self._loops():
+            loop.compile(tuple(numba.typeof(argument) for argument in arguments))
+        self._stop = start_workers(self, self._worker(), self.control, shared, self.threads)
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._stop is not None:
+            self._stop()
