@@ -69,7 +69,7 @@ def _sssp(engine: RankEngine, case: Case, step: Step) -> Found:
 
 
 def _components(engine: RankEngine, case: Case, step: Step) -> Found:
-    found = engine.components().component.tolist()
+    found = engine.connected_components().component.tolist()
     return lambda: None if found == plain.components(case) else f"components {found[:20]}"
 
 

@@ -21,7 +21,7 @@ def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
     device = None
     if launched_ranks() > 1:
-        edges, result = find_by_ranks(options, lambda engine: engine.components())
+        edges, result = find_by_ranks(options, lambda engine: engine.connected_components())
         if edges is None:
             return 0
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +28,13 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.checks import check_integer
 
+Graph = CSRGraph | EdgeSource | SearchGraph
+
 _MOST_EXACT = 255  # the last class is a uint8, too
 
 
 def bfs(
-    graph: CSRGraph | EdgeSource,
+    graph: Graph,
     source: Vertices,
     selector: str = "auto",
     *,
@@ -41,49 +43,47 @@ def bfs(
     mask: npt.ArrayLike | None = None,
     reverse: bool = False,
     want: Want = "parents",
+    device: str | None = None,
+    devices: str = "all",
+    threads: int | None = None,
 ) -> BFSResult:
     """Search once. For many searches of one graph, keep an `Engine`.
 
-    `Engine.bfs` describes the arguments.
+    `Engine.bfs` describes the arguments, `EngineOptions` `device`, `devices` and `threads`.
     """
-    if not isinstance(graph, SearchGraph):
-        check_edge_source(graph)
+    _check_graph(graph)
     # Before the graph is built:
     query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want)
-    searched = graph
-    if query.reverse:
-        built = graph if isinstance(graph, SearchGraph) else build_search_graph(graph)
-        searched = cast(EdgeSource, built.reversed())
-    with Engine(searched, selector=selector) as engine:
+    options = EngineOptions(selector, device=device, devices=devices, threads=threads)
+    with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer(query)
 
 
 def bfs_many(
-    graph: CSRGraph | EdgeSource,
+    graph: Graph,
     sources: Iterable[int],
     *,
     depth_limit: int | None = None,
     mask: npt.ArrayLike | None = None,
     reverse: bool = False,
     want: ManyWant = "levels",
+    device: str | None = None,
+    devices: str = "all",
+    threads: int | None = None,
 ) -> ManySearches:
     """Search from many vertices, 64 side by side. For repeated calls, keep an `Engine`.
 
-    `Engine.bfs_many` describes the arguments.
+    `Engine.bfs_many` describes the arguments, `EngineOptions` `device`, `devices` and `threads`.
     """
-    if not isinstance(graph, SearchGraph):
-        check_edge_source(graph)
+    _check_graph(graph)
     query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
-    searched = graph
-    if query.reverse:
-        built = graph if isinstance(graph, SearchGraph) else build_search_graph(graph)
-        searched = cast(EdgeSource, built.reversed())
-    with Engine(searched) as engine:
+    options = EngineOptions(device=device, devices=devices, threads=threads)
+    with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer_many(query)
 
 
 def colour(
-    graph: CSRGraph | EdgeSource,
+    graph: Graph,
     device: str | None = None,
     devices: str = "all",
     threads: int | None = None,
@@ -98,7 +98,7 @@ def colour(
 
     Parameters
     ----------
-    graph : CSRGraph or EdgeSource
+    graph : CSRGraph, EdgeSource or SearchGraph
     device : str, optional
         Index or part of the name of an OpenCL device that colours; by default the CPU does.
     devices, threads
@@ -111,15 +111,14 @@ def colour(
     DeviceError
         The device is not there, or cannot hold the graph.
     """
-    if not isinstance(graph, SearchGraph):
-        check_edge_source(graph)
+    _check_graph(graph)
     options = _options(device, devices, threads)
     with open_analysis(Colourings, graph, options) as colourings:
         return colourings.colour(None if device is None else "device")
 
 
 def hybrid_classes(
-    graph: CSRGraph | EdgeSource, num_exact: int = 4, threads: int | None = None
+    graph: Graph, num_exact: int = 4, threads: int | None = None
 ) -> npt.NDArray[np.uint8]:
     """Return the class of each vertex, uint8 (num_vertices,), for asynchronous execution.
 
@@ -133,7 +132,7 @@ def hybrid_classes(
 
 
 def connected_components(
-    graph: CSRGraph | EdgeSource,
+    graph: Graph,
     device: str | None = None,
     devices: str = "all",
     threads: int | None = None,
@@ -142,7 +141,7 @@ def connected_components(
 
     Parameters
     ----------
-    graph : CSRGraph or EdgeSource
+    graph : CSRGraph, EdgeSource or SearchGraph
     device : str, optional
         Index or part of the name of an OpenCL device that finds them; by default the CPU does.
     devices, threads
@@ -155,14 +154,14 @@ def connected_components(
     DeviceError
         The device is not there, or cannot hold the graph.
     """
-    check_edge_source(graph)
+    _check_graph(graph)
     options = _options(device, devices, threads)
     with open_analysis(ComponentRuns, graph, options) as runs:
         return runs.find(None if device is None else "device")
 
 
 def sssp(
-    graph: CSRGraph | EdgeSource,
+    graph: Graph,
     source: int,
     device: str | None = None,
     devices: str = "all",
@@ -172,7 +171,7 @@ def sssp(
 
     Parameters
     ----------
-    graph : CSRGraph or EdgeSource
+    graph : CSRGraph, EdgeSource or SearchGraph
         With weights of at least 0.
     source : int
     device : str, optional
@@ -187,7 +186,7 @@ def sssp(
     DeviceError
         The device is not there, or cannot run the search.
     """
-    check_edge_source(graph)
+    _check_graph(graph)
     source = check_vertex(source, graph.num_vertices)
     options = _options(device, devices, threads)
     with open_analysis(PathSearches, graph, options) as searches:
@@ -197,7 +196,7 @@ def sssp(
 
 
 def pagerank(
-    graph: CSRGraph | EdgeSource,
+    graph: Graph,
     alpha: float = 0.85,
     tol: float = 1e-6,
     max_iter: int = 100,
@@ -214,7 +213,7 @@ def pagerank(
 
     Parameters
     ----------
-    graph : CSRGraph or EdgeSource
+    graph : CSRGraph, EdgeSource or SearchGraph
         The edges of an undirected graph lead both ways.
     alpha : float
         Share of a rank that edges pass on, between 0 and 1. The rest goes to all vertices.
@@ -242,11 +241,23 @@ def pagerank(
     DeviceError
         The device is not there, or cannot hold the graph.
     """
-    check_edge_source(graph)
+    _check_graph(graph)
     settings = check_settings(graph.num_vertices, alpha, tol, max_iter, personalization)
     options = _options(device, devices, threads)
     with open_analysis(ranks_kind(weighted), graph, options) as ranks:
         return ranks.rank(settings, "cpu" if device is None else "device")
+
+
+def _check_graph(graph: Any) -> None:
+    if not isinstance(graph, SearchGraph):
+        check_edge_source(graph)
+
+
+def _along(graph: Graph, reverse: bool) -> Graph:
+    """Return the graph to search, with all edges transposed if `reverse`."""
+    if not reverse:
+        return graph
+    return (graph if isinstance(graph, SearchGraph) else build_search_graph(graph)).reversed()
 
 
 def _options(device: str | None, devices: str, threads: int | None) -> EngineOptions:

@@ -222,7 +222,7 @@ class RankEngine:
         directed = self.graph.graph.directed
         return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
 
-    def components(self) -> Components:
+    def connected_components(self) -> Components:
         """Find the connected components, of a directed graph the weakly connected ones."""
         result = self.run(LeastLabels())
         component = result.gathered("label").astype(np.int64)

@@ -14,6 +14,7 @@ from hetero_bfs.algorithms.bfs.kernels import restore
 from hetero_bfs.devices.cpu import workers
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.errors import ArgumentError, EngineClosedError, GraphError, HeteroBFSError
+from hetero_bfs.graph.search_graph import build_search_graph
 
 EDGES = hb.EdgeList([0, 1, 2], [1, 2, 3], 5)
 
@@ -186,3 +187,27 @@ def test_close_waits_for_a_search_and_those_that_come_late_are_refused():
         searcher.join(60)
         assert not searcher.is_alive()
     assert all(outcomes)
+
+
+# Functions for a single call
+
+
+def test_every_call_takes_a_graph_that_is_ready_to_search():
+    graph = hb.CSRGraph.from_edges([0, 1, 3], [1, 2, 4], weights=[1.0, 2.0, 3.0])
+    ready = build_search_graph(graph)
+    assert hb.bfs(ready, 0).level.tolist() == [0, 1, 2, -1, -1]
+    assert hb.bfs_many(ready, [0]).level.tolist() == [[0, 1, 2, -1, -1]]
+    assert hb.sssp(ready, 0).distance.tolist() == [0, 1, 3, np.inf, np.inf]
+    assert hb.connected_components(ready).num_components == 2
+    assert hb.colour(ready).num_colours == 2
+    assert hb.pagerank(ready, weighted=True).converged
+
+
+@pytest.mark.parametrize("call", [hb.bfs, hb.bfs_many])
+def test_calls_of_searches_take_devices_and_threads(call):
+    sources = 0 if call is hb.bfs else [0]
+    assert call(EDGES, sources, devices="cpu", threads=1).level.size == EDGES.num_vertices
+    with pytest.raises(ArgumentError, match="threads is 0"):
+        call(EDGES, sources, threads=0)
+    with pytest.raises(ArgumentError, match="leave one of them out"):
+        call(EDGES, sources, device="0", devices="cpu")
