@@ -102,8 +102,8 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
         raise GraphError(f"csgraph holds {csr.dtype}; give real numbers, such as float64")
     if csr.shape[0] > _MOST_ROWS:
         raise GraphError(
-            f"the matrix has {csr.shape[0]} rows; results hold int32, so at most {_MOST_ROWS}: make "
-            "a hetero_bfs.CSRGraph.from_scipy(matrix)"
+            f"the matrix has {csr.shape[0]} rows; results hold int32, so at most {_MOST_ROWS}: "
+            "make a hetero_bfs.CSRGraph.from_scipy(matrix)"
         )
     return Rows(csr, csr)
 
