@@ -86,11 +86,14 @@ def _dense(chance: Random, n: int, drawn: list[Entry]) -> tuple[Any, bool, list[
         matrix, sound = foreign.damaged_array(chance, matrix), False
     elif chance.random() < 0.3:
         matrix = np.ma.masked_less(matrix, 0.5)
-    array = np.asarray(np.ma.filled(matrix, 0) if np.ma.isMaskedArray(matrix) else matrix)
+    array = np.asarray(matrix)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "biuf":
         return matrix, False, None
     cells = array.astype(np.float64)
-    edges = np.argwhere((cells != 0) & np.isfinite(cells)).tolist()
+    present = (cells != 0) & np.isfinite(cells)
+    if np.ma.isMaskedArray(matrix):
+        present = ~np.ma.getmaskarray(matrix)  # as in SciPy: zeros are edges, too
+    edges = np.argwhere(present).tolist()
     return matrix, sound, [(u, v, float(cells[u, v])) for u, v in edges]
 
 
@@ -176,13 +179,17 @@ def _distances(
         name, arguments, limit, nearest = "shortest_path", {"method": method}, math.inf, False
     if nearest and indices is None:
         indices = [source]
+    if method == "FW":
+        indices = None  # SciPy's condition
     common = {"directed": directed, "unweighted": unweighted, "indices": indices}
     theirs = method in ("BF", "J", "FW")
     negative = entries is not None and any(w < 0 for _, _, w in entries) and not unweighted
+    if negative and not theirs:
+        return  # left to SciPy's search, which may not end then
     try:
         found = outcome(
             lambda: getattr(hb.csgraph, name)(matrix, **common, **arguments),
-            sound and not theirs and not negative,
+            sound and not theirs,
             entries is not None and (n > 0 or indices is None),
             f"{name}, {common}, {arguments}",
         )
@@ -192,7 +199,7 @@ def _distances(
         if theirs and n == 0 and isinstance(error, ValueError):
             return
         raise
-    if found is None or entries is None or negative or theirs:
+    if found is None or entries is None or negative or theirs or n == 0:
         return
     lists = _lists(n, entries, directed)
     sources = range(n) if indices is None else [source]

@@ -64,12 +64,16 @@ class Rows:
         """Return a matrix whose ids are in range, without weights that are NaN."""
         csr = self.csr
         check_ids(csr.indices, csr.shape[0])
-        if self.given is not self.csr or not weighted:
+        if self.given is not csr:
             return self.given
+        kind = np.int32 if csr.indices.size <= _MOST_ROWS else np.int64
+        indices, indptr = (ids.astype(kind, copy=False) for ids in (csr.indices, csr.indptr))
+        lists = csr.data, indices, indptr
+        plain = scipy.sparse.csr_array(lists, shape=csr.shape)
         known = ~np.isnan(csr.data)
-        if known.all():
-            return csr
-        coo = csr.tocoo()
+        if known.all() or not weighted:
+            return plain
+        coo = plain.tocoo()
         ends = coo.row[known], coo.col[known]
         return scipy.sparse.coo_array((coo.data[known], ends), shape=csr.shape).tocsr()
 
@@ -155,7 +159,10 @@ def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixL
 
 
 def _dense_rows(csgraph: Any) -> Rows:
-    if np.ndim(csgraph) != 2 or np.asarray(csgraph).dtype.kind not in "biuf":
+    shape = np.shape(csgraph)
+    if len(shape) == 2 and shape[0] != shape[1]:
+        raise GraphError(f"csgraph has shape {shape}; a graph's matrix is of shape (N, N)")
+    if len(shape) != 2 or np.asarray(csgraph).dtype.kind not in "biuf":
         raise GraphError(
             f"csgraph is {type(csgraph).__name__!r}, no matrix of numbers; give a sparse one, or "
             "an array of shape (N, N)"
