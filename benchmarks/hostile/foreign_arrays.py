@@ -144,6 +144,8 @@ def damage_matrix(chance: Random, matrix: Any) -> bool:
         _damage_lists(chance, getattr(matrix, name), matrix.shape[0])
         return False
     array = getattr(matrix, name)
+    if not isinstance(array, np.ndarray):
+        return False  # of an earlier damage
     harmless = chance.random() < 0.4
     new = other_layout(chance, array) if harmless else damaged_array(chance, array)
     if matrix.format == "coo" and name != "data":
@@ -157,10 +159,10 @@ def damage_matrix(chance: Random, matrix: Any) -> bool:
 
 
 def _damage_lists(chance: Random, lists: Any, n: int) -> None:
-    if n == 0:
+    if len(lists) == 0:
         return
-    i, deed = chance.randrange(n), chance.randrange(5)
-    if deed == 0:
+    i, deed = chance.randrange(len(lists)), chance.randrange(5)
+    if deed == 0 or not isinstance(lists[i], list):
         lists[i] = chance.choice((None, 3, (0,), "a", np.zeros(1)))
     elif deed == 1:
         lists[i] = [*lists[i], chance.choice((-1, n, 2**40, 1.5, None, "a", [0], 0))]
@@ -169,7 +171,7 @@ def _damage_lists(chance: Random, lists: Any, n: int) -> None:
     elif deed == 3:
         lists[i] = [*lists[i], *[0] * 1000]
     else:
-        lists[i] = [one + 1 for one in lists[i]]
+        lists[i] = [one + 1 if isinstance(one, int | float) else one for one in lists[i]]
 
 
 # Plain readers

@@ -101,7 +101,7 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
             csr.eliminate_zeros()
         return csr
 
-    csr = _plain(convert_matrix(csgraph, convert, ids_of_rows_later=True))
+    csr = convert_matrix(csgraph, convert, ids_of_rows_later=True)
     if csr.dtype.kind not in "biuf":
         raise GraphError(f"csgraph holds {csr.dtype}; give real numbers, such as float64")
     if csr.shape[0] > _MOST_ROWS:
@@ -110,24 +110,6 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
             "make a hetero_bfs.CSRGraph.from_scipy(matrix)"
         )
     return Rows(csr, csr)
-
-
-def _plain(csr: Any) -> Any:
-    """Return a CSR matrix whose arrays compiled code can read: native, aligned, contiguous."""
-    arrays = csr.data, csr.indices, csr.indptr
-    if all(
-        type(array) is np.ndarray
-        and array.flags.c_contiguous
-        and array.flags.aligned
-        and array.dtype.isnative
-        for array in arrays
-    ):
-        return csr
-    plain = [np.asarray(array) for array in arrays]
-    plain = [np.require(array, array.dtype.newbyteorder("="), ("C", "A")) for array in plain]
-    rows = scipy.sparse.csr_array(csr.shape, dtype=plain[0].dtype)
-    rows.data, rows.indices, rows.indptr = plain
-    return rows
 
 
 def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixLists:
@@ -168,7 +150,8 @@ def _dense_rows(csgraph: Any) -> Rows:
             "an array of shape (N, N)"
         )
     if np.ma.isMaskedArray(csgraph):
-        csr = csgraph_from_masked(csgraph)
+        mask = np.ma.getmaskarray(csgraph)  # SciPy needs that of each entry
+        csr = csgraph_from_masked(np.ma.array(csgraph, mask=mask))
     else:
         csr = csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
     return Rows(csr, csgraph)

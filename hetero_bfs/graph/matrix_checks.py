@@ -8,6 +8,7 @@ before they are converted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -46,7 +47,7 @@ def convert_matrix(
     check = _check_rows if later else _CHECKS[matrix.format]
     try:
         check(matrix)
-        return convert(matrix)
+        return convert(_readable(matrix))
     except GraphError:
         raise
     except (ValueError, TypeError, OverflowError, AttributeError, IndexError) as error:
@@ -55,6 +56,25 @@ def convert_matrix(
             f"the {matrix.format.upper()} matrix cannot be converted: {text}; build it anew, for "
             "example by scipy.sparse.coo_array((data, (rows, columns)), shape=(N, N))"
         ) from error
+
+
+def _readable(matrix: Any) -> Any:
+    """Return a matrix whose arrays compiled code can read: native, aligned and contiguous."""
+    names = [name for name in _ARRAYS if isinstance(getattr(matrix, name, None), np.ndarray)]
+    wrong = [name for name in names if not _is_plain(getattr(matrix, name))]
+    if matrix.format == "lil" or not wrong:
+        return matrix
+    matrix = copy(matrix)
+    for name in wrong:
+        array = np.asarray(getattr(matrix, name))
+        setattr(matrix, name, np.require(array, array.dtype.newbyteorder("="), ("C", "A")))
+    return matrix
+
+
+def _is_plain(array: Any) -> bool:
+    flags = array.flags
+    usual = type(array) is np.ndarray and array.dtype.isnative
+    return usual and flags.c_contiguous and flags.aligned
 
 
 def check_ids(given: Any, num_vertices: int, name: str = "indices") -> None:
@@ -182,6 +202,7 @@ def _check_each(ids: list[Any], name: str, num_vertices: int) -> None:
     check_ids(array, num_vertices, name)
 
 
+_ARRAYS = ("data", "indices", "indptr", "row", "col", "offsets")
 _CHECKS = {
     "csr": _check_compressed,
     "csc": _check_compressed,
