@@ -56,8 +56,8 @@ def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 
 def convert(array: IntegerArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return a contiguous read-only array of this dtype, copied only if necessary."""
-    return frozen(np.ascontiguousarray(array, dtype=dtype))
+    """Return a contiguous, aligned, read-only array of this dtype, copied only if necessary."""
+    return frozen(np.require(array, dtype, ("C", "A")))
 
 
 def range_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:

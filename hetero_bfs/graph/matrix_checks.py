@@ -60,9 +60,9 @@ def convert_matrix(
 
 def _readable(matrix: Any) -> Any:
     """Return a matrix whose arrays compiled code can read: native, aligned and contiguous."""
-    names = [name for name in _ARRAYS if isinstance(getattr(matrix, name, None), np.ndarray)]
+    names = _ARRAYS.get(matrix.format, ())
     wrong = [name for name in names if not _is_plain(getattr(matrix, name))]
-    if matrix.format == "lil" or not wrong:
+    if not wrong:
         return matrix
     matrix = copy(matrix)
     for name in wrong:
@@ -72,9 +72,9 @@ def _readable(matrix: Any) -> Any:
 
 
 def _is_plain(array: Any) -> bool:
-    flags = array.flags
-    usual = type(array) is np.ndarray and array.dtype.isnative
-    return usual and flags.c_contiguous and flags.aligned
+    if type(array) is not np.ndarray or not array.dtype.isnative:
+        return False
+    return bool(array.flags.c_contiguous and array.flags.aligned)
 
 
 def check_ids(given: Any, num_vertices: int, name: str = "indices") -> None:
@@ -202,7 +202,14 @@ def _check_each(ids: list[Any], name: str, num_vertices: int) -> None:
     check_ids(array, num_vertices, name)
 
 
-_ARRAYS = ("data", "indices", "indptr", "row", "col", "offsets")
+_LISTS = ("data", "indices", "indptr")
+_ARRAYS = {
+    "csr": _LISTS,
+    "csc": _LISTS,
+    "bsr": _LISTS,
+    "coo": ("data", "row", "col"),
+    "dia": ("data", "offsets"),
+}
 _CHECKS = {
     "csr": _check_compressed,
     "csc": _check_compressed,
