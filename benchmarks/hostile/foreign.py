@@ -38,7 +38,7 @@ def trouble(kind: str, name: str) -> str | None:
     return None
 
 
-class _Worker:
+class Worker:
     """A process that tries cases."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class _Worker:
             self.process.communicate()
 
 
-_workers: list[_Worker] = []
+_workers: list[Worker] = []
 
 
 def _wrong(kind: str, names: list[str]) -> list[tuple[str, str]]:
@@ -76,7 +76,7 @@ def _wrong(kind: str, names: list[str]) -> list[tuple[str, str]]:
     found = []
     for name in names:
         if not _workers or _workers[0].process.poll() is not None:
-            _workers[:] = [_Worker()]
+            _workers[:] = [Worker()]
         wrong = _workers[0].ask(kind, name)
         if wrong is not None:
             found.append((name, wrong))
