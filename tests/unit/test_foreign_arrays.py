@@ -96,12 +96,20 @@ def damaged() -> dict[str, scipy.sparse.sparray]:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_damaged_matrices_are_refused(call):
-    for name, matrix in damaged().items():
-        with pytest.raises(GraphError) as refusal:
-            CALLS[call](matrix)
-            pytest.fail(f"{call} took: {name}")
-        assert "\n" not in str(refusal.value)
-        assert ";" in str(refusal.value), "value, limit and remedy"
+    messages = {name: refusal(CALLS[call], matrix) for name, matrix in damaged().items()}
+    assert [name for name, message in messages.items() if message is None] == []
+    for message in messages.values():
+        assert "\n" not in message
+        assert ";" in message, "value, limit and remedy"
+
+
+def refusal(call, matrix) -> str | None:
+    """Return a call's message, None if it answers."""
+    try:
+        call(matrix)
+    except GraphError as error:
+        return str(error)
+    return None
 
 
 def test_the_message_names_value_limit_and_remedy():
