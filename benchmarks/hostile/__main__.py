@@ -8,6 +8,7 @@
     python -m benchmarks.hostile drivers --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile commands --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile endurance --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile foreign --minutes 5 --seed 1 --out failures
 
 run from the top of a checkout. `files` damages graph files and compares with plain parsers.
 `device-files` searches in the graphs of such files under oclgrind, which finds bad accesses.
@@ -16,7 +17,8 @@ it compares with plain Python. A failing case of `searches` is made smaller by i
 the same on one to four processes of MPI. `models` damages speed models and searches by them.
 `drivers` lets calls of OpenCL fail. `commands` ends commands by signals, takes disk, memory,
 pipes and caches away from them, and runs two at once.
-`endurance` uses one process for long, and watches what it holds.
+`endurance` uses one process for long, and watches what it holds. `foreign` damages matrices, arrays
+and tables of other packages and gives them to every entry that takes them.
 
 Campaigns print how many inputs were tried and how many failed, by kind. A failing input is kept in
 the folder `--out`, and the line that tries it again is printed. The same seed gives the same
@@ -37,13 +39,14 @@ from benchmarks.hostile import (
     drivers,
     endurance,
     files,
+    foreign,
     models,
     ranks,
     searches,
 )
 from hetero_bfs.cli.argument_groups import positive
 
-_MODULES = (files, device_files, searches, ranks, models, drivers, commands, endurance)
+_MODULES = (files, device_files, searches, ranks, models, drivers, commands, endurance, foreign)
 CAMPAIGNS = {one.CAMPAIGN.name: one.CAMPAIGN for one in _MODULES}
 
 

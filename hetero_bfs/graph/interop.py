@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.matrix_checks import convert_matrix
 from hetero_bfs.graph.weights import Duplicates
 from hetero_bfs.support.checks import check_flag
 
@@ -29,9 +30,7 @@ def edges_of_scipy(
             f"the matrix is of type {type(matrix).__name__}; give a SciPy sparse one, such as "
             "scipy.sparse.csr_array(matrix)"
         )
-    coo: Any = matrix.tocoo()
-    if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
-        raise GraphError(f"the matrix has shape {coo.shape}; an adjacency matrix must be square")
+    coo: Any = convert_matrix(matrix, lambda checked: checked.tocoo())
     keep = coo.data != 0
     weights = coo.data[keep] if weighted else None
     row, column = coo.row[keep], coo.col[keep]

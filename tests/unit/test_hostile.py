@@ -20,6 +20,7 @@ from benchmarks.hostile import (
     endurance,
     failing_driver,
     files,
+    foreign,
     models,
     ranks,
     searches,
@@ -119,6 +120,24 @@ def test_a_wrong_answer_is_found_made_small_and_replayed(tmp_path, monkeypatch) 
     broken = tmp_path / "components-1-1.json"
     broken.write_text("[]")
     assert searches.replay("components", broken) is None
+
+
+def test_foreign_arrays_are_refused_or_answered_right(tmp_path: Path) -> None:
+    for kind in ("matrices", "arrays"):
+        one = foreign.attempt(kind, 0, 3, tmp_path)
+        assert one.wrong is None
+        assert one.tried >= 70
+
+
+def test_a_crash_and_a_wrong_answer_with_foreign_arrays_are_found(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(foreign.KINDS, "arrays", (lambda _: 1 / 0, 2))
+    assert "ZeroDivisionError" in foreign.trouble("arrays", "1 arrays 0 0")
+    worker = foreign.Worker()
+    worker.process.kill()
+    assert worker.ask("arrays", "1 arrays 0 0") == "the process ended with status -9"
+    broken = tmp_path / "arrays-1-1.json"
+    broken.write_text("{}")
+    assert foreign.replay("arrays", broken) is None
 
 
 @pytest.mark.skipif(

@@ -12,11 +12,14 @@ def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices,
     """Fill each list with its own entries, then the transpose's, both in their order.
 
     The joined arrays are int64 (n + 1,), uint32 and float64 (2 * indptr[-1],). Weights, float64,
-    may be empty, and then the joined ones are, too.
+    may be empty, and then the joined ones are, too. The offsets are sound. Return False if an id is
+    not below n.
     """
     n = indptr.size - 1
     joined_indptr[:] = 0
     for v in indices:
+        if v >= n:
+            return False
         joined_indptr[np.int64(v) + 1] += 1
     for v in range(n):
         joined_indptr[v + 1] += joined_indptr[v] + indptr[v + 1] - indptr[v]
@@ -37,3 +40,4 @@ def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices,
             if weights.size > 0:
                 joined_weights[to] = weights[k]
             after[u] = to + np.uint64(1)
+    return True

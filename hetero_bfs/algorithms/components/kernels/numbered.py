@@ -16,14 +16,18 @@ from hetero_bfs.support.compiling import kernel
 def number_components(indptr, indices, label):
     """Fill label, uint32 (n,), with the number of each vertex's component; return how many.
 
-    In a directed graph these are the weakly connected ones.
+    In a directed graph these are the weakly connected ones. The offsets are sound. Return -1 if an
+    id is not below n.
     """
     for v in range(label.size):
         label[v] = v  # its parent, until the last loop
     for u in range(label.size):
         mine = _root(label, np.uint32(u))
         for k in range(indptr[u], indptr[u + 1]):
-            other = _root(label, indices[k])
+            v = indices[k]
+            if v >= label.size:
+                return np.int64(-1)
+            other = _root(label, v)
             if other < mine:
                 label[mine] = other
                 mine = other
@@ -36,7 +40,7 @@ def number_components(indptr, indices, label):
             count += np.uint32(1)
         else:  # a lesser vertex, which has its number
             label[v] = label[label[v]]
-    return count
+    return np.int64(count)
 
 
 @kernel(inner=True)
