@@ -62,7 +62,7 @@ class ConvertedGraph:
     def may_overflow(self) -> bool:
         """Whether a distance by weights may be beyond float64: NetworkX then returns infinity."""
         largest = 0.0 if self.weights is None else float(self.weights.max(initial=0.0))
-        return largest > np.finfo(np.float64).max / max(len(self), 1)
+        return largest > float(np.finfo(np.float64).max) / max(len(self), 1)
 
     @cached_property
     def components(self) -> tuple[VertexArray, int]:

@@ -106,14 +106,14 @@ def ranks_by_one_call(graph, device, options):
 
 
 def ranks_by_engine(graph, device, options):
-    with hb.Engine(graph, device=str(device.index), selector="fixed:TC") as engine:
-        return [engine.pagerank(weighted=True, **options) for _ in range(4)]
+    with hb.Engine(graph, devices="cpu", selector="fixed:TC") as engine:
+        return [engine.pagerank(weighted=True, **options)]
 
 
 def ranks_on_device(graph, device, options):
     checked = check_settings(graph.num_vertices, 0.85, **options)
     with WeightedPageRanks(build_search_graph(graph), 1, device) as ranks:
-        return [ranks.rank(checked, "device")]
+        return [ranks.rank(checked) for _ in range(3)]  # each place gets its turn
 
 
 def ranks_streamed(graph, device, options):
@@ -129,7 +129,7 @@ RANK_DOORS = {
 
 
 @pytest.mark.parametrize("door", RANK_DOORS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(graph=weighted(), tol=st.sampled_from([1e-3, 1e-9]))
 def test_ranks(plain_device, door, graph, tol):
     if graph.num_stored_edges == 0 and door != "ranks_by_one_call":
@@ -143,7 +143,7 @@ def test_ranks(plain_device, door, graph, tol):
         assert check.valid, check.message
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(graph=weighted())
 def test_ranks_of_the_backend(graph):
     found = nx.pagerank(networkx_of(graph), tol=1e-9, max_iter=1000, backend="hetero")
@@ -178,13 +178,13 @@ def paths_by_one_call(graph, source, device):
 
 
 def paths_by_engine(graph, source, device):
-    with hb.Engine(graph, device=str(device.index), selector="fixed:TC") as engine:
-        return [engine.sssp(source) for _ in range(4)]
+    with hb.Engine(graph, devices="cpu", selector="fixed:TC") as engine:
+        return [engine.sssp(source)]
 
 
 def paths_on_device(graph, source, device):
     with searches_on(graph, False, device) as searches:
-        return [searches.search(source, "device"), *searches.search_with_parents([source])]
+        return [*[searches.search(source) for _ in range(3)], searches.search(source, "device")]
 
 
 def paths_streamed(graph, source, device):
@@ -193,8 +193,8 @@ def paths_streamed(graph, source, device):
 
 
 def paths_by_ranks(graph, source, device):
-    edges = EdgeList(*(np.concatenate(a) for a in zip(*graph.chunks(), strict=True)), graph.num_vertices,
-                     True, graph.weights)
+    src, dst = (np.concatenate(ends) for ends in zip(*graph.chunks(), strict=True))
+    edges = EdgeList(src, dst, graph.num_vertices, True, graph.weights)
     return run_ranks(2, lambda c: RankEngine(edges if c.rank == 0 else None, c).sssp(source))[-1:]
 
 
@@ -209,7 +209,7 @@ def array_of(distances, n):
 
 
 @pytest.mark.parametrize("door", PATH_DOORS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(graph=weighted(), data=st.data())
 def test_distances(plain_device, door, graph, data):
     """Sums of float32 are rounded, so these compare about; the check knows their last bit."""
@@ -234,28 +234,26 @@ def matrix_of(graph):
 
 
 @pytest.mark.parametrize("opens", [True, False])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(graph=weighted())
 def test_distances_of_matrices(opens, graph):
     matrix, n = matrix_of(graph), graph.num_vertices
     expected = np.array([array_of(exact_distances(graph, v), n) for v in range(n)])
-    with mock.patch.object(distance_matrices, "opening_seconds", lambda *_: 0 if opens else 1e9):
+    with mock.patch.object(distance_matrices, "opening_seconds", return_value=0 if opens else 1e9):
         found, parents = hb.csgraph.dijkstra(matrix, return_predecessors=True)
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(parents >= 0, np.isfinite(found) & ~np.eye(n, dtype=bool))
         np.testing.assert_array_equal(hb.csgraph.dijkstra(matrix, indices=0), expected[0])
         nearest = hb.csgraph.dijkstra(matrix, indices=[0, 1], min_only=True)
         np.testing.assert_array_equal(nearest, expected[:2].min(axis=0))
-        short = hb.csgraph.shortest_path(matrix, limit=None) if False else None
-        assert short is None
 
 
 @pytest.mark.parametrize("opens", [True, False])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(graph=weighted([np.float32, np.float64]))
 def test_distances_of_the_backend(opens, graph):
     made = networkx_of(graph)
-    with mock.patch.object(engine_pool, "opening_seconds", lambda *_: -1 if opens else 1e9):
+    with mock.patch.object(engine_pool, "opening_seconds", return_value=-1 if opens else 1e9):
         for name in ("_path_length", "_path", ""):
             function = getattr(nx, f"single_source_dijkstra{name}")
             for limit in (None, 1e308, math.inf):
