@@ -193,7 +193,9 @@ class RankEngine:
         if weights is None:
             return 1.0
         finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
-        sums = np.array([finite.sum(), finite.size, weights.size, graph.num_searched])
+        with np.errstate(over="ignore"):  # infinite: then all is one bucket
+            total = finite.sum()
+        sums = np.array([total, finite.size, weights.size, graph.num_searched])
         self.communicator.reduce_to_all(sums, "sum")
         total, count, entries, searched = sums.tolist()
         if count == 0:

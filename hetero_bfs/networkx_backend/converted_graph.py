@@ -59,6 +59,12 @@ class ConvertedGraph:
         return {node: i for i, node in enumerate(self.nodes)}
 
     @cached_property
+    def may_overflow(self) -> bool:
+        """Whether a distance by weights may be beyond float64: NetworkX then returns infinity."""
+        largest = 0.0 if self.weights is None else float(self.weights.max(initial=0.0))
+        return largest > float(np.finfo(np.float64).max) / max(len(self), 1)
+
+    @cached_property
     def components(self) -> tuple[VertexArray, int]:
         """Each node's component, numbered by first nodes, and the number of components."""
         from hetero_bfs.algorithms.components.kernels.numbered import number_components
