@@ -1,12 +1,13 @@
-"""Programs that end while daemon threads use the package: `python tests/endings.py KIND RUNS`.
+"""Programs that end while daemon threads use the package.
 
-Each run is a process, forked after the imports, that starts daemon threads, waits a moment, and
-ends as Python ends. The last line counts the exit statuses. A run before those compiles what is not
-yet compiled.
+`python tests/endings.py KIND RUNS [THREADS [END]]`. Each run is a process, forked after the
+imports, that starts daemon threads, waits a moment, and ends as END says. The last line counts the
+exit statuses. A run before those compiles what is not yet compiled.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import signal
@@ -16,7 +17,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numba  # noqa: F401  a child that forks after the imports starts at once
 import numpy as np
@@ -25,9 +29,10 @@ from oracle import engine_on
 from sample_programs import Labels
 
 import hetero_bfs as hb
-from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl import ending
+from hetero_bfs.devices.opencl.driver import OpenCLDevice, choose_device
 
-MOST_SECONDS = 60
+MOST_SECONDS = 120
 
 Work = Callable[[], object]
 
@@ -102,7 +107,65 @@ def _for_ever(work: Work) -> None:
         work()
 
 
-def _run(kind: str, threads: int, seed: int) -> None:
+def _raise() -> None:
+    raise ValueError("of the program's own")
+
+
+def _search_at_exit() -> None:
+    engine = _engine()
+    atexit.unregister(ending.end)
+    atexit.register(lambda: print("reached", np.count_nonzero(engine.bfs(1).level >= 0) > 0))
+    atexit.register(ending.end)  # before the search: the last to come is the first to run
+
+
+def _pool() -> None:
+    engine = _engine()
+    with ThreadPoolExecutor(3) as pool:
+        print("reached", len(list(pool.map(engine.bfs, range(9)))) == 9)
+
+
+def _not_daemon() -> None:
+    """Leave a thread that goes on to its own end, as the main thread has ended."""
+    engine = _engine()
+
+    def search() -> None:
+        time.sleep(0.1)
+        print("reached", all(engine.bfs(source).level[source] == 0 for source in range(9)))
+
+    threading.Thread(target=search).start()
+
+
+def _spawned() -> None:
+    process = get_context("spawn").Process(target=_run, args=("engine", 1, 1))
+    process.start()
+    process.join()
+    print("reached", process.exitcode == 0)
+
+
+def _hang() -> None:
+    """Leave a thread in a call that does not return."""
+
+    def sleep(*_: object, **__: object) -> None:
+        time.sleep(1e6)
+
+    hanging = SimpleNamespace(_cl=SimpleNamespace(enqueue_copy=sleep), queue=None, queues=[])
+    arguments = hanging, np.zeros(1), None
+    threading.Thread(target=OpenCLDevice.read, args=arguments, daemon=True).start()
+
+
+ENDS: dict[str, Callable[[], object]] = {
+    "return": lambda: None,
+    "exit 3": lambda: sys.exit(3),
+    "raise": _raise,
+    "search at exit": _search_at_exit,
+    "pool": _pool,
+    "not daemon": _not_daemon,
+    "spawn": _spawned,
+    "hang": _hang,
+}
+
+
+def _run(kind: str, threads: int, seed: int, end: str = "return") -> None:
     """Start the threads and return in their middle."""
     work = KINDS[kind]()
     if not kind.endswith(("opens", "compiles")):
@@ -110,22 +173,23 @@ def _run(kind: str, threads: int, seed: int) -> None:
     for _ in range(threads):
         threading.Thread(target=_for_ever, args=(work,), daemon=True).start()
     time.sleep(random.Random(seed).uniform(0.0, 0.3))
+    ENDS[end]()
 
 
-def main(kind: str, runs: int, threads: int = 1) -> None:
+def main(kind: str, runs: str, threads: str = "1", end: str = "return") -> None:
     """Run a kind and print how the processes ended."""
     statuses: Counter[int] = Counter()
-    for seed in range(runs + 1):
+    for seed in range(int(runs) + 1):
         child = os.fork()
         if child == 0:
             if seed:
                 signal.alarm(MOST_SECONDS)
-            return _run(kind, threads, seed)
+            return _run(kind, int(threads), seed, end)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if seed:
             statuses[status] += 1
-    print(kind, threads, dict(statuses))
+    print(kind, threads, end, dict(statuses))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(*sys.argv[1:])

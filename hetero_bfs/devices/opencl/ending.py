@@ -51,7 +51,7 @@ def leave(queues: Sequence[Any] = ()) -> None:
     raise SystemExit
 
 
-def _end() -> None:
+def end() -> None:
     """Wait until no other thread is in a call of the driver."""
     global begun, _ends_in
     _ends_in, begun = threading.get_ident(), True
@@ -75,4 +75,4 @@ def _in_call(frame: FrameType | None) -> bool:
     return False
 
 
-atexit.register(_end)
+atexit.register(end)
