@@ -22,7 +22,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 from types import SimpleNamespace
 
-import numba  # noqa: F401  a child that forks after the imports starts at once
+import numba
 import numpy as np
 import pyopencl  # noqa: F401
 from oracle import engine_on
@@ -184,7 +184,8 @@ def main(kind: str, runs: str, threads: str = "1", end: str = "return") -> None:
         if child == 0:
             if seed:
                 signal.alarm(MOST_SECONDS)
-            return _run(kind, int(threads), seed, end)
+            _run(kind, int(threads), seed, end)
+            return
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if seed:
             statuses[status] += 1

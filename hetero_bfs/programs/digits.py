@@ -61,7 +61,7 @@ def declared(kind: str, weak: bool = False) -> Digits:
 
 def holds(kind: str, digits: Digits) -> bool:
     """Tell whether a type holds numbers of so many digits. A truth value says: it is not 0."""
-    return digits <= _MOST[kind]
+    return int(digits) <= int(_MOST[kind])
 
 
 def holds_number(kind: str, number: Any) -> bool:
@@ -81,11 +81,11 @@ def of_argument(value: int | float | npt.NDArray[Any]) -> Digits:
         return Digits.FEW
     low, high = array.min(), array.max()
     if array.dtype.kind == "f":
-        if -_LARGEST <= low and high <= _LARGEST:
+        if low >= -_LARGEST and high <= _LARGEST:
             return Digits.FRACTION
         finite = np.abs(array[np.isfinite(array)])
         return Digits.FLOAT64 if finite.max(initial=0.0) > _LARGEST else Digits.FRACTION
-    if -(2**31) <= low and high < 2**31:
+    if low >= -(2**31) and high < 2**31:
         return Digits.FEW
     return Digits.BEYOND_INT32 if low >= 0 and high < 2**32 else Digits.INTEGER64
 

@@ -92,7 +92,7 @@ class Parameters:
     @cached_property
     def digits(self) -> dict[str, Digits]:
         """Digits of the values, by name."""
-        values = {**self.integers, **self.fractions, **self.arrays}
+        values: dict[str, Any] = {**self.integers, **self.fractions, **self.arrays}
         return {name: of_argument(value) for name, value in values.items()}
 
 

@@ -1,8 +1,8 @@
 """The end of the program while daemon threads use OpenCL.
 
 Up to version 3.13, Python ends a daemon thread as the thread asks for Python's lock once the
-interpreter is being finalised. PyOpenCL asks for it in C++ as a driver returns. The C++ runtime does
-not let a thread end there, and aborts the process. So before that, this module lets no other thread
+interpreter is being finalised. PyOpenCL asks for it in C++ as a driver returns. The C++ runtime
+lets no thread end there, and aborts the process. So before that, this module lets no other thread
 begin a call of the driver, and waits until the calls that have begun return.
 """
 
