@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.opencl import ending
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo, describe
 from hetero_bfs.devices.opencl.driver_errors import device_error, driver_errors
@@ -279,6 +280,8 @@ class OpenCLDevice:
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
         """Copy from a buffer to an array; return when all queued work is done."""
+        if ending.begun:
+            ending.leave(self.queues)
         try:
             self._cl.enqueue_copy(
                 self.queue, array, buffer, src_offset=offset_bytes, is_blocking=True
@@ -354,6 +357,8 @@ def kernel_source(file: str) -> str:
 
 def _devices() -> list[Any]:
     forks.use_opencl()
+    if ending.begun:
+        ending.leave()
     try:
         import pyopencl as cl
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from hetero_bfs.devices.opencl import ending
 from hetero_bfs.errors import DeviceError
 
 
@@ -25,9 +26,14 @@ def device_error(action: str, error: Exception, queues: Sequence[Any] = ()) -> D
 
 @contextmanager
 def driver_errors(action: str, queues: Sequence[Any] = ()) -> Iterator[None]:
-    """Translate the driver's exceptions to `DeviceError`, after waiting for `queues`."""
+    """Translate the driver's exceptions to `DeviceError`, after waiting for `queues`.
+
+    Once the program ends, other threads than the one that ends it end here (ending.py).
+    """
     import pyopencl as cl
 
+    if ending.begun:
+        ending.leave(queues)
     try:
         yield
     except (cl.Error, MemoryError) as error:
