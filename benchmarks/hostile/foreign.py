@@ -19,6 +19,8 @@ from benchmarks.hostile.campaign import Attempt, Campaign
 from benchmarks.hostile.foreign_doors import Unlike, try_matrix
 from benchmarks.hostile.foreign_tables import try_arrays, try_engine
 
+_PATIENCE_SECONDS = 600  # for one case: the first ones compile
+
 KINDS: dict[str, tuple[Callable[[Random], None], int]] = {
     "matrices": (try_matrix, 120),
     "arrays": (try_arrays, 70),
@@ -88,6 +90,7 @@ def attempt(kind: str, number: int, seed: int, folder: Path) -> Attempt:
     names = [f"{seed} {kind} {number} {i}" for i in range(KINDS[kind][1])]
     path = folder / f"{kind}-{seed}-{number}.json"
     path.write_text(json.dumps(names))
+    faulthandler.cancel_dump_traceback_later()  # the other process has its own limit for a case
     found = _wrong(kind, names)
     if not found:
         return Attempt(path, None, len(names))
@@ -110,7 +113,7 @@ def _serve() -> None:
     faulthandler.enable()
     for line in sys.stdin:
         kind, name = json.loads(line)
-        faulthandler.dump_traceback_later(240, exit=True)
+        faulthandler.dump_traceback_later(_PATIENCE_SECONDS, exit=True)
         answer = trouble(kind, name)
         faulthandler.cancel_dump_traceback_later()
         print(json.dumps(answer), flush=True)

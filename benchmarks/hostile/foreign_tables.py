@@ -198,6 +198,7 @@ def _from_pandas(chance: Random) -> None:
         if chance.random() < 0.1 and len(frame):
             given.sound = False
             frame.loc[chance.randrange(len(frame)), chance.choice(list(frame.columns))] = None
+        frame.isna()
     except Exception:
         return  # not a frame
     _table_is_right(chance, hb.CSRGraph.from_pandas, frame, given, n)

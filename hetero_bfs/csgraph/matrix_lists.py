@@ -61,16 +61,17 @@ class Rows:
         return values.size > 0 and not values.min() >= 0 and bool((values < 0).any())
 
     def for_scipy(self, weighted: bool = True) -> Any:
-        """Return a matrix whose ids are in range, without weights that are NaN."""
+        """Return a matrix whose ids are in range, if `weighted` without weights that are NaN."""
         csr = self.csr
         check_ids(csr.indices, csr.shape[0])
         if self.given is not csr:
             return self.given
         kind = np.int32 if csr.indices.size <= _MOST_ROWS else np.int64
         indices, indptr = (ids.astype(kind, copy=False) for ids in (csr.indices, csr.indptr))
-        lists = csr.data, indices, indptr
+        data = csr.data.astype(np.float64, copy=False)  # it does so itself, but not of all types
+        lists = data, indices, indptr
         plain = scipy.sparse.csr_array(lists, shape=csr.shape)
-        known = ~np.isnan(csr.data)
+        known = ~np.isnan(data)
         if known.all() or not weighted:
             return plain
         coo = plain.tocoo()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.graph.kernels.largest import largest_of
 from hetero_bfs.support.compiling import kernel
+
+_CHECKED_IDS = 4096  # at a time, so that they are in the cache when they are counted
 
 
 @kernel
@@ -17,10 +20,12 @@ def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices,
     """
     n = indptr.size - 1
     joined_indptr[:] = 0
-    for v in indices:
-        if v >= n:
+    for first in range(0, indices.size, _CHECKED_IDS):
+        last = min(first + _CHECKED_IDS, indices.size)
+        if largest_of(indices, first, last) >= n:
             return False
-        joined_indptr[np.int64(v) + 1] += 1
+        for v in indices[first:last]:
+            joined_indptr[np.int64(v) + 1] += 1
     for v in range(n):
         joined_indptr[v + 1] += joined_indptr[v] + indptr[v + 1] - indptr[v]
     after = np.empty(n, np.uint64)  # where a list's next entry of the transpose goes

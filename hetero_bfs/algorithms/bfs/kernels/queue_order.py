@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.graph.kernels.largest import largest_of
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
@@ -62,11 +63,11 @@ def _append_unseen(indices, first, last, u, seen, queue, end, parent):
 
     Return -1 if an id is out of range.
     """
+    if last > first and largest_of(indices, first, last) >= seen.size:
+        return np.int64(-1)
     end = np.uint64(end)
     for k in range(np.uint64(first), np.uint64(last)):  # signed ones would be tested for below 0
         v = indices[k]
-        if v >= seen.size:
-            return np.int64(-1)
         if seen[v] == 0:
             seen[v] = 1
             parent[v] = u
@@ -88,8 +89,7 @@ def unread_in_range(indptr, indices, queue, num_read):
         first = v
         while v < n and not is_read[v]:
             v += 1
-        for k in range(np.uint64(indptr[first]), np.uint64(indptr[v])):
-            largest = max(largest, indices[k])
+        largest = max(largest, largest_of(indices, indptr[first], indptr[v]))
         v += 1
     return largest < n or indices.size == 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.graph.kernels.largest import largest_of
 from hetero_bfs.support.compiling import kernel
 
 
@@ -23,11 +24,11 @@ def number_components(indptr, indices, label):
         label[v] = v  # its parent, until the last loop
     for u in range(label.size):
         mine = _root(label, np.uint32(u))
-        for k in range(indptr[u], indptr[u + 1]):
-            v = indices[k]
-            if v >= label.size:
-                return np.int64(-1)
-            other = _root(label, v)
+        first, last = indptr[u], indptr[u + 1]
+        if last > first and largest_of(indices, first, last) >= label.size:
+            return np.int64(-1)
+        for k in range(first, last):
+            other = _root(label, indices[k])
             if other < mine:
                 label[mine] = other
                 mine = other
