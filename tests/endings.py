@@ -8,9 +8,9 @@ exit statuses. A run before those compiles what is not yet compiled.
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import os
 import random
-import signal
 import sys
 import tempfile
 import threading
@@ -183,7 +183,7 @@ def main(kind: str, runs: str, threads: str = "1", end: str = "return") -> None:
         child = os.fork()
         if child == 0:
             if seed:
-                signal.alarm(MOST_SECONDS)
+                faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)  # if it hangs
             _run(kind, int(threads), seed, end)
             return
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -49,11 +49,7 @@ class PlainRun:
         self.program, self.graph, self.parameters = program, graph, parameters
         self.n = graph.num_vertices
         self.kinds = {name: np.dtype(kind).name for name, kind in program.state.items()}
-        kind = np.dtype(
-            program.message_type
-            or getattr(program, "sends", None)
-            or next(iter(program.state.values()))
-        )
+        kind = np.dtype(program.message_type or next(iter(program.state.values())))
         self.monoid = monoid_of(program)
         self.identity, self.message_kind = self.monoid.identity(kind), kind.name
         self.random = random.Random(seed)

@@ -61,7 +61,7 @@ def declared(kind: str, weak: bool = False) -> Digits:
 
 def holds(kind: str, digits: Digits) -> bool:
     """Tell whether a type holds numbers of so many digits. A truth value says: it is not 0."""
-    return int(digits) <= int(_MOST[kind])
+    return digits <= _MOST[kind]
 
 
 def holds_number(kind: str, number: Any) -> bool:
@@ -69,7 +69,7 @@ def holds_number(kind: str, number: Any) -> bool:
     if kind == "bool" or not math.isfinite(number):
         return True  # what no integer type has is refused elsewhere
     if kind.startswith("float"):
-        return abs(number) <= float(np.finfo(kind).max)
+        return bool(abs(number) <= float(np.finfo(kind).max))
     limits = np.iinfo(kind)
     return bool(number == int(number) and limits.min <= number <= limits.max)
 
