@@ -40,7 +40,8 @@ def run(options: Namespace) -> int:
         )
     num_loops = edges.num_self_loops
     if num_loops:
-        print(f"note: {number_of(num_loops, 'self-loop')} do not count", file=sys.stderr)
+        verb = "does" if num_loops == 1 else "do"
+        print(f"note: {number_of(num_loops, 'self-loop')} {verb} not count", file=sys.stderr)
     if not result.converged:
         print(
             f"note: not converged after {number_of(result.iterations, 'iteration')}, change "

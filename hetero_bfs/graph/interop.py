@@ -37,6 +37,12 @@ def edges_of_scipy(
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise GraphError(f"the matrix has shape {matrix.shape}; an adjacency matrix must be square")
     _check_places(matrix)
+    if not matrix.dtype.isnative and matrix.format not in (
+        "lil",
+        "dok",
+    ):  # SciPy makes such matrices, but its conversions fail
+        values, matrix = matrix.data, copy(matrix)
+        matrix.data = values.astype(values.dtype.newbyteorder("="))  # astype of it would sum
     # SciPy's csgraph converts to rows, which sums the duplicates of some formats.
     coo: Any = matrix.tocsr().tocoo() if duplicates is None else matrix.tocoo()
     row, column, values = coo.row, coo.col, coo.data

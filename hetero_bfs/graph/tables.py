@@ -103,8 +103,9 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
     if columns.weight is not None and len({arrays[2].dtype for arrays in batches}) > 1:
         for arrays in batches:  # integers beyond int32 in one batch make all of them float64
             arrays[2] = arrays[2].astype(np.float64, copy=False)
-    none = [np.empty(0)] * len(columns.names)
-    return EdgeBatches(tuple(columns.edges(arrays) for arrays in batches or [none]))
+    if not batches:
+        batches.append(columns.arrays_of([column.to_numpy() for column in held.columns], "cast"))
+    return EdgeBatches(tuple(columns.edges(arrays) for arrays in batches))
 
 
 @dataclass(frozen=True)
