@@ -271,9 +271,10 @@ def trouble(kind: str, case: DoorCase, folder: Path) -> tuple[str | None, int]:
     """Try a case; return what is wrong, if anything, and how many comparisons were made."""
     tried = 0
     try:
-        for tried, wrong in enumerate(KINDS[kind](case, folder), 1):
-            if wrong is not None:
-                return wrong, tried
+        with networkx.config(warnings_to_ignore={"cache"}):
+            for tried, wrong in enumerate(KINDS[kind](case, folder), 1):
+                if wrong is not None:
+                    return wrong, tried
     except Exception:
         return traceback.format_exc(), tried + 1
     return None, tried

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.graph_files import opened
-from hetero_bfs.graph.io.text_columns import Ids, ids_that_fit, is_comment, read_columns
+from hetero_bfs.graph.io.text_columns import (
+    Ids,
+    Numbers,
+    ids_that_fit,
+    is_comment,
+    read_columns,
+)
 from hetero_bfs.graph.io.text_lines import lines
 
 if TYPE_CHECKING:
@@ -52,7 +58,7 @@ def read_dimacs(path: Path, directed: bool, weighted: bool) -> EdgeList:
         if head.num_vertices:
             ids_that_fit().check_count(head.num_vertices, where)
         ids = Ids(1, head.num_vertices, f"the size on line {head.line}; correct the id or the size")
-        numbers = "any" if weighted else None
+        numbers: Numbers | None = "any" if weighted else None
         columns = read_columns(
             handle, path, head.line, ids, numbers, head.num_edges, mark=head.mark
         )
