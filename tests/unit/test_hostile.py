@@ -34,7 +34,7 @@ from hetero_bfs.graph.io import registry as io
 from hetero_bfs.runtime.component_runs import ComponentRuns
 
 ROOT = Path(__file__).parents[2]
-FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}
+FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx", "konect", "gr"}
 
 
 @pytest.mark.parametrize("form", files.FORMATS)

@@ -55,6 +55,9 @@ def read(
 ) -> EdgeList | CSRGraph:
     """Read a graph file; the suffix selects the format.
 
+    Ids start at 0. Where a format's ids start at 1 (Matrix Market, DIMACS, edge lists with KONECT's
+    header), they are 1 less than in the file.
+
     Parameters
     ----------
     path : path
@@ -165,12 +168,15 @@ def _suffix(path: Path, known: list[str], reading: bool) -> str:
     suffix = (path.with_suffix("") if zipped else path).suffix.lower()
     if suffix in known and not (zipped and suffix in _BINARY):
         return suffix
+    remedy = "rename or convert the file"
     if reading:
         with opened(path):
             pass  # raises a better message for a missing file or a directory
+        if path.name.startswith("out."):
+            remedy = "rename one of KONECT's, such as this, to end in .tsv"
     raise GraphFileError(
         f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
-        f"all but {', '.join(_BINARY)} also with .gz: rename or convert the file"
+        f"all but {', '.join(_BINARY)} also with .gz: {remedy}"
     )
 
 
