@@ -75,7 +75,7 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
     for name in columns.names:
         column = frame[name]
         _check_present(name, int(column.isna().sum()))
-        arrays.append(column.to_numpy())
+        arrays.append(column.to_numpy(getattr(column.dtype, "numpy_dtype", None)))
     return columns.edges(columns.arrays_of(arrays, "astype"))
 
 

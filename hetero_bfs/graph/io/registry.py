@@ -186,10 +186,10 @@ _BINARY = (".sg", ".wsg", ".hbg")
 _READERS: dict[str, Callable[[Path, bool, bool], EdgeList | CSRGraph]] = {
     **dict.fromkeys(_TEXT, read_edge_list),
     ".mtx": read_matrix_market,
-    **dict.fromkeys(_DIMACS, dimacs.read_dimacs),
     ".sg": read_serialized,
     ".wsg": read_serialized,
     ".hbg": read_hbg,
+    **dict.fromkeys(_DIMACS, dimacs.read_dimacs),
 }
 _SIZES: dict[str, Callable[[Path], int]] = {
     ".mtx": matrix_market_size,
