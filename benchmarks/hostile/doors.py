@@ -24,13 +24,9 @@ import hetero_bfs as hb
 from benchmarks.hostile import plain_answers
 from benchmarks.hostile.campaign import Attempt, Campaign
 from benchmarks.hostile.cases import Case
+from benchmarks.hostile.door_cases import FLOATS, FORMS, INTEGERS, DoorCase, Meaning
 from benchmarks.hostile.door_graphs import (
     DOORS,
-    FLOATS,
-    FORMS,
-    INTEGERS,
-    DoorCase,
-    Meaning,
     has_matrix,
     networkx_graph,
     path_of,

@@ -21,7 +21,8 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 import hetero_bfs as hb
 from benchmarks.hostile import doors
-from benchmarks.hostile.door_graphs import DOORS, FLOATS, FORMS, INTEGERS, DoorCase
+from benchmarks.hostile.door_cases import FLOATS, FORMS, INTEGERS, DoorCase
+from benchmarks.hostile.door_graphs import DOORS
 
 EDGES = {
     "plain": [(0, 1), (1, 2), (3, 2), (5, 4)],
