@@ -12,7 +12,7 @@ from pathlib import Path
 from hetero_bfs.cli import terminal
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.support import environment
-from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
 OUTPUTS = ("output", "out", "levels", "parents", "trace", "json")
 """Arguments of commands that name a file to write."""
@@ -33,6 +33,7 @@ def prepare(options: Namespace) -> None:
     if getattr(options, "optimize", "time") != "time":
         load_numba()  # for the same reason
         _check_objective(options)
+    _tell_of_ids(options)
     if getattr(options, "threads", None) is not None:
         load_numba()
         import numba
@@ -40,6 +41,21 @@ def prepare(options: Namespace) -> None:
         from hetero_bfs.algorithms.bfs.cpu_executor import check_threads
 
         numba.set_num_threads(check_threads(options.threads))
+
+
+def _tell_of_ids(options: Namespace) -> None:
+    """Print a note for each graph file whose vertices have other ids than in the file."""
+    if launched_rank() > 0 or options.command == "view":
+        return
+    from hetero_bfs.graph.io.registry import header_note
+
+    for name in ("graph", "input"):
+        given = getattr(options, name, None) or []
+        for path in given if isinstance(given, list) else [given]:
+            with suppress(HeteroBFSError):  # the command itself reports it
+                note = header_note(path, getattr(options, "directed", False))
+                if note is not None:
+                    print(f"note: {path}: {note}", file=sys.stderr)
 
 
 def _check_device(options: Namespace) -> None:

@@ -86,8 +86,8 @@ def connected_components(
         result: tuple[int, Order] = scipy_components(given, True, "strong", return_labels)
         return result
     matrix = read_matrix(csgraph, directed=True)  # the other direction joins nothing else
-    label = np.empty(matrix.num_vertices, np.uint32)
+    label = np.empty(matrix.num_vertices + 1, np.uint32)
     count = int(number_components(*matrix.lists, label))
     if count < 0:
         refuse_ids(matrix.lists.indices, matrix.num_vertices)
-    return (count, label.view(np.int32)) if return_labels else count
+    return (count, label[:-1].view(np.int32)) if return_labels else count

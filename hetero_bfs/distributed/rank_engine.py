@@ -40,12 +40,13 @@ from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.run_options import Limits, RunOptions
 from hetero_bfs.programs.typed_program import Parameters, Plan
 from hetero_bfs.runtime.built_in_programs import LeastLabels, PowerRanks
+from hetero_bfs.support.one_process import OfOneProcess
 from hetero_bfs.support.parallel import at_most
 
 _DEFAULTS = RunOptions()
 
 
-class RankEngine:
+class RankEngine(OfOneProcess):
     """A rank's part of a graph, ready for searches and vertex programs.
 
     Parameters

@@ -69,8 +69,9 @@ class ConvertedGraph:
         """Each node's component, numbered by first nodes, and the number of components."""
         from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
-        label = np.empty(len(self), np.uint32)
-        return label, int(number_components(*self.successors, label))
+        label = np.empty(len(self) + 1, np.uint32)
+        count = int(number_components(*self.successors, label))
+        return label[:-1], count
 
     def id_of(self, node: Any) -> int | None:
         """Return a node's id, None if it is not in the graph."""

@@ -16,6 +16,7 @@ import hetero_bfs as hb
 from benchmarks.hostile import __main__ as hostile
 from benchmarks.hostile import (
     commands,
+    doors,
     drivers,
     endurance,
     failing_driver,
@@ -34,7 +35,7 @@ from hetero_bfs.graph.io import registry as io
 from hetero_bfs.runtime.component_runs import ComponentRuns
 
 ROOT = Path(__file__).parents[2]
-FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}
+FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx", "konect", "gr"}
 
 
 @pytest.mark.parametrize("form", files.FORMATS)
@@ -85,6 +86,19 @@ def test_it_runs_from_a_checkout(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "inputs 5 to 6 of each kind" in done.stdout
     assert "go on with --seed 1 --start 7" in done.stdout
+
+
+def test_one_graph_by_many_doors_has_one_answer(tmp_path, monkeypatch) -> None:
+    """The other kinds run in test_doors.py."""
+    outcomes = [doors.attempt("lists", number, 3, tmp_path) for number in range(20)]
+    assert [(one.path.name, one.wrong) for one in outcomes if one.wrong is not None] == []
+    assert sum(one.tried for one in outcomes) > 20 * 15
+    kept = outcomes[7].path
+    assert doors.replay("lists", kept) == []
+    monkeypatch.setitem(doors.DOORS, "csr", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in doors.replay("lists", kept)[0]
+    kept.write_text("[]")
+    assert doors.replay("lists", kept) is None
 
 
 @pytest.mark.parametrize("kind", ["components", "colour"])

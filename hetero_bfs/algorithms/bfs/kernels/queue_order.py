@@ -29,7 +29,7 @@ def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, pare
     `most_levels` is searched. The offsets are sound. If an id that is read is not below n, the
     number of levels is -1.
     """
-    seen = np.zeros(parent.size, np.uint8)
+    seen = np.zeros(parent.size + 1, np.uint8)  # the last entry is for ids out of range
     for i in range(num_sources):
         seen[queue[i]] = 1
     begin, end, levels, read = 0, num_sources, 1, 0
@@ -61,14 +61,14 @@ def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, pare
 def _append_unseen(indices, first, last, u, seen, queue, end, parent):
     """Append a list's unseen vertices to the queue, with parent u; return the queue's end.
 
-    Return -1 if an id is out of range.
+    Return -1 if an id is out of range. Such an id is never seen, so only unseen ones are compared.
     """
-    if last > first and largest_of(indices, first, last) >= seen.size:
-        return np.int64(-1)
-    end = np.uint64(end)
+    end, n = np.uint64(end), np.uint32(seen.size - 1)
     for k in range(np.uint64(first), np.uint64(last)):  # signed ones would be tested for below 0
-        v = indices[k]
+        v = min(indices[k], n)
         if seen[v] == 0:
+            if v == n:
+                return np.int64(-1)
             seen[v] = 1
             parent[v] = u
             queue[end] = v
