@@ -270,24 +270,22 @@ def test_all_nodes_of_a_long_path_are_in_the_backends_answer():
     assert nx.single_source_dijkstra_path_length(made, 0, backend="hetero") == theirs
 
 
+@pytest.mark.parametrize(("where", "n"), [("cpu", 3000), ("device", 60)])
 @pytest.mark.parametrize(
-    ("dtype", "weight"), [(np.float32, 3e38), (np.float64, 1.7e308), (np.float64, 1e306)]
+    ("dtype", "weight"), [(np.float32, 3e38), (np.float64, 1.7e308), (np.float64, 1e307)]
 )
 @pytest.mark.parametrize("degree", [2, 20])
-def test_long_graphs(plain_device, dtype, weight, degree):
-    """Wide windows and narrow ones, prefixes of lists, the pull, and several threads."""
-    n = 3000
+def test_long_graphs(plain_device, where, n, dtype, weight, degree):
+    """Whole lists, or prefixes and the pull; several threads."""
     start = np.repeat(np.arange(n), degree // 2)
     ends = np.minimum(start + np.tile(np.arange(1, degree // 2 + 1), n), n - 1)
-    weights = np.full(start.size, weight, dtype)
-    graph = hb.CSRGraph.from_edges(start, ends, n, weights=weights)
+    graph = hb.CSRGraph.from_edges(start, ends, n, weights=np.full(start.size, weight, dtype))
     expected = array_of(exact_distances(graph, 0), n)
-    assert np.isinf(expected).any() == (dtype is np.float64)
-    for devices in ({"devices": "cpu", "threads": 3}, {"device": str(plain_device.index)}):
-        result = hb.sssp(graph, 0, **devices)
-        np.testing.assert_array_equal(result.distance, expected)
-        check = hb.check_paths(graph, 0, result.distance, result.parent)
-        assert check.valid, check.message
+    with PathSearches(build_search_graph(graph), 3, plain_device) as searches:
+        result = searches.search(0, where)
+    np.testing.assert_array_equal(result.distance, expected)
+    check = hb.check_paths(graph, 0, result.distance, result.parent)
+    assert check.valid, check.message
 
 
 def test_the_check_finds_vertices_that_float32_alone_does_not_reach():
@@ -302,7 +300,7 @@ def test_the_check_finds_vertices_that_float32_alone_does_not_reach():
 def test_commands(tmp_path, weights):
     graph = hb.CSRGraph.from_edges([0, 0, 1, 2], [1, 2, 2, 3], weights=[*weights, 1e308])
     path, out = tmp_path / "g.wel", tmp_path / "out.npy"
-    write(path, graph)
+    write(graph, path)
     options = ("--devices=cpu", f"--out={out}", "--tol=1e-9")
     assert run("pagerank", path, "--weighted", *options) == 0
     assert np.abs(np.load(out) - exact_ranks(graph)).sum() < 1e-7
