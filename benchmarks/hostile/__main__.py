@@ -49,7 +49,18 @@ from benchmarks.hostile import (
 )
 from hetero_bfs.cli.argument_groups import positive
 
-_MODULES = (files, device_files, searches, doors, ranks, models, drivers, commands, endurance, foreign)
+_MODULES = (
+    files,
+    device_files,
+    searches,
+    doors,
+    ranks,
+    models,
+    drivers,
+    commands,
+    endurance,
+    foreign,
+)
 CAMPAIGNS = {one.CAMPAIGN.name: one.CAMPAIGN for one in _MODULES}
 
 
