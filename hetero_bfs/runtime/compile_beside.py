@@ -8,10 +8,12 @@ searches, so that it disturbs no timing.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,16 +43,15 @@ class Beside:
     def wait(self) -> None:
         """Wait until its code can be used; missing code is compiled here."""
         if self._process is not None:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.end()
+            self.end()
 
     def end(self) -> None:
         """End the process if it still runs."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()  # it also closes the pipe
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def _start() -> subprocess.Popen[bytes] | None:
         return subprocess.Popen(
             module_command(__name__),
             env=module_environment(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # it closes when this process ends, however that happens
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -115,9 +116,15 @@ def _tiny_host() -> CPUExecutor:
 
 
 def main() -> None:
-    """Compile, in the other process."""
+    """Compile, in the other process; end with the process that started this one."""
+    threading.Thread(target=_end_with_starter, daemon=True).start()
     for function, kinds in what_to_compile():
         function.compile(kinds)
+
+
+def _end_with_starter() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
 
 
 if __name__ == "__main__":
