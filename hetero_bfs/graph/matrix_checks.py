@@ -42,7 +42,7 @@ def convert_matrix(
     """
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise GraphError(f"the matrix has shape {shape}; a graph's matrix is of shape (N, N)")
+        raise GraphError(f"the matrix has shape {shape}; it must be square, of shape (N, N)")
     later = ids_of_rows_later and matrix.format == "csr"
     check = _check_rows if later else _CHECKS[matrix.format]
     try:
