@@ -87,7 +87,7 @@ def test_every_interface_gives_one_answer(kind, tmp_path):
             case = case_of(edges, given_directed=given, directed=directed)
             wrong, tried = doors.trouble(kind, case, tmp_path)
             assert wrong is None, case
-    assert tried > 0
+            total += tried
     assert total >= 6
 
 
