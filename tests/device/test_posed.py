@@ -108,10 +108,10 @@ def test_programs(posed, program, parameters):
         host, device = (
             runs.run(program, parameters, options)
             for options in (
-                hb.RunOptions(schedule=way, where="cpu") if way else hb.RunOptions(where="cpu"),
+                hb.RunOptions(schedule=way) if way else hb.RunOptions(place="cpu"),
                 hb.RunOptions(schedule=[f"device {name}" for name in way])
                 if way
-                else hb.RunOptions(where="device"),
+                else hb.RunOptions(place="device"),
             )
         )
         assert all(trace.strategy.startswith("device") for trace in device.traces)
