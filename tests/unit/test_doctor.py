@@ -11,13 +11,13 @@ import pytest
 from cli_runs import command, run
 
 from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
-from hetero_bfs.doctor.elsewhere import Told, run_module
 from hetero_bfs.doctor.examination import Finding, examine
 from hetero_bfs.doctor.kept_files import check_kept_files
 from hetero_bfs.doctor.machine_model import check_meters, check_models
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import check_mpi
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import private_cache
+from hetero_bfs.support.elsewhere import Told, run_module
 
 TOPICS = "Python", "machine", "OpenCL", "speed model", "energy meters", "MPI", "caches", "searches"
 
@@ -247,13 +247,13 @@ def test_folders_of_caches(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "pocl"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
-    code_cache.folder.cache_clear()
-    code_cache._tell_of_failure.cache_clear()
+    private_cache.folder.cache_clear()
+    private_cache._tell_of_failure.cache_clear()
     try:
         found = examine("caches", check_kept_files)
     finally:
-        code_cache.folder.cache_clear()
-        code_cache._tell_of_failure.cache_clear()
+        private_cache.folder.cache_clear()
+        private_cache._tell_of_failure.cache_clear()
     assert states(found) == {"compiled code": "failed", "PoCL": "failed", "PyOpenCL": "ok"}
     assert "others may use it" in by_name(found, "compiled code").text
     assert by_name(found, "PoCL").remedy == f"chmod go-w {tmp_path / 'pocl'}"
