@@ -47,10 +47,7 @@ class BuiltPrograms:
         stamp = repr((_identity(self._device), options, source)).encode()
         program = self._programs.get(stamp)
         if program is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                program = self._build(source, options, stamp)
-            self._programs[stamp] = program
+            program = self._programs[stamp] = self._build(source, options, stamp)
             while len(self._programs) > _MOST_PROGRAMS:
                 self._programs.pop(next(iter(self._programs)), None)
         return program
@@ -60,15 +57,24 @@ class BuiltPrograms:
 
         program = self._cl.Program(self.context, source)
         if has_src_build_cache(self._device):
-            return program.build(options, cache_dir=False)
+            return _without_warnings(program, options)
         name = f"program-{hashlib.sha256(stamp).hexdigest()[:32]}.bin"
         with suppress(OSError, self._cl.Error):  # a driver may refuse a binary
-            binary = private_cache.read(name, stamp)
-            return self._cl.Program(self.context, [self._device], [binary]).build(options)
-        program = program.build(options, cache_dir=False)
+            kept = private_cache.read(name, stamp)
+            return _without_warnings(
+                self._cl.Program(self.context, [self._device], [kept]), options
+            )
+        program = _without_warnings(program, options)
         with suppress(self._cl.Error):
             private_cache.write(name, stamp, program.get_info(self._cl.program_info.BINARIES)[0])
         return program
+
+
+def _without_warnings(program: Any, options: list[str]) -> Any:
+    """Build a program without the compiler's remarks, and without PyOpenCL's cache."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return program.build(options, cache_dir=False)
 
 
 def _identity(device: Any) -> tuple[str, ...]:
