@@ -9,7 +9,9 @@ import sys
 
 import pytest
 from cli_runs import command, run
+from test_devices import CPU
 
+from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
 from hetero_bfs.doctor.examination import Finding, examine
 from hetero_bfs.doctor.kept_files import check_kept_files
@@ -144,6 +146,39 @@ def test_no_driver_at_all(monkeypatch, tmp_path):
     found = examine("OpenCL", OpenCLDrivers().check)
     assert states(found)["drivers"] == "missing"
     assert by_name(found, "drivers").remedy == "apt-get install pocl-opencl-icd"
+
+
+DEVICE = {
+    "device": CPU.to_dict(),
+    "default": True,
+    "self_test": {
+        "searches": {"date": "2026-11-26", "seconds": 12.3, "problem": None},
+        "PageRank": {"date": "2026-11-25", "seconds": 4.0, "problem": "step 'x': SIGSEGV"},
+        "components": None,
+    },
+}
+
+
+def test_what_self_tests_found(monkeypatch):
+    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Told([DEVICE], None))
+    found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.name == "self-test"]
+    failed, right, untested = found
+    assert failed.state == "failed"
+    assert "PageRank (2026-11-25, 4.0 s): step 'x': SIGSEGV" in failed.text
+    assert failed.remedy.endswith("hetero-bfs doctor --retest")
+    assert right.text == "right: searches (2026-11-26, 12.3 s)"
+    assert untested.text.endswith("components")
+    assert not any(f.stops_searches for f in found)
+
+
+def test_self_tests_are_repeated(monkeypatch):
+    tested = []
+    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Told([DEVICE], None))
+    monkeypatch.setattr(verdicts, "test", lambda info, family: tested.append((info, family)))
+    monkeypatch.setattr(verdicts, "kept_as_json", lambda _: {"searches": None})
+    found = examine("OpenCL", OpenCLDrivers(retest=True).check)
+    assert tested == [(CPU, family) for family in verdicts.FAMILIES]
+    assert by_name(found, "self-test").text.endswith("searches")
 
 
 @pytest.mark.parametrize("step", ["driver", "platforms"])

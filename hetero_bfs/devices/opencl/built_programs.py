@@ -55,16 +55,15 @@ class BuiltPrograms:
     def _build(self, source: str, options: list[str], stamp: bytes) -> Any:
         from pyopencl.characterize import has_src_build_cache
 
-        program = self._cl.Program(self.context, source)
         if has_src_build_cache(self._device):
-            return _without_warnings(program, options)
+            return _without_warnings(self._cl.Program(self.context, source), options)
         name = f"program-{hashlib.sha256(stamp).hexdigest()[:32]}.bin"
         with suppress(OSError, self._cl.Error):  # a driver may refuse a binary
             kept = private_cache.read(name, stamp)
             return _without_warnings(
                 self._cl.Program(self.context, [self._device], [kept]), options
             )
-        program = _without_warnings(program, options)
+        program = _without_warnings(self._cl.Program(self.context, source), options)
         with suppress(self._cl.Error):
             private_cache.write(name, stamp, program.get_info(self._cl.program_info.BINARIES)[0])
         return program
