@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.programs.monoids import minimum
 from hetero_bfs.programs.program import Program
 from hetero_bfs.support.elsewhere import run_main, say
@@ -236,8 +237,11 @@ def _programs(info: Any) -> Problems:
         settings = RunOptions(), RunOptions(mode="layered", root=0), RunOptions(mode="asynchronous")
         for options in settings:
             say(step=options.mode)
-            found = runs.run(Labels(), {}, replace(options, place="device"))
-            yield from runs.notes
+            try:
+                found = runs.run(Labels(), {}, replace(options, place="device"))
+            except DeviceError:
+                yield from runs.notes  # they have the reason
+                raise
             yield _differ("label", found.label, right)
 
 

@@ -16,7 +16,7 @@ import os
 import stat
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -81,26 +81,18 @@ def write(name: str, stamp: bytes, content: bytes) -> None:
         _tell_of_failure(f"{place}: {getattr(error.__cause__, 'strerror', None) or error}")
 
 
-def remove(name: str) -> None:
-    """Remove an entry if it is there."""
-    place = folder()
-    if place is not None:
-        (place / name).unlink(missing_ok=True)
-
-
 @contextmanager
 def one_at_a_time(name: str) -> Iterator[None]:
-    """Let one process after another run the body; without a folder, all at once."""
+    """Let one process after another run the body; all at once if no file can be locked."""
     place = folder()
-    if place is None:
+    with ExitStack() as stack:
+        with suppress(OSError):
+            if place is not None:
+                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+                descriptor = os.open(place / name, flags, 0o600)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-        return
-    descriptor = os.open(place / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _place() -> Path:

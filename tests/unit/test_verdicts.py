@@ -92,6 +92,18 @@ def test_a_process_that_others_ended_says_nothing_of_the_driver(told, monkeypatc
     check_verdict(CPU, "searches")
 
 
+@pytest.mark.parametrize("answer", [Told([], "no module named numpy"), OSError("no process")])
+def test_a_test_that_does_not_start_says_nothing(told, monkeypatch, answer):
+    def run(*_, **__):
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(verdicts, "run_module", run)
+    check_verdict(CPU, "searches")
+    assert kept_verdict(CPU, "searches") is None
+
+
 @pytest.mark.parametrize("field", ["platform", "name", "driver", "version"])
 def test_another_driver_is_tested_anew(told, field):
     told += [CRASHED, PASSED]

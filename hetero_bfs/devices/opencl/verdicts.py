@@ -33,8 +33,8 @@ _MODULE = "hetero_bfs.doctor.self_test"
 _TIMEOUT_SECONDS = 600.0
 _QUIET_SECONDS = 2.0
 _LOCK = "self-test.lock"
-_FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
-"""Signals by which others end a process: they say nothing of its driver."""
+_NOT_THE_DRIVERS = ("by SIGKILL", "by SIGTERM", "by SIGINT", "by SIGHUP", "MemoryError")
+"""Ends of a process that say nothing of its driver; such a verdict is not kept."""
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -86,7 +86,7 @@ def check_verdict(info: DeviceInfo, family: Family) -> None:
     if is_off():
         return
     verdict = kept_verdict(info, family) or _told_now(info, family)
-    if verdict.problem is not None:
+    if verdict is not None and verdict.problem is not None:
         raise DeviceError(
             f"its self-test of {family} failed on {verdict.date}: {verdict.problem}; another "
             "version of the driver may help, and `hetero-bfs doctor --retest` tests again"
@@ -107,11 +107,10 @@ def is_off() -> bool:
 def kept_verdict(info: DeviceInfo, family: Family) -> Verdict | None:
     """Return the verdict that is kept; None if there is none for this driver and these kernels."""
     key = _key(info, family)
-    if key in _of_this_process:
-        return _of_this_process[key]
-    with suppress(OSError, ValueError, TypeError):
-        return Verdict(**json.loads(private_cache.read(_name(key), key)))
-    return None
+    if key not in _of_this_process:
+        with suppress(OSError, ValueError, TypeError):
+            _of_this_process[key] = Verdict(**json.loads(private_cache.read(_name(key), key)))
+    return _of_this_process.get(key)
 
 
 def kept_as_json(info: DeviceInfo) -> dict[str, Any]:
@@ -120,15 +119,20 @@ def kept_as_json(info: DeviceInfo) -> dict[str, Any]:
     return {family: verdict and asdict(verdict) for family, verdict in kept.items()}
 
 
-def test(info: DeviceInfo, family: Family) -> Verdict:
-    """Run the self-test and keep its verdict."""
+def test(info: DeviceInfo, family: Family) -> Verdict | None:
+    """Run the self-test and keep its verdict; None if it did not come to the driver."""
     began = time.monotonic()
-    told = run_module(_MODULE, _TIMEOUT_SECONDS, str(info.index), family, **{VARIABLE: "off"})
-    seconds = time.monotonic() - began
-    verdict = Verdict(time.strftime("%Y-%m-%d"), round(seconds, 1), _problem(told))
+    try:
+        told = run_module(_MODULE, _TIMEOUT_SECONDS, str(info.index), family, **{VARIABLE: "off"})
+    except OSError:  # no process can be started
+        return None
+    if not any("step" in line for line in told.lines):
+        return None
+    seconds = round(time.monotonic() - began, 1)
+    verdict = Verdict(time.strftime("%Y-%m-%d"), seconds, _problem(told))
     key = _key(info, family)
     _of_this_process[key] = verdict
-    if not any(f"ended by {name}" in (told.problem or "") for name in _FROM_OUTSIDE):
+    if not any(end in (verdict.problem or "") for end in _NOT_THE_DRIVERS):
         private_cache.write(_name(key), key, json.dumps(asdict(verdict)).encode())
     return verdict
 
@@ -136,7 +140,7 @@ def test(info: DeviceInfo, family: Family) -> Verdict:
 _of_this_process: dict[bytes, Verdict] = {}
 
 
-def _told_now(info: DeviceInfo, family: Family) -> Verdict:
+def _told_now(info: DeviceInfo, family: Family) -> Verdict | None:
     """Test a device, unless another process does so meanwhile."""
     text = f"testing {family} on {info.name}, which is done once for a driver's version"
     with _said(text), private_cache.one_at_a_time(_LOCK):
@@ -159,7 +163,7 @@ def _problem(told: Told) -> str | None:
     """Return at which step the other process failed, and how; None if it did not."""
     if told.problem is None and any("passed" in line for line in told.lines):
         return None
-    step = next((line["step"] for line in reversed(told.lines) if "step" in line), "start")
+    step = next(line["step"] for line in reversed(told.lines) if "step" in line)
     wrong: Any = next((line["wrong"] for line in told.lines if "wrong" in line), None)
     reason = wrong or told.problem or "the process ended early"
     return f"step {step!r}: {' '.join(str(reason).split())[:300]}"
