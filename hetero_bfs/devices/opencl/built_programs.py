@@ -40,24 +40,25 @@ class BuiltPrograms:
 
         self._cl, self._device = cl, device
         self.context = cl.Context([device])
-        self._programs: dict[bytes, Any] = {}
+        self._programs: dict[str, Any] = {}
 
     def build(self, source: str, options: list[str]) -> Any:
         """Return the program of a source, with these options; PyOpenCL's errors come out."""
         stamp = repr((_identity(self._device), options, source)).encode()
-        program = self._programs.get(stamp)
+        key = hashlib.sha256(stamp).hexdigest()
+        program = self._programs.get(key)
         if program is None:
-            program = self._programs[stamp] = self._build(source, options, stamp)
-            while len(self._programs) > _MOST_PROGRAMS:
-                self._programs.pop(next(iter(self._programs)), None)
+            program = self._programs[key] = self._build(source, options, key, stamp)
+            for oldest in list(self._programs)[:-_MOST_PROGRAMS]:
+                self._programs.pop(oldest, None)
         return program
 
-    def _build(self, source: str, options: list[str], stamp: bytes) -> Any:
+    def _build(self, source: str, options: list[str], key: str, stamp: bytes) -> Any:
         from pyopencl.characterize import has_src_build_cache
 
         if has_src_build_cache(self._device):
             return _without_warnings(self._cl.Program(self.context, source), options)
-        name = f"program-{hashlib.sha256(stamp).hexdigest()[:32]}.bin"
+        name = f"program-{key[:32]}.bin"
         with suppress(OSError, self._cl.Error):  # a driver may refuse a binary
             kept = private_cache.read(name, stamp)
             return _without_warnings(

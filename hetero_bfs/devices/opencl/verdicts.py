@@ -88,8 +88,8 @@ def check_verdict(info: DeviceInfo, family: Family) -> None:
     verdict = kept_verdict(info, family) or _told_now(info, family)
     if verdict is not None and verdict.problem is not None:
         raise DeviceError(
-            f"its self-test of {family} failed on {verdict.date}: {verdict.problem}; another "
-            "version of the driver may help, and `hetero-bfs doctor --retest` tests again"
+            f"{info.name} failed its self-test of {family} on {verdict.date}, {verdict.problem}; "
+            "another version of its driver may help, and `hetero-bfs doctor --retest` tests again"
         )
 
 
