@@ -309,6 +309,12 @@ def _add_doctor(commands: Any) -> None:
         description="Examine Python, packages, OpenCL drivers and devices, speed models, meters, "
         "MPI, caches, and search a small graph. The exit status is 1 if searches do not work.",
     )
+    command.add_argument(
+        "--retest",
+        action="store_true",
+        help="test all kernels on each OpenCL device again (minutes), instead of showing what the "
+        "tests found before",
+    )
     add_json(command, "findings")
 
 

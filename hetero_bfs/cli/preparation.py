@@ -20,12 +20,13 @@ OUTPUTS = ("output", "out", "levels", "parents", "trace", "json")
 
 def prepare(options: Namespace) -> None:
     """Run the checks that need no work, and set up progress bars and threads."""
-    from hetero_bfs.support import progress
+    from hetero_bfs.support import private_cache, progress
 
     _check_files(options)
     progress.enabled = True
     if options.command in ("completion", "doctor"):
         return  # the doctor says itself what is wrong with the environment
+    private_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
     environment.check()
     if getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted
@@ -129,7 +130,5 @@ def load_numba() -> None:
 def _load_numba() -> None:
     environment.import_numba()
     from hetero_bfs.cli.announcer import announce
-    from hetero_bfs.support import code_cache
 
-    code_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
     announce()

@@ -26,7 +26,7 @@ from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.selection.policy import fixed_policy
 from hetero_bfs.selection.strategies import available
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import code_cache, private_cache
 from hetero_bfs.support.cores import usable_cores
 from hetero_bfs.support.own_modules import module_command, module_environment
 
@@ -83,7 +83,7 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 def _is_of_use() -> bool:
     is_python = Path(sys.executable or "").name.startswith("python")
-    if not is_python or usable_cores() < 2 or code_cache.folder() is None:
+    if not is_python or usable_cores() < 2 or private_cache.folder() is None:
         return False
     return not all(code_cache.is_kept(function, kinds) for function, kinds in what_to_compile())
 

@@ -63,7 +63,7 @@ class DeviceColouring:
         self._words = (lists.num_stored_edges >> 5) + n
         self._host_sizes = np.zeros(2 * _MOST_ROUNDS + 4, np.uint32)
         self._check_sizes(info)
-        self.device = OpenCLDevice(info)
+        self.device = OpenCLDevice(info, "colouring")
         self._colour, self._waiting, self._heavy = (
             self.device.buffer(n, np.uint32) for _ in range(3)
         )

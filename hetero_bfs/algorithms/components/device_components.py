@@ -59,7 +59,7 @@ class DeviceComponents:
         narrow = all(one.num_stored_edges < 2**32 for one in self._lists)
         self._offset = np.dtype(np.uint32 if narrow else np.uint64)
         self._check_sizes(info)
-        self.device = OpenCLDevice(info)
+        self.device = OpenCLDevice(info, "components")
         self._kept = [graph.first]  # a device may use them in place
         for one in self._lists:
             self._kept += [np.ascontiguousarray(one.indptr, self._offset), *self._entries(one)]

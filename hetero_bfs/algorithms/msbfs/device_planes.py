@@ -62,7 +62,7 @@ class DevicePlanes:
         narrow = all(one.num_stored_edges < 2**32 for one in lists)
         offset = np.uint32 if narrow else np.uint64
         self._check_sizes(info, n, [one.num_stored_edges for one in lists], PLANES)
-        self.device, self._host, self._n = OpenCLDevice(info), host, n
+        self.device, self._host, self._n = OpenCLDevice(info, "searches side by side"), host, n
         self._kept = [
             array
             for one in lists

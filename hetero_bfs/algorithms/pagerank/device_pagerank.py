@@ -67,7 +67,7 @@ class DeviceRanks:
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
         self._check_sizes(lists, info)
         self.lists = lists
-        self.device = device = OpenCLDevice(info)
+        self.device = device = OpenCLDevice(info, "PageRank")
         self._sum: Any = np.float64 if info.has_double else np.float32
         self._group = info.group_size(_GROUP)
         self._groups = _GROUPS_PER_UNIT * info.compute_units

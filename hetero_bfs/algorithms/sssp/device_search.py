@@ -30,6 +30,7 @@ from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.devices.opencl.verdicts import Family, check_verdict
 from hetero_bfs.errors import DeviceError
 
 _GROUP = 128  # work-items in a work-group
@@ -91,15 +92,16 @@ OPENCL = {
 class _Type(NamedTuple):
     """A type of weights: its name in OpenCL C, the type of its bits, and the bits of infinity."""
 
+    family: Family
     name: str
     bits: Any
     infinite: int
 
 
 _TYPES = {
-    np.dtype(np.int32): _Type("int", np.int32, 0x7FFFFFFF),
-    np.dtype(np.float32): _Type("float", np.int32, 0x7F800000),
-    np.dtype(np.float64): _Type("double", np.int64, 0x7FF0000000000000),
+    np.dtype(np.int32): _Type("int32 paths", "int", np.int32, 0x7FFFFFFF),
+    np.dtype(np.float32): _Type("float32 paths", "float", np.int32, 0x7F800000),
+    np.dtype(np.float64): _Type("float64 paths", "double", np.int64, 0x7FF0000000000000),
 }
 
 
@@ -125,6 +127,7 @@ class DeviceSearch:
         self._type = _TYPES[lists.weight_dtype]
         if lists.weight_dtype == np.float64 and not info.has_double:
             raise DeviceError("it lacks doubles, which weights of float64 need")
+        check_verdict(info, self._type.family)
         self._group = info.group_size(_GROUP)
         self.lists = lists
         began = time.perf_counter()

@@ -8,8 +8,6 @@ from typing import Any
 _INT64_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
 POCL = "Portable Computing Language"
-NEWEST_POCL = 3
-"""The newest major version of PoCL whose compiler takes our kernels."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +54,6 @@ class DeviceInfo:
         return asdict(self)
 
 
-def is_failing_pocl(platform: str, driver: str) -> bool:
-    """Tell whether a driver is a PoCL that is too new: its compiler fails on our kernels.
-
-    PoCL 5.0 (LLVM 16) and 6.0 (LLVM 18) abort the process on some kernels, and one kernel of 6.0
-    gave wrong distances. benchmarks/NOTES.md has what was tried.
-    """
-    major = driver.partition(".")[0]
-    return platform == POCL and major.isdecimal() and int(major) > NEWEST_POCL
-
-
 def describe(index: int, device: Any) -> DeviceInfo:
     """Ask a driver for the properties of a device, and tell whether it can be used."""
     import pyopencl as cl
@@ -73,16 +61,13 @@ def describe(index: int, device: Any) -> DeviceInfo:
     kinds = cl.device_type
     named = {"GPU": kinds.GPU, "ACCELERATOR": kinds.ACCELERATOR, "CPU": kinds.CPU}
     kind = next((name for name, bit in named.items() if device.type & bit), "CUSTOM")
-    platform, driver = device.platform.name.strip(), device.driver_version.strip()
     problem = None
     if not device.available or not device.compiler_available:
         problem = "it is not available or has no compiler"
-    elif kind == "CPU" and is_failing_pocl(platform, driver):
-        problem = f"PoCL {driver} ends programs while it compiles our kernels"
     return DeviceInfo(
         index=index,
         name=device.name.strip(),
-        platform=platform,
+        platform=device.platform.name.strip(),
         type=kind,
         compute_units=int(device.max_compute_units),
         memory_bytes=int(device.global_mem_size),
@@ -90,7 +75,7 @@ def describe(index: int, device: Any) -> DeviceInfo:
         local_memory_bytes=int(device.local_mem_size),
         unified_memory=bool(device.host_unified_memory),
         has_double="cl_khr_fp64" in device.extensions,
-        driver=driver,
+        driver=device.driver_version.strip(),
         version=device.version.strip(),
         pci=_pci_address(device),
         problem=problem,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -14,9 +13,11 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl import ending
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.built_programs import programs_of
 from hetero_bfs.devices.opencl.device_info import DeviceInfo, describe
 from hetero_bfs.devices.opencl.driver_errors import device_error, driver_errors
 from hetero_bfs.devices.opencl.mapped_memory import MappedMemory, release_with
+from hetero_bfs.devices.opencl.verdicts import Family, check_verdict
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_type
@@ -24,9 +25,9 @@ from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.wording import setting
 
 NO_RUNTIME = (
-    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL up to version 3 (Debian "
-    "12: `apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
-    "PoCL shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
+    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (`apt-get install "
+    "pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; PoCL shows itself "
+    "only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
 )
 ALL_DEVICES = "all"
 """Names each kind of device there is."""
@@ -159,11 +160,24 @@ class OpenCLDevice:
 
     `bytes_copied` counts the bytes copied between host and device. On unified memory large arrays
     are never copied.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+    family : str, optional
+        The kernels that it is to run. If they have not been tested on it yet, they are now.
+
+    Raises
+    ------
+    DeviceError
+        The self-test failed, or the driver does.
     """
 
-    def __init__(self, info: DeviceInfo) -> None:
+    def __init__(self, info: DeviceInfo, family: Family | None = None) -> None:
         import pyopencl as cl
 
+        if family is not None:
+            check_verdict(info, family)
         self.info = info
         self._cl = cl
         with driver_errors(f"opening {info.name}"):
@@ -171,7 +185,8 @@ class OpenCLDevice:
             if info.index >= len(devices):
                 raise DeviceError(f"{info.name} is gone: its driver lists it no more")
             self._device = devices[info.index]
-            self.context = cl.Context([self._device])
+            self._programs = programs_of(self._device)
+            self.context = self._programs.context
             self.queue = cl.CommandQueue(self.context)
         self.queues = [self.queue]
         self.bytes_copied = 0
@@ -185,7 +200,7 @@ class OpenCLDevice:
         return "nvidia" in self.info.platform.lower()
 
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
-        """Compile kernel files with these -D options; an error contains the driver's build log.
+        """Build kernel files with these -D options; an error contains the driver's build log.
 
         `header` comes first (header.py), after what all programs have. `files` are paths below the
         package; each file follows those that it uses.
@@ -194,9 +209,8 @@ class OpenCLDevice:
         source = "\n".join([*base, header, *(kernel_source(file) for file in files)])
         options = [*options, *(["-DNVIDIA"] if self.is_nvidia else [])]
         options += ["-DINT64_ATOMICS"] if self.info.has_int64_atomics else []
-        with self._errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return self._cl.Program(self.context, source).build(options=options)
+        with self._errors(f"compiling kernels for {self.info.name}"):
+            return self._programs.build(source, options)
 
     def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
         """Allocate device memory for `size` items and touch its end.
