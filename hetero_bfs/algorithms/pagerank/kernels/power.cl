@@ -71,11 +71,12 @@ static SUM total_of(__global const SUM *row, uint which, uint groups, __local SU
     return group_sum(sum, scratch);
 }
 
-/* The totals of the last step, in a fixed order. All work-items call it, even if the last step was
- * good enough: no barrier lies within a condition. */
-#define TOTALS_OF(step, name)                                                                      \
+/* The totals of the last step, in a fixed order; `due` of them, 0 if the last step was good enough.
+ * All work-items call it: no barrier lies within a condition. */
+#define TOTALS_OF(step, name, due)                                                                 \
+    const uint due = state[((step - 1) & 1) * NUM_STATES + DONE] > 0 ? 0 : NUM_TOTALS;             \
     SUM name[NUM_TOTALS];                                                                          \
-    for (uint which = 0; which < NUM_TOTALS; which++) {                                            \
+    for (uint which = 0; which < due; which++) {                                                   \
         __global const SUM *row = totals + (ulong)((step - 1) & 1) * NUM_TOTALS * groups;          \
         name[which] = total_of(row, which, groups, scratch);                                       \
     }
@@ -192,7 +193,7 @@ __kernel void power_step(const uint step, GRAPH, __global const uint *first_segm
     __local SUM scratch[GROUP];
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
     SUM now[NUM_STATES];
-    TOTALS_OF(step, sums)
+    TOTALS_OF(step, sums, due)
     advance(now, step, sums, settings, state);
     if (get_global_id(0) == 0) /* the row that no work-group reads now */
         for (uint i = 0; i < NUM_STATES; i++)
@@ -233,7 +234,7 @@ __kernel void power_step(const uint step, GRAPH, __global const uint *first_segm
             sum += ALONG(k);
         settle(&work, v, sum, given, restart, portions, next);
     }
-    for (uint which = 0; which < NUM_TOTALS; which++) {
+    for (uint which = 0; which < due; which++) {
         const SUM sum = group_sum(work.totals[which], scratch);
         if (lid == 0)
             totals[((step & 1) * NUM_TOTALS + which) * groups + group] = sum;
@@ -245,7 +246,7 @@ __kernel void report(const uint step, const uint groups, RECORD, __global SUM *s
 {
     __local SUM scratch[GROUP];
     SUM now[NUM_STATES];
-    TOTALS_OF(step, sums)
+    TOTALS_OF(step, sums, due)
     advance(now, step, sums, settings, state);
     if (get_local_id(0) == 0)
         for (uint i = 0; i < NUM_STATES; i++)
