@@ -68,6 +68,8 @@ def _with_memory(unified: bool) -> list:
 
 _DEVICES, _PLAIN_DEVICES = _devices(posing=True), _devices(posing=False)
 _ONLY_POCL = all(info.platform == POCL for info in list_devices())
+_ONLY_CPUS = all(info.type == "CPU" for info in list_devices())
+_OPTIONS_VARIABLE = "PYOPENCL_BUILD_OPTIONS"
 _TELL = code_cache.tell
 
 
@@ -75,11 +77,12 @@ _TELL = code_cache.tell
 def _optimisation(request):
     """Build kernels without optimisation, which takes PoCL most of the time of a cold test.
 
-    Modules marked `optimised` build them as users do.
+    Modules marked `optimised` build them as users do. All do if the variable is set, be it empty.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("optimised") is None and _ONLY_POCL:
-            patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
+        as_users = request.node.get_closest_marker("optimised") or _OPTIONS_VARIABLE in os.environ
+        if _ONLY_POCL and not as_users:
+            patch.setenv(_OPTIONS_VARIABLE, "-cl-opt-disable")
         yield
 
 
@@ -87,9 +90,10 @@ def _optimisation(request):
 def _programs_built_once():
     """One context for each device, and each program built there once.
 
-    PoCL takes 20 ms to load a program that it has compiled, and to link each kernel again.
+    PoCL takes 20 ms to load a program that it has compiled, and to link each kernel again. Intel's
+    runtime takes 1.7 s to build one.
     """
-    if not _ONLY_POCL:
+    if not _ONLY_CPUS:
         yield
         return
     make_context, build = pyopencl.Context, OpenCLDevice.build
@@ -103,7 +107,7 @@ def _programs_built_once():
         return contexts[key]
 
     def build_once(self, options, header, files):
-        forced = os.environ.get("PYOPENCL_BUILD_OPTIONS")
+        forced = os.environ.get(_OPTIONS_VARIABLE)
         source = map(driver.kernel_source, files)
         key = (self.context.int_ptr, forced, *options, header, *source)
         if key not in programs:

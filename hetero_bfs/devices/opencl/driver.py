@@ -23,8 +23,8 @@ from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.wording import setting
 
 NO_RUNTIME = (
-    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL up to version 3 (Debian "
-    "12: `apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
+    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (Debian, Ubuntu: "
+    "`apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
     "PoCL shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
 )
 ALL_DEVICES = "all"
