@@ -50,6 +50,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=Path("/var/tmp/hetero_bfs_implementations"))
     parser.add_argument("--here", action="store_true", help="run in this system, print a row")
     parser.add_argument("--driver", choices=DRIVERS, help="with --here: with this driver alone")
+    parser.add_argument("--xml", type=Path, help="with --here: keep pytest's XML in this file")
     parser.add_argument("--add", type=Path, metavar="ROW.json", help="add a row of --here")
     parser.add_argument("--name", help="with --add: the setup's name in the table")
     parser.add_argument("--commit", help="the commit, where git does not know it")
@@ -63,7 +64,9 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def commit() -> str:
-    """Return the checkout's commit, with a plus if files of the package or its tests changed."""
+    """Return the checkout's commit, with a plus if files changed; empty where git is absent."""
+    if shutil.which("git") is None:
+        return ""
     describe = ["git", "rev-parse", "--short=12", "HEAD"]
     name = subprocess.run(describe, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     status = ["git", "status", "--porcelain", "--", ".", ":!benchmarks/results", ":!docs"]
@@ -79,8 +82,8 @@ def run_setup(chroots: Chroots, name: str, given: argparse.Namespace) -> dict[st
     root = chroots.prepare(release)
     part = "fast" if given.fast else "whole"
     say(f"{name}: the suite ({part}); its output is in {chroots.folder}/{release}-{driver}.log")
-    shutil.rmtree(root / "srv/result", ignore_errors=True)
     options = ["--driver", driver, "--workers", str(given.workers), "--limit", str(given.limit)]
+    options += ["--xml", f"/srv/{driver}-{part}.xml"]
     options += ["--fast"] if given.fast else []
     command = [PYTHON, "-m", "tests.implementations", "--here", *options]
     words = ["/usr/bin/env", "-C", INSIDE, *command]
@@ -144,7 +147,7 @@ def main() -> None:
     if not given.here:
         sys.exit(1 if run_all(given) else 0)
     part = "fast" if given.fast else "whole"
-    row = run_here(given.driver, part, given.workers, given.limit, None)
+    row = run_here(given.driver, part, given.workers, given.limit, given.xml)
     row["commit"] = given.commit or commit()
     say(summary(row))
     print(json.dumps(row))

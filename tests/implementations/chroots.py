@@ -20,6 +20,8 @@ from .setups import RELEASES, drivers_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 INSIDE = "/srv/checkout"
+SETTINGS = "/srv/settings"
+"""Where files that pip's settings name are copied to: the release has its own at their place."""
 PYTHON = "/srv/venv/bin/python"
 KEYRING = "ubuntu-archive-keyring"
 KEPT_VARIABLES = re.compile(r"(?i)(pip_.*|.*_proxy|ssl_cert_file|requests_ca_bundle)")
@@ -60,7 +62,7 @@ class Chroots:
     def run(self, step: str, command: Sequence[str], **options) -> None:
         """Run a command with its output in the log; raise `ChrootError` if it fails."""
         with self.log.open("a") as log:
-            print(f"\n== {step}: {' '.join(map(str, command))}", file=log, flush=True)
+            print(f"\n== {step}", file=log, flush=True)
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, **options
             )
@@ -72,14 +74,12 @@ class Chroots:
 
         When it ends, its mounts are gone and its processes are killed.
         """
-        settings, folders, files = pip_settings()
-        for file in files:
-            copy = root / file.relative_to("/")
-            if not copy.exists():
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, copy)
-        if Path("/etc/resolv.conf").exists():
-            shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+        settings, folders, files = network_settings()
+        copies = {file: f"{SETTINGS}{file}" for file in files}
+        for file, copy in {**copies, Path("/etc/resolv.conf"): "/etc/resolv.conf"}.items():
+            target = root / copy.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, target)
         binds = [(folder, folder) for folder in folders]
         if (CHECKOUT.parent / "shared").is_dir():
             binds.append(((CHECKOUT.parent / "shared").resolve(), Path("/srv/shared")))
@@ -89,7 +89,6 @@ class Chroots:
             "LANG": "C.UTF-8",
             "DEBIAN_FRONTEND": "noninteractive",
             **settings,
-            **{name: text for name, text in os.environ.items() if KEPT_VARIABLES.fullmatch(name)},
             **environment,
         }
         own = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", ENTER, "-"]
@@ -97,9 +96,9 @@ class Chroots:
         words = [f"{name}={text}" for name, text in variables.items()]
         return [*own, str(root), *mounts, "--", "/usr/bin/env", "-i", *words, *command]
 
-    def inside(self, step: str, root: Path, *command: str) -> None:
+    def inside(self, root: Path, *command: str) -> None:
         """Run a command in a chroot, logged."""
-        self.run(step, self.enter(root, command))
+        self.run(f"{root.name}: {' '.join(command)}", self.enter(root, command))
 
     def base(self, name: str) -> Path:
         """Make the bare system of a release, with its Python, unless it is there."""
@@ -140,9 +139,8 @@ class Chroots:
 
     def install(self, root: Path, packages: Iterable[str]) -> None:
         """Install packages of the release in a chroot."""
-        self.inside(f"apt-get update in {root}", root, "apt-get", "update")
-        command = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
-        self.inside(f"apt-get install in {root}", root, *command)
+        self.inside(root, "apt-get", "update")
+        self.inside(root, "apt-get", "install", "-y", "--no-install-recommends", *packages)
 
     def copy(self, name: str) -> Path:
         """Return the chroot of a release in which the suite runs, first a copy of the bare one."""
@@ -169,9 +167,9 @@ class Chroots:
             if not stamp.is_done:
                 say(f"{release.title}: installing the package for {release.python} (minutes)")
                 venv = [release.python, "-m", "venv", "--clear", str(Path(PYTHON).parents[1])]
-                self.inside(f"making a venv in {root}", root, *venv)
+                self.inside(root, *venv)
                 pip = [PYTHON, "-m", "pip", "install", "--no-input", "-e", f"{INSIDE}[test]"]
-                self.inside(f"pip install in {root}", root, *pip)
+                self.inside(root, *pip)
         return root
 
 
@@ -221,23 +219,30 @@ def mirror(origin: str) -> str:
 
 
 @cache
-def pip_settings() -> tuple[dict[str, str], set[Path], set[Path]]:
-    """Return pip's settings as variables, and the folders and files of this machine they name."""
+def network_settings() -> tuple[dict[str, str], set[Path], set[Path]]:
+    """Return variables for the network and pip, and the folders and files that they name.
+
+    The variables name each file below SETTINGS.
+    """
     settings = {}
     for line in _lines(sys.executable, "-m", "pip", "config", "list"):
         name, _, text = line.partition("=")
         section, _, key = name.rpartition(".")
         if section != ":env:":
             settings[f"PIP_{key.upper().replace('-', '_')}"] = ast.literal_eval(text)
-    named = {**settings, **{k: v for k, v in os.environ.items() if KEPT_VARIABLES.fullmatch(k)}}
+    settings |= {name: text for name, text in os.environ.items() if KEPT_VARIABLES.fullmatch(name)}
     folders, files = set(), set()
-    for word in " ".join(named.values()).split():
-        path = Path(word.removeprefix("file://"))
-        if path.is_absolute() and path.is_file():
-            files.add(path)
-        elif path.is_absolute() and path.is_dir():
-            # An index has its files beside its pages.
-            folders.add(path.parent if word.startswith("file://") else path)
+    for name, text in settings.items():
+        words = text.split()
+        for at, word in enumerate(words):
+            path = Path(word.removeprefix("file://"))
+            if path.is_absolute() and path.is_file():
+                files.add(path)
+                words[at] = f"{SETTINGS}{path}"
+            elif path.is_absolute() and path.is_dir():
+                # An index has its files beside its pages.
+                folders.add(path.parent if word.startswith("file://") else path)
+        settings[name] = " ".join(words)
     return settings, folders, files
 
 

@@ -27,23 +27,23 @@ from hetero_bfs.devices.opencl.driver import list_devices
 print(json.dumps([device.to_dict() for device in list_devices()]))
 """
 ALL = Driver("all that are registered")
+TIMEOUT = "1200"
+"""Seconds of a test: in a new chroot it also waits for compilers."""
 Row = dict[str, Any]
 
 
-def run_here(driver: str | None, part: str, workers: int, limit: int, folder: Path | None) -> Row:
+def run_here(driver: str | None, part: str, workers: int, limit: int, xml: Path | None) -> Row:
     """Run the suite here and return a row of the table.
 
-    Pytest's output goes to stderr, and its XML into `folder` if that is given. `limit` is in
+    Pytest's output goes to stderr, and its XML into the file `xml` if that is given. `limit` is in
     seconds.
     """
     chosen = DRIVERS[driver] if driver else ALL
     with tempfile.TemporaryDirectory() as scratch:
-        kept = Path(folder or scratch)
-        kept.mkdir(parents=True, exist_ok=True)
         variables = {**os.environ, **limited_to(chosen, Path(scratch))}
         row = {**_system(), **_devices(chosen, variables), "part": part}
         if not row["note"]:
-            row |= _run(chosen, part, workers, limit, kept / "junit.xml", variables)
+            row |= _run(chosen, part, workers, limit, xml or Path(scratch, "xml"), variables)
     return row
 
 
@@ -108,7 +108,7 @@ def _run(
 ) -> Row:
     tests: Sequence[str] = FAST if part == "fast" and driver.tests == ALL.tests else driver.tests
     command = [sys.executable, "-m", "pytest", *tests, "-n", str(workers), f"--junitxml={xml}"]
-    command += ["-q", "--max-worker-restart", "50", "-p", "no:cacheprovider"]
+    command += ["-q", "--max-worker-restart", "50", "--timeout", TIMEOUT]
     if part == "fast":
         command += ["-m", "not slow"]
     started = time.monotonic()

@@ -84,9 +84,8 @@ def tables(rows: list[Row]) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    counted = [
-        f"{int(row[word]):,} {word}" for word in ("passed", "failed", "skipped") if row[word]
-    ]
+    words = ("passed", "failed", "skipped") if row["part"] != "start" else ()
+    counted = [f"{int(row[word]):,} {word}" for word in words if row[word]]
     result = ", ".join(counted) + (f" ({row['note']})" if counted and row["note"] else "")
     return [
         row["name"],
