@@ -57,9 +57,10 @@ class _DeviceAdapters(Adapters):
         plan = self.plan
         message = C_TYPES[plan.stored_type]
         wide = np.dtype(plan.stored_type).itemsize == 8
-        bits, prefix = ("long", "atom") if wide else ("int", "atomic")
+        bits = "long" if wide else "int"
         identity = self.dialect.literal(plan.identity or 0, plan.stored_type)
         flags = {
+            "WIDE": wide,
             "ALL_ACTIVE": plan.all_active,
             "HAS_IDENTITY": plan.identity is not None,
             "SPLITS": _splits(plan),
@@ -76,8 +77,6 @@ class _DeviceAdapters(Adapters):
                 f"#define BITS {bits}",
                 f"#define TO_BITS(x) as_{bits}(x)",
                 f"#define FROM_BITS(x) as_{message}(x)",
-                f"#define COMPARE_EXCHANGE(address, old, new) {prefix}_cmpxchg(address, old, new)",
-                f"#define EXCHANGE(address, new) {prefix}_xchg(address, new)",
                 f"#define IDENTITY {identity}",
                 f"#define WEIGHT {weight}",
                 f"#define OFFSET {offset}",

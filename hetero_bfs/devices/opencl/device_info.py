@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
+_INT64_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
 POCL = "Portable Computing Language"
 NEWEST_POCL = 3
@@ -35,6 +35,22 @@ class DeviceInfo:
     version: str
     pci: str | None
     problem: str | None
+    max_work_group_size: int = 256
+    has_int64_atomics: bool = True
+    alignment_bytes: int = 128
+
+    @property
+    def may_run_in_one_launch(self) -> bool:
+        """Whether a launch may run many steps if its work-groups make progress together (grid.cl).
+
+        Barriers of such a launch lie within conditions, and need 64-bit atomics.
+        """
+        return self.type == "GPU" and self.has_int64_atomics
+
+    def group_size(self, wanted: int) -> int:
+        """Return a number of work-items in a work-group, at most `wanted`, a power of two."""
+        most = 1 << (self.max_work_group_size.bit_length() - 1)
+        return min(wanted, most)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON."""
@@ -60,9 +76,7 @@ def describe(index: int, device: Any) -> DeviceInfo:
     kind = next((name for name, bit in named.items() if device.type & bit), "CUSTOM")
     platform, driver = device.platform.name.strip(), device.driver_version.strip()
     problem = None
-    if REQUIRED_EXTENSION not in device.extensions:
-        problem = f"it lacks {REQUIRED_EXTENSION} (64-bit atomics)"
-    elif not device.available or not device.compiler_available:
+    if not device.available or not device.compiler_available:
         problem = "it is not available or has no compiler"
     elif kind == "CPU" and is_failing_pocl(platform, driver):
         problem = f"PoCL {driver} ends programs while it compiles our kernels"
@@ -81,6 +95,9 @@ def describe(index: int, device: Any) -> DeviceInfo:
         version=device.version.strip(),
         pci=_pci_address(device),
         problem=problem,
+        max_work_group_size=int(device.max_work_group_size),
+        has_int64_atomics=set(device.extensions.split()) >= _INT64_ATOMICS,
+        alignment_bytes=int(device.mem_base_addr_align) // 8,
     )
 
 

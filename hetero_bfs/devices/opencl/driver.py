@@ -32,6 +32,9 @@ ALL_DEVICES = "all"
 
 _BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
 
+_BASE = "devices/opencl/atomics.cl", "devices/opencl/vendor.cl"
+"""Kernel files at the beginning of all programs."""
+
 VARIES = object()
 """Marks a kernel argument that is given at each launch."""
 
@@ -180,19 +183,16 @@ class OpenCLDevice:
         """Whether NVIDIA's compiler builds the kernels."""
         return "nvidia" in self.info.platform.lower()
 
-    def has_extension(self, name: str) -> bool:
-        """Tell whether the device has an extension of OpenCL."""
-        return name in self._device.extensions.split()
-
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
         """Compile kernel files with these -D options; an error contains the driver's build log.
 
-        `header` comes first (header.py). `files` are paths below the package; each file follows
-        those that it uses.
+        `header` comes first (header.py), after what all programs have. `files` are paths below the
+        package; each file follows those that it uses.
         """
-        source = "\n".join([header, *(kernel_source(file) for file in files)])
-        if self.is_nvidia:
-            options = [*options, "-DNVIDIA"]
+        base = (kernel_source(file) for file in _BASE)
+        source = "\n".join([*base, header, *(kernel_source(file) for file in files)])
+        options = [*options, *(["-DNVIDIA"] if self.is_nvidia else [])]
+        options += ["-DINT64_ATOMICS"] if self.info.has_int64_atomics else []
         with self._errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self._cl.Program(self.context, source).build(options=options)
@@ -231,6 +231,8 @@ class OpenCLDevice:
 
     def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
         """Copy an array into a buffer, by default to its start; return after the copy."""
+        if array.size == 0:  # OpenCL has no empty copies
+            return
         with self._errors(f"copying to {self.info.name}"):
             self._cl.enqueue_copy(
                 self.queue, buffer, array, dst_offset=offset_bytes, is_blocking=True
@@ -239,6 +241,8 @@ class OpenCLDevice:
 
     def copy(self, target: Any, source: Any, offset_bytes: int = 0) -> None:
         """Copy a buffer, from an offset on, to another one of its size; later work waits for it."""
+        if source.size == offset_bytes:
+            return
         with self._errors(f"copying on {self.info.name}"):
             self._cl.enqueue_copy(
                 self.queue,
@@ -266,6 +270,8 @@ class OpenCLDevice:
         The array must not change before the event.
         """
         with self._errors(f"copying to {self.info.name}"):
+            if array.size == 0:
+                return self._cl.enqueue_marker(queue)
             event = self._cl.enqueue_copy(
                 queue, buffer, array, dst_offset=offset_bytes, is_blocking=False
             )
@@ -279,6 +285,9 @@ class OpenCLDevice:
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
         """Copy from a buffer to an array; return when all queued work is done."""
+        if array.size == 0:
+            self.finish()
+            return
         try:
             self._cl.enqueue_copy(
                 self.queue, array, buffer, src_offset=offset_bytes, is_blocking=True
