@@ -58,7 +58,7 @@ def limited_to(driver: Driver, scratch: Path) -> dict[str, str]:
         shutil.copy(Path("/etc/OpenCL/vendors") / driver.registered, vendors)
     if driver.wheels:
         wheels = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        wheels = wheels / "hetero_bfs_implementations" / driver.library
+        wheels = wheels / "hetero_bfs_implementations" / driver.wheels[0]
         if not any(wheels.rglob(driver.library)):
             venv.create(wheels, with_pip=True, clear=True)
             pip = [str(wheels / "bin/python"), "-m", "pip", "install", "-q", "--no-input"]

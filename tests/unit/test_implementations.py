@@ -97,16 +97,11 @@ def test_a_step_is_done_until_its_inputs_change(tmp_path):
 
 def test_a_driver_alone_is_seen_by_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    file = (
-        tmp_path
-        / "hetero_bfs_implementations"
-        / DRIVERS["intel"].library
-        / "lib"
-        / "libintelocl.so"
-    )
+    intel = DRIVERS["intel"]
+    file = tmp_path / "hetero_bfs_implementations" / intel.wheels[0] / "lib" / intel.library
     file.parent.mkdir(parents=True)
     file.touch()
-    variables = suite.limited_to(DRIVERS["intel"], tmp_path)
+    variables = suite.limited_to(intel, tmp_path)
     (vendor,) = (tmp_path / "vendors").iterdir()
     assert vendor.read_text().strip() == str(file)
     assert variables["OCL_ICD_VENDORS"] == str(vendor.parent)
