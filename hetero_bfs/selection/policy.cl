@@ -27,10 +27,10 @@ typedef struct {
 static REAL found_share(REAL share, REAL mean_degree)
 {
     share = min(share, LARGEST_SHARE);
-    const REAL logarithm = share < SMALL ? -share * (1 + share * ((REAL)0.5 + share / 3))
+    const REAL logarithm = share < SMALL ? -share * (1 + share * (0.5f + share / 3))
                                          : native_log(1 - share);
     const REAL x = mean_degree * logarithm;
-    return x > -SMALL ? -x * (1 + x * ((REAL)0.5 + x / 6)) : 1 - native_exp(x);
+    return x > -SMALL ? -x * (1 + x * (0.5f + x / 6)) : 1 - native_exp(x);
 }
 
 /* Expected neighbours that bottom-up scans, and vertices that the level finds. */
