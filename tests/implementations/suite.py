@@ -106,11 +106,10 @@ def _devices(driver: Driver, variables: dict[str, str]) -> Row:
 def _run(
     driver: Driver, part: str, workers: int, limit: int, xml: Path, variables: dict[str, str]
 ) -> Row:
-    tests: Sequence[str] = FAST if part == "fast" and driver.tests == ALL.tests else driver.tests
+    is_fast = part == "fast" and driver.tests == ALL.tests
+    tests: Sequence[str] = [*FAST, "-m", "not slow"] if is_fast else driver.tests
     command = [sys.executable, "-m", "pytest", *tests, "-n", str(workers), f"--junitxml={xml}"]
     command += ["-q", "--max-worker-restart", "50", "--timeout", TIMEOUT]
-    if part == "fast":
-        command += ["-m", "not slow"]
     started = time.monotonic()
     try:
         done = subprocess.run(
