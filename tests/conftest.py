@@ -13,6 +13,7 @@ import pyopencl
 import pytest
 from hypothesis import HealthCheck, settings
 from made_models import model_json
+from posing import pose_as_asked
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl import driver
@@ -28,6 +29,8 @@ os.environ["GOMP_SPINCOUNT"] = "0"
 # Two workers and some two hundred commands read the same files: all but the first find bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+pose_as_asked()
 
 settings.register_profile(
     "hetero_bfs",
@@ -109,7 +112,8 @@ def _programs_built_once():
     def build_once(self, options, header, files):
         forced = os.environ.get(_OPTIONS_VARIABLE)
         source = map(driver.kernel_source, files)
-        key = (self.context.int_ptr, forced, *options, header, *source)
+        atomics = self.info.has_int64_atomics
+        key = (self.context.int_ptr, forced, atomics, *options, header, *source)
         if key not in programs:
             programs[key] = build(self, options, header, files)
         return programs[key]

@@ -1,4 +1,4 @@
-"""The programs that the package builds, recorded from its own classes on a device that is made up."""
+"""The programs that the package builds, recorded from its own classes on made-up devices."""
 
 from __future__ import annotations
 

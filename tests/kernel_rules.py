@@ -1,4 +1,4 @@
-"""Checks the rules of docs/development/kernel-rules.md in the text and the syntax tree of kernels."""
+"""Checks kernels by the rules of docs/development/kernel-rules.md."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ class _Checker:
 
     def _check_barriers(self, function: Node) -> None:
         if self._has_barrier(function):
-            self._visit(function.body, [])
-            self._check_ends(function, [])
+            self._visit(function.body)
+            self._check_ends(function)
 
-    def _visit(self, node: Node, loops: list[Node]) -> None:
+    def _visit(self, node: Node) -> None:
         """Find barriers within conditions, and in loops whose ends may vary."""
         if node.kind in _CONDITIONS or node.operator in ("&&", "||"):
             first, *others = node.children
@@ -134,9 +134,9 @@ class _Checker:
                 if self._may_vary(control):
                     self._note("barriers", control, "a barrier in a loop whose ends may vary")
         for child in node.children:
-            self._visit(child, loops)
+            self._visit(child)
 
-    def _check_ends(self, node: Node, conditions: list[Node]) -> None:
+    def _check_ends(self, node: Node) -> None:
         """Find `break`, `continue` and `return` before or among barriers."""
         barriers = [c for c in node.calls() if c.name in self._with_barrier]
         for statement, within, loop in _jumps(node.body, [], None):
@@ -171,9 +171,9 @@ class _Checker:
         """Find local memory that is not used, and too much of it."""
         used = {node.variable for node in self._used(kernel)}
         for node in kernel.walk():
-            if node.kind == "VAR_DECL" and node.spaces[0] == "__local":
-                if node.variable not in used:
-                    self._note("local memory", node, f"{node.name} is not used")
+            is_local = node.kind == "VAR_DECL" and node.spaces[0] == "__local"
+            if is_local and node.variable not in used:
+                self._note("local memory", node, f"{node.name} is not used")
         size = self._tree.local_bytes.get(kernel.name, 0)
         if size > MOST_LOCAL_BYTES:
             self._note("local memory", kernel, f"{kernel.name} has {size} bytes")

@@ -30,7 +30,7 @@ _PRELUDE = "\n".join(
 
 _ARGUMENTS = [
     *["-x", "cl", "-cl-std=CL1.2", "-Dasm=__asm__", "-w", "-fno-spell-checking"],
-    *["-Xclang", "-fdeclare-opencl-builtins", "-I", "/rules"],
+    *["-Xclang", "-fdeclare-opencl-builtins", "-Xclang", "-cl-ext=+all", "-I", "/rules"],
 ]
 _TRANSPARENT = {"UNEXPOSED_EXPR", "PAREN_EXPR", "CSTYLE_CAST_EXPR"}
 _BINARY = dict(

@@ -17,7 +17,7 @@ _MEMORY = ("__global", "__local", "__constant")
 class _Writes:
     """What a function does with variables: assignments, calls, and results.
 
-    Each has the conditions that it depends on, and whether it is in a loop and not in an `if` there.
+    Each has the conditions that it depends on, and whether it is in a loop, but in no `if` there.
     """
 
     assigned: list[tuple[int, Node, list[Node], bool]] = field(default_factory=list)
@@ -100,13 +100,13 @@ class Values:
 
     def unguarded(self, function: Node) -> Iterator[tuple[Node, Node]]:
         """Yield accesses in loops at an address that all share, and the raw index of each."""
+        is_looped = function.name in self._looped
         for node, in_loop in self._writes[function.name].touched:
-            if (in_loop or function.name in self._looped) and not self.varies(node):
-                if node.spaces[0] == "__global" or node.children[0].spaces[1] == "__global":
-                    for part in node.children:
-                        if self._is_raw(part, True):
-                            yield node, part
-                            break
+            spaces = node.spaces[0], node.children[0].spaces[1]
+            if (in_loop or is_looped) and "__global" in spaces and not self.varies(node):
+                raw = next((part for part in node.children if self._is_raw(part, True)), None)
+                if raw is not None:
+                    yield node, raw
 
     def _is_raw(self, node: Node, in_loop: bool) -> bool:
         if node.kind == "CALL_EXPR":

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from hetero_bfs.algorithms.colouring import device_colouring
 from hetero_bfs.algorithms.colouring.device_colouring import NEED, DeviceColouring, _Kernels
 from hetero_bfs.algorithms.colouring.host_colouring import finish_in_turn
 from hetero_bfs.algorithms.colouring.undirected_lists import Coloured, Step

@@ -37,7 +37,6 @@ class DeviceInfo:
     problem: str | None
     max_work_group_size: int = 256
     has_int64_atomics: bool = True
-    alignment_bytes: int = 128
 
     @property
     def may_run_in_one_launch(self) -> bool:
@@ -97,7 +96,6 @@ def describe(index: int, device: Any) -> DeviceInfo:
         problem=problem,
         max_work_group_size=int(device.max_work_group_size),
         has_int64_atomics=set(device.extensions.split()) >= _INT64_ATOMICS,
-        alignment_bytes=int(device.mem_base_addr_align) // 8,
     )
 
 

@@ -34,7 +34,7 @@ SHARED: Constants = {
 
 
 def header(*tables: Constants) -> str:
-    """Return `#define` lines for all constants of the tables; floats get type REAL, with the digits of a float.
+    """Return `#define` lines for all constants of the tables; floats get type REAL.
 
     Raises
     ------
