@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .setups import DRIVERS, FAST, Driver
+from .setups import DRIVERS, FAST, FAST_OPTIONS, Driver
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LIST = """
@@ -107,7 +107,7 @@ def _run(
     driver: Driver, part: str, workers: int, limit: int, xml: Path, variables: dict[str, str]
 ) -> Row:
     is_fast = part == "fast" and driver.tests == ALL.tests
-    tests: Sequence[str] = [*FAST, "-m", "not slow"] if is_fast else driver.tests
+    tests: Sequence[str] = [*FAST, *FAST_OPTIONS] if is_fast else driver.tests
     command = [sys.executable, "-m", "pytest", *tests, "-n", str(workers), f"--junitxml={xml}"]
     command += ["-q", "--max-worker-restart", "50", "--timeout", TIMEOUT]
     started = time.monotonic()
