@@ -56,7 +56,7 @@ class OpenCLExecutor:
     ) -> None:
         self.device = device
         self.graph = graph
-        tuning = tuning or default_tuning(device.info.type).fitting(device.info)
+        tuning = (tuning or default_tuning(device.info.type)).fitting(device.info)
         self.tuning = tuning.for_graph(graph.num_searched)
         self.unified = device.info.unified_memory
         self._edge_bits = host.edge_bits

@@ -49,6 +49,16 @@ typedef struct {
 #endif
 } TopDown;
 
+/* Note that an entry has the first edge, or the last one, if it does. */
+static void note_bounds(uint entry, OFFSET begin, OFFSET end, OFFSET first, OFFSET last,
+                        __local uint *bounds)
+{
+    if (begin <= first && first < end)
+        bounds[0] = entry;
+    if (begin <= last && last < end)
+        bounds[1] = entry;
+}
+
 /* Find the queue entries of a tile's first and last edge, by the whole work-group. `edges` is where
  * the last of the `count` entries ends. While many entries may be the ones, every work-item looks
  * at a range of its own, and one range is left. Then they look at each of the few that are left. */
@@ -59,7 +69,7 @@ static void find_bounds(OFFSET first, OFFSET last, uint count, OFFSET edges,
 {
     const uint lid = get_local_id(0);
     uint range = count, from[2] = {0, 0};
-    while (range > FEW_ENTRIES) { /* narrow both down to a range */
+    while (count > TILE && range > FEW_ENTRIES) { /* narrow both down to a range */
         range = (range + GROUP - 1) / GROUP;
 #pragma unroll
         for (uint b = 0; b < 2; b++) {
@@ -76,20 +86,21 @@ static void find_bounds(OFFSET first, OFFSET last, uint count, OFFSET edges,
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     const uint past = min(from[1] + range, count);
-    for (uint next = from[0] + lid; next < past; next += FEW_ENTRIES) {
-        OFFSET begin[FEW_ENTRIES / GROUP], end[FEW_ENTRIES / GROUP];
+    if (count <= TILE) {
+        for (uint i = lid; i < count; i += GROUP)
+            note_bounds(i, offsets[i], i + 1 < count ? offsets[i + 1] : edges, first, last, bounds);
+    } else {
+        for (uint next = from[0] + lid; next < past; next += FEW_ENTRIES) {
+            OFFSET begin[FEW_ENTRIES / GROUP], end[FEW_ENTRIES / GROUP];
 #pragma unroll
-        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) { /* all reads at once */
-            const uint i = next + k * GROUP;
-            begin[k] = i < past ? offsets[i] : edges;
-            end[k] = i + 1 < count ? offsets[i + 1] : edges;
-        }
+            for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) { /* all reads at once */
+                const uint i = next + k * GROUP;
+                begin[k] = i < past ? offsets[i] : edges;
+                end[k] = i + 1 < count ? offsets[i + 1] : edges;
+            }
 #pragma unroll
-        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) {
-            if (begin[k] <= first && first < end[k])
-                bounds[0] = next + k * GROUP;
-            if (begin[k] <= last && last < end[k])
-                bounds[1] = next + k * GROUP;
+            for (uint k = 0; k < FEW_ENTRIES / GROUP; k++)
+                note_bounds(next + k * GROUP, begin[k], end[k], first, last, bounds);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
