@@ -166,7 +166,7 @@ class Chroots:
         with Stamp(root, "venv", (CHECKOUT / "pyproject.toml").read_text()) as stamp:
             if not stamp.is_done:
                 say(f"{release.title}: installing the package for {release.python} (minutes)")
-                venv = [release.python, "-m", "venv", "--clear", str(Path(PYTHON).parents[1])]
+                venv = [release.python, "-m", "venv", str(Path(PYTHON).parents[1])]
                 self.inside(root, *venv)
                 pip = [PYTHON, "-m", "pip", "install", "--no-input", "-e", f"{INSIDE}[test]"]
                 self.inside(root, *pip)
