@@ -70,6 +70,7 @@ def _with_memory(unified: bool) -> list:
 
 _DEVICES, _PLAIN_DEVICES = _devices(posing=True), _devices(posing=False)
 _ONLY_POCL = all(info.platform == "Portable Computing Language" for info in list_devices())
+_OPTIONS_VARIABLE = "PYOPENCL_BUILD_OPTIONS"
 _TELL = private_cache.tell
 
 
@@ -77,11 +78,12 @@ _TELL = private_cache.tell
 def _optimisation(request):
     """Build kernels without optimisation, which takes PoCL most of the time of a cold test.
 
-    Modules marked `optimised` build them as users do.
+    Modules marked `optimised` build them as users do. All do if the variable is set, be it empty.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("optimised") is None and _ONLY_POCL:
-            patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
+        as_users = request.node.get_closest_marker("optimised") or _OPTIONS_VARIABLE in os.environ
+        if _ONLY_POCL and not as_users:
+            patch.setenv(_OPTIONS_VARIABLE, "-cl-opt-disable")
         yield
 
 

@@ -144,6 +144,8 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_a_forked_process_ends(plain_device):
+    if "nvidia" in plain_device.platform.lower():
+        pytest.skip("NVIDIA's own exit handlers end a forked process by a signal")
     done = subprocess.run(
         [sys.executable, "-c", FORKS, SOURCE], timeout=100, env=os.environ, check=False
     )

@@ -48,8 +48,12 @@ enum { ALPHA, GOAL, WITHIN, OUTSIDE, SYMMETRIC, RATE, ROUNDING, RESTART_STEP };
         __global const OFFSET *indptr, ENTRIES, __global const GIVEN *given
 #define RECORD __global const SUM *settings, __global SUM *state, __global SUM *totals
 
-/* Sum over the work-group, for all work-items. */
-static SUM group_sum(SUM value, __local SUM *scratch)
+/* Sum over the work-group, for all work-items.
+ *
+ * Mesa's rusticl 25.0 ends the process if a helper with a barrier is not inlined in kernels with
+ * private arrays. */
+#define INLINED static __attribute__((always_inline))
+INLINED SUM group_sum(SUM value, __local SUM *scratch)
 {
     const uint lid = get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -63,7 +67,7 @@ static SUM group_sum(SUM value, __local SUM *scratch)
     return scratch[0];
 }
 
-static SUM total_of(__global const SUM *row, uint which, uint groups, __local SUM *scratch)
+INLINED SUM total_of(__global const SUM *row, uint which, uint groups, __local SUM *scratch)
 {
     SUM sum = 0;
     for (uint i = get_local_id(0); i < groups; i += GROUP)
