@@ -8,6 +8,8 @@ Prints a row for each case: a graph and what is timed.
     device   the same by an OpenCL device alone, `fixed:TG,BG`
     auto     the same by both with selector "auto"; only where the device is a GPU
     build    construction: from edges to an engine's graph
+    sssp, pagerank, components, colour, many
+             one run of an open engine, on the place that it chooses; many: 64 searches at once
 
 Each side is a separate process for the whole run. A round is one turn of each side; the old one is
 first in every other round. A round's ratio is the median over keys of new over old seconds. The
@@ -44,6 +46,9 @@ from hetero_bfs.support.files import check_writable, replacing
 
 _GENERATED = ("kronecker18", "kronecker20", "kronecker22", "grid2048")
 _BUILT = ("kronecker18", "kronecker20")
+_ALGORITHMS = ("sssp", "pagerank", "components", "colour", "many")
+_FOR_ALGORITHMS = ("kronecker18", "grid512")
+_FOR_ALGORITHMS_ON_GPU = ("kronecker20", "kronecker22", "grid2048")
 _ON_DEVICE = ("kronecker18",)
 _ON_GPU = ("kronecker18", "kronecker20", "kronecker22", "kronecker24", "grid2048")
 _DATA = Path(__file__).parents[1] / "tests" / "data"
@@ -128,11 +133,13 @@ def choose_cases(options: argparse.Namespace) -> list[Case]:
     files = [str(Path(file).resolve()) for file in files]
     cases = [Case(graph, "search") for graph in (*_GENERATED, *files)]
     types = {device.type for device in list_devices() if device.problem is None}
+    on_gpu = options.devices == "all" and "GPU" in types
     if options.devices == "all" and types:
-        on_gpu = "GPU" in types
         cases += [Case(graph, "device") for graph in (_ON_GPU if on_gpu else _ON_DEVICE)]
         cases += [Case(graph, "auto") for graph in _ON_GPU if on_gpu]
     cases += [Case(graph, "build") for graph in (*_BUILT, *files)]
+    graphs = _FOR_ALGORITHMS_ON_GPU if on_gpu else _FOR_ALGORITHMS
+    cases += [Case(graph, what) for what in _ALGORITHMS for graph in (*graphs, *files)]
     words = (options.only or "/").split(",")
     chosen = [case for case in cases if any(word and word in case.name for word in words)]
     if not chosen:
@@ -150,8 +157,8 @@ def compare(case: Case, sides: Sequence[Side], num_keys: int, rounds: int) -> Ro
     keys = sides[0].ask("keys", count=num_keys)
     if not keys:
         raise HeteroBFSError(f"{case.name}: no vertex has an edge, so there is no key")
-    if sides[0].ask("levels", keys=keys) != sides[1].ask("levels", keys=keys):
-        raise HeteroBFSError(f"{case.name}: the two sides find different levels")
+    if sides[0].ask("checksums", keys=keys) != sides[1].ask("checksums", keys=keys):
+        raise HeteroBFSError(f"{case.name}: the two sides have different results")
     row = summarise(case.name, *take_turns(sides, keys, rounds))
     for side in sides:
         side.ask("finish")

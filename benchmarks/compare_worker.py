@@ -23,6 +23,19 @@ from typing import Any
 
 _WARM_SECONDS = 0.02  # of untimed searches, until the cores' clocks and caches recover
 _TURN_SECONDS = 0.05  # shorter work is repeated for this time, and the median is taken
+_SETTLING_RUNS = 6  # of an algorithm, after which an engine knows which place is the faster one
+
+ALGORITHMS: dict[str, Callable[[Any, int], Any]] = {
+    "sssp": lambda engine, key: engine.sssp(key),
+    "pagerank": lambda engine, _: engine.pagerank(),
+    "components": lambda engine, _: engine.connected_components(),
+    "colour": lambda engine, _: engine.colour(),
+    "many": lambda engine, key: engine.bfs_many(range(key, key + 64)),
+}
+"""Runs of an engine whose results have `seconds`; `key` is a vertex with edges."""
+
+_EXACT = {"sssp": "distance", "components": "component", "colour": "colour", "many": "level"}
+"""Fields that are the same whatever computes them."""
 
 
 def main() -> None:
@@ -71,7 +84,9 @@ class Worker:
     def prepare(self, graph: str, what: str) -> list[str]:
         """Make the graph, open an engine, drop the previous ones; return the engine's notes."""
         self.finish()
-        self.what, self.edges = what, edges_of(self.hb, graph, in_memory=what == "build")
+        self.is_settled = False
+        in_memory, weighted = what == "build", what == "sssp"
+        self.what, self.edges = what, edges_of(self.hb, graph, in_memory, weighted)
         self.engine = self._open()
         if what in ("device", "auto") and self.engine.device_info is None:
             raise LookupError(f"no OpenCL device; {'; '.join(self.engine.notes)}")
@@ -82,7 +97,8 @@ class Worker:
     def _open(self) -> Any:
         if self.what == "device":
             return self.hb.Engine(self.edges, selector="fixed:TG,BG")
-        return self.hb.Engine(self.edges, **({} if self.what == "auto" else {"devices": "cpu"}))
+        anywhere = self.what == "auto" or self.what in ALGORITHMS
+        return self.hb.Engine(self.edges, **({} if anywhere else {"devices": "cpu"}))
 
     def keys(self, count: int) -> list[int]:
         """Draw vertices that have edges."""
@@ -92,21 +108,37 @@ class Worker:
         rng = np.random.default_rng(2018)
         return [int(key) for key in rng.choice(found, min(count, found.size), replace=False)]
 
-    def levels(self, keys: Sequence[int]) -> list[int]:
-        """Return a checksum of the levels for each key; two sides must agree on them."""
-        found = (self.engine.bfs(key).level.astype("int32") for key in keys)
-        return [zlib.crc32(level.tobytes()) for level in found]
+    def checksums(self, keys: Sequence[int]) -> list[int]:
+        """Return a checksum of what is found for each key; two sides must agree on them."""
+        field = _EXACT.get(self.what, "level")
+        run = ALGORITHMS[self.what] if self.what in _EXACT else self._search
+        found = (getattr(run(self.engine, key), field) for key in keys)
+        return [zlib.crc32(array.astype("float64").tobytes()) for array in found]
+
+    @staticmethod
+    def _search(engine: Any, key: int) -> Any:
+        return engine.bfs(key)
 
     def turn(self, keys: Sequence[int]) -> list[float]:
         """Return the seconds of the search from each key, or of one construction."""
         if self.what == "build":
             return repeated(self._construct)
+        if self.what in ALGORITHMS:
+            return self._run_algorithm(keys)
         warm_at = time.perf_counter() + _WARM_SECONDS
         while time.perf_counter() < warm_at:
             self.engine.bfs(keys[0])
         old_name = "bfs_in_a_row"  # in checkouts before 1ba8bbb
         search = getattr(self.engine, "bfs_back_to_back", None) or getattr(self.engine, old_name)
         return repeated(lambda: [found.seconds for found in search(keys)])
+
+    def _run_algorithm(self, keys: Sequence[int]) -> list[float]:
+        run, engine = ALGORITHMS[self.what], self.engine
+        for _ in range(0 if self.is_settled else _SETTLING_RUNS):
+            run(engine, keys[0])
+        self.is_settled = True
+        run(engine, keys[0])  # caches are cold after the other side's turn
+        return repeated(lambda: [run(engine, key).seconds for key in keys])
 
     def _construct(self) -> list[float]:
         """Return the seconds of opening an engine, less those of all steps after construction."""
@@ -122,25 +154,45 @@ class Worker:
         self.engine = self.edges = None
 
 
-def edges_of(hb: Any, name: str, in_memory: bool) -> Any:
-    """Return the edges of kroneckerN or gridN, or those of a file."""
+def edges_of(hb: Any, name: str, in_memory: bool, weighted: bool = False) -> Any:
+    """Return the edges of kroneckerN or gridN, or of a file, which gets random weights."""
     match = re.fullmatch(r"(kronecker|grid)(\d+)", name)
     if match is None:
-        return hb.load(name)
+        graph = hb.load(name)
+        return with_random_weights(hb, *ends_of(graph), graph.num_vertices) if weighted else graph
     size = int(match[2])
     if match[1] == "grid":
-        return grid(hb, size)
+        return grid(hb, size, weighted)
+    if weighted:
+        return hb.kronecker(size, weighted=True)
     edges = hb.KroneckerEdges(size)
     return edges.materialise() if in_memory else edges
 
 
-def grid(hb: Any, side: int) -> Any:
+def ends_of(graph: Any) -> tuple[Any, Any]:
+    """Return both ends of all stored edges."""
+    import numpy as np
+
+    return np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr)), graph.indices
+
+
+def with_random_weights(hb: Any, src: Any, dst: Any, num_vertices: int) -> Any:
+    """Return an undirected graph with float32 weights between 0 and 1."""
+    import numpy as np
+
+    weights = np.random.default_rng(2018).random(src.size, np.float32)
+    return hb.CSRGraph.from_edges(src, dst, num_vertices, weights=weights)
+
+
+def grid(hb: Any, side: int, weighted: bool = False) -> Any:
     """Make a square grid row by row."""
     import numpy as np
 
     ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
     dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
+    if weighted:
+        return with_random_weights(hb, src, dst, side * side)
     return hb.CSRGraph.from_edges(src, dst, side * side)
 
 

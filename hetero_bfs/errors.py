@@ -54,4 +54,4 @@ class ModelError(HeteroBFSError, ValueError):
 
 
 class ValidationError(HeteroBFSError, RuntimeError):
-    """A search result that breaks one of the five Graph500 rules."""
+    """A result that breaks a rule of its check, or is not a finite number."""

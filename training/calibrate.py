@@ -173,7 +173,9 @@ def _tuning_of(base: SpeedModel, info: DeviceInfo) -> Tuning:
     """Return the other model's tuning if its device has the same maker and type, else a default."""
     device = base.about.get("machine", {}).get("device") or {}
     alike = (device.get("platform"), device.get("type")) == (info.platform, info.type)
-    return base.tuning if alike and base.tuning is not None else default_tuning(info.type)
+    if alike and base.tuning is not None:
+        return base.tuning
+    return default_tuning(info.type).fitting(info)
 
 
 def _report(before: Mapping[str, float], after: Mapping[str, float]) -> None:

@@ -64,7 +64,7 @@ def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
     """Try the plan's settings on a device; yield the best tuning so far after each measurement."""
-    large = default_tuning(info.type)
+    large = default_tuning(info.type).fitting(info)
     for tuning in _descend(info, plan.scales, large, plan):
         large = tuning
         yield large

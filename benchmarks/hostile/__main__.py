@@ -3,20 +3,24 @@
     python -m benchmarks.hostile files --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile device-files --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile searches --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile doors --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile ranks --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile models --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile drivers --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile commands --minutes 5 --seed 1 --out failures
     python -m benchmarks.hostile endurance --minutes 5 --seed 1 --out failures
+    python -m benchmarks.hostile foreign --minutes 5 --seed 1 --out failures
 
 run from the top of a checkout. `files` damages graph files and compares with plain parsers.
 `device-files` searches in the graphs of such files under oclgrind, which finds bad accesses.
 `searches` makes graphs, and runs algorithms and vertex programs on them with all kinds of options;
-it compares with plain Python. A failing case of `searches` is made smaller by itself. `ranks` does
-the same on one to four processes of MPI. `models` damages speed models and searches by them.
-`drivers` lets calls of OpenCL fail. `commands` ends commands by signals, takes disk, memory,
-pipes and caches away from them, and runs two at once.
-`endurance` uses one process for long, and watches what it holds.
+it compares with plain Python. A failing case of `searches` is made smaller by itself. `doors` makes
+one graph by every constructor and file format, and runs algorithms by every interface: they must
+have one answer. `ranks` does as `searches` on one to four processes of MPI. `models` damages speed
+models and searches by them. `drivers` lets calls of OpenCL fail. `commands` ends commands by
+signals, takes disk, memory, pipes and caches away from them, and runs two at once. `endurance` uses
+one process for long, and watches what it holds. `foreign` damages matrices, arrays and tables of
+other packages and gives them to every entry that takes them.
 
 Campaigns print how many inputs were tried and how many failed, by kind. A failing input is kept in
 the folder `--out`, and the line that tries it again is printed. The same seed gives the same
@@ -34,16 +38,29 @@ from benchmarks.hostile import (
     campaign,
     commands,
     device_files,
+    doors,
     drivers,
     endurance,
     files,
+    foreign,
     models,
     ranks,
     searches,
 )
 from hetero_bfs.cli.argument_groups import positive
 
-_MODULES = (files, device_files, searches, ranks, models, drivers, commands, endurance)
+_MODULES = (
+    files,
+    device_files,
+    searches,
+    doors,
+    ranks,
+    models,
+    drivers,
+    commands,
+    endurance,
+    foreign,
+)
 CAMPAIGNS = {one.CAMPAIGN.name: one.CAMPAIGN for one in _MODULES}
 
 

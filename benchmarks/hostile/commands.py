@@ -29,7 +29,7 @@ from benchmarks.hostile import failing_driver
 from benchmarks.hostile.campaign import campaign_of_faults
 from benchmarks.hostile.control_group import memory_group
 from benchmarks.hostile.half_written import half_written
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import private_cache
 from hetero_bfs.support.files import _HOST
 
 _COMMANDS = {
@@ -236,7 +236,7 @@ def _with_closed_pipe(fault: Fault, folder: Path) -> _Ended:
 @contextmanager
 def _copied_caches() -> Iterator[tuple[Path, list[Path]]]:
     """Copy the cache of compiled code; yield its folder, and its files, which are links."""
-    kept = code_cache.folder()
+    kept = private_cache.folder()
     with tempfile.TemporaryDirectory() as copied:
         caches = Path(copied) / f"hetero_bfs-{os.geteuid()}"
         if kept is not None:

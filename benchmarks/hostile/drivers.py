@@ -21,6 +21,7 @@ import numpy as np
 import hetero_bfs as hb
 from benchmarks.hostile.campaign import campaign_of_faults
 from benchmarks.hostile.failing_driver import DriverFault, draw_fault, failing
+from hetero_bfs.devices.opencl import built_programs
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.errors import HeteroBFSError
 
@@ -133,6 +134,7 @@ def trouble(kind: str, fault: Fault) -> str | None:
 
 
 def _run(kind: str, fault: Fault, must_succeed: bool = False) -> str | None:
+    built_programs.forget()  # so that calls which build may fail
     selector = "fixed:TG,BG,TC,TG" if kind in ("bfs", "asked") else "auto"
     options = {"selector": selector, "correction": False, "device_memory_bytes": fault.memory}
     try:

@@ -1,12 +1,18 @@
-/* Lets a call of an OpenCL driver fail, hang, or end the process.
+/* Lets a call of an OpenCL driver fail, hang, or end the process, or lets it read wrong bytes.
 
    A loader calls a driver through a table, to which the first word of the driver's platform points
    (extension cl_khr_icd). `install` puts this file's functions into that table. They count calls
    and forward them until the armed call comes. No header is needed: all arguments are integers or
-   pointers, so they are forwarded as words, as many as the longest call has. */
+   pointers, so they are forwarded as words, as many as the longest call has.
 
+   A loader may also load this file as a driver. Then $FAILING_DRIVER names the library of the driver
+   behind it, and $FAILING_CALL the fault, as `arm` takes it: "name number kind code for_good". */
+
+#include <dlfcn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,7 +38,7 @@ typedef word call(word, word, word, word, word, word, word, word, word, word, wo
     X(EnqueueFillBuffer, 102, -1) X(EnqueueMigrateMemObjects, 104, -1)                 \
     X(CreateCommandQueueWithProperties, 123, 3)
 
-enum { ERROR, HANG, ABORT };
+enum { ERROR, HANG, ABORT, WRONG };
 
 enum {
 #define X(name, at, error_at) _##name,
@@ -71,7 +77,7 @@ void arm(int which, int64_t number, int kind, int code, int for_good)
 static int fails(int which)
 {
     int64_t number = __atomic_add_fetch(&counts[which], 1, __ATOMIC_SEQ_CST);
-    if (fault.which < 0) return 0;
+    if (fault.which < 0 || fault.kind == WRONG) return 0;
     if (which != fault.which || number != fault.number)
         return fault.came && fault.for_good && names[which][0] != 'R';
     fault.came = 1;
@@ -80,11 +86,20 @@ static int fails(int which)
     return 1;
 }
 
+/* Change what EnqueueReadBuffer has read, if that is the fault; small reads are of control data. */
+static word spoiled(int which, word result, word num_bytes, unsigned char *read)
+{
+    if (fault.kind == WRONG && fault.which == which && num_bytes >= 512) read[0] ^= 1, fault.came = 1;
+    return result;
+}
+
 #define X(name, at, error_at)                                                               \
     static word call_##name(word a, word b, word c, word d, word e, word f, word g, word h, \
                             word i, word j, word k, word l)                                 \
     {                                                                                       \
-        if (!fails(_##name)) return forwarded[_##name](a, b, c, d, e, f, g, h, i, j, k, l); \
+        if (!fails(_##name))                                                                \
+            return spoiled(_##name, forwarded[_##name](a, b, c, d, e, f, g, h, i, j, k, l), \
+                           e, (unsigned char *)f);                                          \
         if (error_at < 0) return fault.code;                                                \
         word arguments[] = {a, b, c, d, e, f, g, h, i, j};                                  \
         int32_t *error = (int32_t *)arguments[error_at < 0 ? 0 : error_at];                 \
@@ -113,4 +128,39 @@ int install(void *platform)
     CALLS(X)
 #undef X
     return 0;
+}
+
+typedef int32_t list_platforms(uint32_t, void **, uint32_t *);
+
+/* As a driver: the platforms of the driver behind, with the fault. */
+int32_t clIcdGetPlatformIDsKHR(uint32_t most, void **platforms, uint32_t *count)
+{
+    uint32_t found = 0;
+    void *driver = dlopen(getenv("FAILING_DRIVER"), RTLD_NOW | RTLD_LOCAL);
+    void *(*find)(const char *) = driver ? dlsym(driver, "clGetExtensionFunctionAddress") : 0;
+    list_platforms *list = find ? (list_platforms *)find("clIcdGetPlatformIDsKHR") : 0;
+    int32_t error = list ? list(most, platforms, &found) : -1001;
+    char name[64] = "";
+    int which = 0, kind = 0, code = 0, for_good = 0;
+    long number = 0;
+    if (count) *count = found;
+    if (error || !platforms) return error;
+    for (uint32_t i = 0; i < found && i < most; ++i)
+        if (install(platforms[i])) return -1001;
+    sscanf(getenv("FAILING_CALL"), "%63s %ld %d %d %d", name, &number, &kind, &code, &for_good);
+    while (which < NUM_CALLS && strcmp(names[which], name)) ++which;
+    arm(which, number, kind, code, for_good);
+    return 0;
+}
+
+/* Loaders look these up by name. */
+word clGetPlatformInfo(word platform, word name, word size, word value, word returned)
+{
+    return call_GetPlatformInfo(platform, name, size, value, returned, 0, 0, 0, 0, 0, 0, 0);
+}
+
+void *clGetExtensionFunctionAddress(const char *name)
+{
+    if (!strcmp(name, "clIcdGetPlatformIDsKHR")) return (void *)clIcdGetPlatformIDsKHR;
+    return strcmp(name, "clGetPlatformInfo") ? 0 : (void *)clGetPlatformInfo;
 }

@@ -33,6 +33,8 @@ FORMATS = {
     "edges.gz": plain.edge_list,
     "mtx": plain.matrix_market,
     "mtx.gz": plain.matrix_market,
+    "konect": plain.edge_list,
+    "gr": plain.dimacs,
     "sg": plain.serialized,
     "hbg1": plain.hbg,
     "hbg2": plain.hbg,
@@ -42,9 +44,10 @@ FORMATS = {
     "wsg": partial(plain.serialized, weighted=True),
     "whbg": partial(plain.hbg, weighted=True),
 }
-WEIGHTED = ("wel", "wel.gz", "wmtx", "wsg", "whbg")
+WEIGHTED = ("gr", "wel", "wel.gz", "wmtx", "wsg", "whbg")
 _TEXT = (".el", ".txt", ".tsv", ".wel")
-SUFFIXES = {"edges": _TEXT, "wel": _TEXT, "hbg1": (".hbg",), "hbg2": (".hbg",)}
+SUFFIXES = {"edges": _TEXT, "wel": _TEXT, "konect": _TEXT[1:3], "gr": (".gr", ".col")}
+SUFFIXES |= {"hbg1": (".hbg",), "hbg2": (".hbg",)}
 SUFFIXES |= {"wmtx": (".mtx",), "whbg": (".hbg",)}
 _SOUND_FILES = 60  # of each format
 _SEARCHED_ONE_IN = 256  # an engine takes longer to open than many files to read
@@ -89,6 +92,8 @@ def _sound(form: str, number: int) -> bytes:
     ends = np.array([chance.randrange(n) for _ in range(2 * m)], np.int64).reshape(2, m)
     weights = _weights(form, m, chance) if form in WEIGHTED else None
     edges = EdgeList.from_arrays(*ends, n, chance.random() < 0.5, weights)
+    if form in ("konect", "gr"):
+        return _with_header(form, edges, chance)
     if form == "hbg1":
         graph = CSRGraph.from_edge_source(edges)
         sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
@@ -107,6 +112,23 @@ def _sound(form: str, number: int) -> bytes:
     if form == "wmtx" and chance.random() < 0.3:
         raw = raw.replace(b" symmetric", b" skew-symmetric")
     return raw
+
+
+def _with_header(form: str, edges: EdgeList, chance: Random) -> bytes:
+    """Return a file of KONECT or DIMACS, whose ids start at 1."""
+    n, ends = edges.num_vertices, (edges.src + 1, edges.dst + 1)
+    rows = list(zip(*(array.tolist() for array in ends), strict=True))
+    if form == "konect":
+        values = chance.choice(("unweighted", "positive"))
+        head = f"% {chance.choice(('sym', 'asym', 'bip'))} {values}\n"
+        if chance.random() < 0.7 or not rows:
+            head += f"% {len(rows)} {n} {n + chance.choice((0, 0, 2))}\n"
+        return (head + "".join(f"{u} {v}\n" for u, v in rows)).encode()
+    kind, mark = chance.choice((("sp", "a"), ("edge", "e"), ("col", "e")))
+    text = f"c\np {kind} {n} {len(rows)}\n"
+    for (u, v), weight in zip(rows, edges.weights.tolist(), strict=True):
+        text += f"{mark} {u} {v} {weight}\n" + "c x\n" * (chance.random() < 0.1)
+    return text.encode()
 
 
 def _disordered(edges: EdgeList, chance: Random) -> bytes:

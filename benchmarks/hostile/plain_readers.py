@@ -89,11 +89,69 @@ def _weight_dtype(rows: list[list[str]]) -> str:
     return "int32" if within else "float64"
 
 
+_KONECT = (
+    r"(?a)%\s*(sym|asym|bip)\s+(unweighted|positive|posweighted|signed|multisigned|weighted"
+    r"|multiweighted|dynamic|multiposweighted)\s*"
+)
+
+
+def _konect(rows: list[tuple[str, list[str]]], form: str, values: str, weighted: bool) -> Meaning:
+    """Read what is below KONECT's header."""
+    second = rows[1][0] if len(rows) > 1 else ""
+    said = re.fullmatch(r"(?a)%\s*(\d{1,20})\s+(\d{1,20})\s+(\d{1,20})\s*", second)
+    count, *sizes = map(int, said.groups()) if said else (0,)
+    body = [words for _, words in rows if words]
+    need(body or sizes)
+    need(values not in ("unweighted", "posweighted", "signed", "weighted") or len(body) >= count)
+    pairs = [_pair(words, 1, MOST_VERTICES) for words in body]
+    largest = [max((pair[side] + 1 for pair in pairs), default=0) for side in (0, 1)]
+    if form != "bip":
+        largest = [max(largest)] * 2
+        sizes = [max(sizes)] * 2 if sizes else []
+    need(not sizes or all(most <= size for most, size in zip(largest, sizes, strict=True)))
+    left, right = sizes or largest
+    if form == "bip":
+        pairs = [(u, v + left) for u, v in pairs]
+    meaning = Meaning(left + right if form == "bip" else left, pairs)
+    need(meaning.num_vertices <= MOST_VERTICES)
+    if weighted:
+        meaning.weights = [_weight(words) for words in body]
+        meaning.weight_dtype = _weight_dtype(body)
+    return meaning
+
+
+def dimacs(raw: bytes, weighted: bool = True) -> Meaning:
+    """Read a DIMACS file of shortest paths or of colouring."""
+    problem, pairs, rows = None, [], []
+    for line, words in _rows(raw):
+        if line.strip()[:1] in ("", "#", "%", "c"):
+            continue
+        if problem is None:
+            known = r"(?a)p\s+(sp|edges?|col)\s+([0-9]{1,20})\s+([0-9]{1,20})"
+            problem = re.fullmatch(known, line.strip())
+            need(problem)
+            num_vertices, count = int(problem[2]), int(problem[3])
+            need(num_vertices <= MOST_VERTICES)
+            continue
+        need(len(words) > 1 and words[0] == ("a" if problem[1] == "sp" else "e"))
+        pairs.append(_pair(words[1:], 1, num_vertices))
+        rows.append(words[1:])
+    need(problem is not None)
+    need(len(pairs) == count or (problem[1] != "sp" and 2 * len(pairs) == count))
+    weights = [_weight(row) for row in rows] if weighted else None
+    return Meaning(
+        num_vertices, pairs, weights=weights, weight_dtype=_weight_dtype(rows) if weighted else ""
+    )
+
+
 def edge_list(raw: bytes, weighted: bool = False) -> Meaning:
-    """Read a SNAP-like list of edges."""
+    """Read a list of edges in SNAP's or KONECT's style."""
     said: dict[str, int] = {}
     pairs: Pairs = []
     rows = []
+    konect = re.fullmatch(_KONECT, next(iter(_rows(raw)), ("", []))[0])
+    if konect:
+        return _konect(_rows(raw), konect[1], konect[2], weighted)
     for number, (line, words) in enumerate(_rows(raw)):
         in_head = not pairs and not words
         need(not (number == 0 and line.lower().startswith("%%matrixmarket")))

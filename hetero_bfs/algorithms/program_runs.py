@@ -99,7 +99,7 @@ class _Mode:
             return None
         if isinstance(self.graph, ArrangedGraph):
             return sweeps_on(plan, self.device, self.graph, costs)
-        if self.device.device.info.type == "GPU" and not plan.counts:
+        if self.device.device.info.may_run_in_one_launch and not plan.counts:
             with suppress(DeviceError):
                 return OneLaunch(plan, self.device, self.graph, costs)
         return program_in_phases(plan, self.device, self.graph, costs)

@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import event
 from tqdm import tqdm
 
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import code_cache, private_cache
 
 _KERNEL = re.compile(rb"^@(?:kernel|compiled)\b", re.MULTILINE)
 
@@ -30,7 +30,7 @@ class Announcer(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         """Note that a function is being compiled."""
         if not self._said:
-            kept = "" if code_cache.folder() is None else "; later runs find it on disk"
+            kept = "" if private_cache.folder() is None else "; later runs find it on disk"
             print(f"compiling for this machine{kept}", file=sys.stderr)
         self._said = True
         self._within.append(event.data["dispatcher"].py_func.__name__)

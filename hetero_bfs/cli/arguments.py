@@ -94,8 +94,8 @@ def _add_bfs(commands: Any) -> None:
     command = commands.add_parser(
         "bfs",
         help="search any graph from one vertex or several",
-        description="Search a graph file (.txt .el .tsv .wel .mtx, .gz of them, .sg, .wsg, .hbg) "
-        "from one vertex, or from the nearest of several.",
+        description="Search a graph file (.txt .el .tsv .wel .mtx .gr .col, .gz of them, .sg, "
+        ".wsg, .hbg) from one vertex, or from the nearest of several.",
     )
     add_graph_argument(command)
     add = command.add_argument
@@ -309,6 +309,12 @@ def _add_doctor(commands: Any) -> None:
         description="Examine Python, packages, OpenCL drivers and devices, speed models, meters, "
         "MPI, caches, and search a small graph. The exit status is 1 if searches do not work.",
     )
+    command.add_argument(
+        "--retest",
+        action="store_true",
+        help="test all kernels on each OpenCL device again (minutes), instead of showing what the "
+        "tests found before",
+    )
     add_json(command, "findings")
 
 
@@ -317,7 +323,7 @@ def _add_convert(commands: Any) -> None:
         "convert",
         help="convert a graph file, for example to the fast .hbg",
         description="Convert between .txt .el .tsv .wel .mtx (and .gz of them), .sg, .wsg and "
-        ".hbg, by suffix.",
+        ".hbg, by suffix; .gr and .col are read only.",
     )
     command.add_argument("input", type=Path, metavar="IN")
     command.add_argument("output", type=Path, metavar="OUT")

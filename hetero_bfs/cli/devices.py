@@ -9,6 +9,7 @@ from hetero_bfs.cli.terminal import ended_at_once
 from hetero_bfs.devices.machine import cpu_name
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
+from hetero_bfs.devices.opencl.verdicts import FAMILIES, kept_as_json, kept_verdict
 from hetero_bfs.support.cores import usable_cores
 
 
@@ -18,7 +19,8 @@ def run(options: Namespace) -> int:
         found = list_devices()
         default = choose_device().index if any(d.problem is None for d in found) else None
     if options.json is not None:
-        write_json(options.json, [device.to_dict() for device in found])
+        tests = [{"self_test": kept_as_json(device)} for device in found]
+        write_json(options.json, [d.to_dict() | test for d, test in zip(found, tests, strict=True)])
         if str(options.json) == "-":
             return 0
     print(f"host: {cpu_name()}, {usable_cores()} cores")
@@ -42,3 +44,15 @@ def _print_device(device: DeviceInfo, is_default: bool) -> None:
     )
     if device.problem is not None:
         print(f"   cannot be used   {device.problem}")
+        return
+    print(f"   self-test        {_self_test(device)}")
+
+
+def _self_test(device: DeviceInfo) -> str:
+    """Return what the self-test found before."""
+    kept = {family: kept_verdict(device, family) for family in FAMILIES}
+    failed = [f"{family} failed, {v.problem}" for family, v in kept.items() if v and v.problem]
+    right = [family for family, v in kept.items() if v and v.problem is None]
+    if not failed and not right:
+        return "not tested yet"
+    return "; ".join([*failed, f"right: {', '.join(right) or 'none'}"])

@@ -22,7 +22,7 @@ def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status, 1 if no search works."""
     findings: list[Finding] = []
     text = text_stream(options)
-    for finding in _examine_all():
+    for finding in _examine_all(options.retest):
         if not findings or finding.topic != findings[-1].topic:
             print(finding.topic, file=text)
         findings.append(finding)
@@ -37,10 +37,10 @@ def run(options: Namespace) -> int:
     return 1 if stopping else 0
 
 
-def _examine_all() -> Iterator[Finding]:
+def _examine_all(retest: bool) -> Iterator[Finding]:
     yield from examine(PYTHON, check_python)
     yield from examine(MACHINE, check_machine)
-    opencl = OpenCLDrivers()
+    opencl = OpenCLDrivers(retest)
     yield from examine(OPENCL, opencl.check)
     yield from examine(MODELS, lambda: check_models(opencl.default))
     yield from examine(METERS, lambda: check_meters(opencl.default))

@@ -38,6 +38,10 @@ def run(options: Namespace) -> int:
             options,
             lambda ranks, place: ranks.rank(settings, place),
         )
+    num_loops = edges.num_self_loops
+    if num_loops:
+        verb = "does" if num_loops == 1 else "do"
+        print(f"note: {number_of(num_loops, 'self-loop')} {verb} not count", file=sys.stderr)
     if not result.converged:
         print(
             f"note: not converged after {number_of(result.iterations, 'iteration')}, change "
@@ -64,6 +68,7 @@ def _summary(
         "graph": str(options.graph),
         "num_vertices": edges.num_vertices,
         "num_input_edges": edges.num_input_edges,
+        "num_self_loops": edges.num_self_loops,
         "alpha": options.alpha,
         "tol": options.tol,
         "highest": [{"vertex": v, "rank": rank} for v, rank in result.highest(_HIGHEST)],

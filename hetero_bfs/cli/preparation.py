@@ -12,7 +12,7 @@ from pathlib import Path
 from hetero_bfs.cli import terminal
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.support import environment
-from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
 OUTPUTS = ("output", "out", "levels", "parents", "trace", "json")
 """Arguments of commands that name a file to write."""
@@ -20,12 +20,13 @@ OUTPUTS = ("output", "out", "levels", "parents", "trace", "json")
 
 def prepare(options: Namespace) -> None:
     """Run the checks that need no work, and set up progress bars and threads."""
-    from hetero_bfs.support import progress
+    from hetero_bfs.support import private_cache, progress
 
     _check_files(options)
     progress.enabled = True
     if options.command in ("completion", "doctor"):
         return  # the doctor says itself what is wrong with the environment
+    private_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
     environment.check()
     if getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted
@@ -33,6 +34,7 @@ def prepare(options: Namespace) -> None:
     if getattr(options, "optimize", "time") != "time":
         load_numba()  # for the same reason
         _check_objective(options)
+    _tell_of_ids(options)
     if getattr(options, "threads", None) is not None:
         load_numba()
         import numba
@@ -40,6 +42,21 @@ def prepare(options: Namespace) -> None:
         from hetero_bfs.devices.cpu.workers import check_threads
 
         numba.set_num_threads(check_threads(options.threads))
+
+
+def _tell_of_ids(options: Namespace) -> None:
+    """Print a note for each graph file whose vertices have other ids than in the file."""
+    if launched_rank() > 0 or options.command == "view":
+        return
+    from hetero_bfs.graph.io.registry import header_note
+
+    for name in ("graph", "input"):
+        given = getattr(options, name, None) or []
+        for path in given if isinstance(given, list) else [given]:
+            with suppress(HeteroBFSError):  # the command itself reports it
+                note = header_note(path, getattr(options, "directed", False))
+                if note is not None:
+                    print(f"note: {path}: {note}", file=sys.stderr)
 
 
 def _check_device(options: Namespace) -> None:
@@ -113,7 +130,5 @@ def load_numba() -> None:
 def _load_numba() -> None:
     environment.import_numba()
     from hetero_bfs.cli.announcer import announce
-    from hetero_bfs.support import code_cache
 
-    code_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
     announce()

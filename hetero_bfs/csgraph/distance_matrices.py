@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
 from scipy.sparse.csgraph import shortest_path as scipy_shortest_path
 
@@ -19,7 +18,7 @@ from hetero_bfs.algorithms.sssp.serial import distances_by_weight
 from hetero_bfs.csgraph.matrix_lists import (
     NO_PREDECESSOR,
     MatrixLists,
-    check_dense,
+    checked_rows,
     read_matrix,
 )
 from hetero_bfs.engine.engine import Engine
@@ -50,10 +49,11 @@ def shortest_path(
     never Floyd and Warshall's.
     """
     ours = method in ("auto", "D")
-    if ours and (unweighted or not _has_negative(csgraph)):
-        return dijkstra(csgraph, directed, indices, return_predecessors, unweighted)
+    rows = checked_rows(csgraph, directed)
+    if ours and (unweighted or not rows.has_negative):
+        return dijkstra(rows, directed, indices, return_predecessors, unweighted)
     return scipy_shortest_path(
-        csgraph, method, directed, return_predecessors, unweighted, overwrite, indices
+        rows.for_scipy(), method, directed, return_predecessors, unweighted, overwrite, indices
     )
 
 
@@ -101,15 +101,16 @@ def dijkstra(
     ArgumentError
         An index out of range, or a limit below 0.
     GraphError
-        The matrix is not square.
+        The matrix is not square, or damaged.
     """
-    if not unweighted and _has_negative(csgraph):
+    rows = checked_rows(csgraph, directed)
+    if not unweighted and rows.has_negative:
         return scipy_dijkstra(
-            csgraph, directed, indices, return_predecessors, unweighted, limit, min_only
+            rows.for_scipy(), directed, indices, return_predecessors, unweighted, limit, min_only
         )
     if not limit >= 0:
         raise ArgumentError(f"limit is {limit!r}; give a number of at least 0")
-    matrix = read_matrix(csgraph, directed, not unweighted)
+    matrix = read_matrix(rows, directed, not unweighted)
     sources = _sources(indices, matrix.num_vertices)
     if min_only:
         return _from_nearest(matrix, sources.reshape(-1), limit, return_predecessors)
@@ -124,19 +125,6 @@ def dijkstra(
             _search(matrix, [source], limit, distance[i], parents)
     distance = distance.reshape(*sources.shape, matrix.num_vertices)
     return (distance, predecessors.reshape(distance.shape)) if return_predecessors else distance
-
-
-def _has_negative(csgraph: Any) -> bool:
-    if scipy.sparse.issparse(csgraph) and csgraph.format in ("coo", "csr", "csc"):
-        values = csgraph.data
-        if values.size == 0 or values.min() >= 0:  # makes no array, unlike a comparison
-            return False
-    elif scipy.sparse.issparse(csgraph):
-        values = csgraph.tocoo().data
-    else:
-        check_dense(csgraph)
-        values = csgraph
-    return bool(np.any(np.ma.asarray(values) < 0))
 
 
 def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
@@ -170,7 +158,7 @@ def _search(
     if matrix.weights is not None:
         distances_by_weight(matrix.lists, matrix.weights, sources, limit, distance, parent)
         return
-    search = search_from(matrix.lists, sources, np.floor(limit), parent)
+    search = search_from(matrix.lists, sources, np.floor(limit), parent, foreign=True)
     levels = np.arange(search.ends.size - 1, dtype=np.float64)
     distance[search.queue] = np.repeat(levels, np.diff(search.ends))
 

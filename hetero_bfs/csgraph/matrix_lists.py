@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +11,13 @@ import scipy.sparse
 from scipy.sparse.csgraph import csgraph_from_dense, csgraph_from_masked
 
 from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.matrix_checks import check_ids, convert_matrix, refuse_ids
 from hetero_bfs.graph.unsorted_lists import Lists
 
 NO_PREDECESSOR = -9999
 """SciPy's value for no predecessor or source."""
+
+_MOST_ROWS = 2**31 - 1
 
 
 class MatrixLists(NamedTuple):
@@ -34,46 +38,124 @@ class MatrixLists(NamedTuple):
         return int(self.lists.indptr.size - 1)
 
 
-def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixLists:
-    """Return the entries of a sparse, masked or dense matrix.
+@dataclass(frozen=True)
+class Rows:
+    """A checked matrix.
 
-    In a dense matrix 0, infinity and NaN are no edges. If not `directed`, each entry also stands in
-    its column's list, after the entries of that row.
+    Parameters
+    ----------
+    csr : sparse array
+        Its offsets are sound; its ids may be out of range.
+    given : array or sparse array
+        What SciPy gets if a call is left to it.
+    """
+
+    csr: Any
+    given: Any
+
+    @property
+    def has_negative(self) -> bool:
+        """Whether a weight is below 0."""
+        values = self.csr.data
+        # A minimum makes no array, unlike a comparison. That of an array with NaN is NaN.
+        return values.size > 0 and not values.min() >= 0 and bool((values < 0).any())
+
+    def for_scipy(self, weighted: bool = True) -> Any:
+        """Return a matrix whose ids are in range, if `weighted` without weights that are NaN."""
+        csr = self.csr
+        check_ids(csr.indices, csr.shape[0])
+        if self.given is not csr:
+            return self.given
+        kind = np.int32 if csr.indices.size <= _MOST_ROWS else np.int64
+        indices, indptr = (ids.astype(kind, copy=False) for ids in (csr.indices, csr.indptr))
+        data = csr.data.astype(np.float64, copy=False)  # it does so itself, but not of all types
+        lists = data, indices, indptr
+        plain = scipy.sparse.csr_array(lists, shape=csr.shape)
+        known = ~np.isnan(data)
+        if known.all() or not weighted:
+            return plain
+        coo = plain.tocoo()
+        ends = coo.row[known], coo.col[known]
+        return scipy.sparse.coo_array((coo.data[known], ends), shape=csr.shape).tocsr()
+
+
+def checked_rows(csgraph: Any, directed: bool) -> Rows:
+    """Return a sparse, masked or dense matrix row by row; the transpose if it is CSC, undirected.
+
+    Zeros that pad a BSR or DIA matrix are dropped. In a dense matrix 0, infinity and NaN are no
+    edges.
 
     Raises
     ------
     GraphError
-        There is no matrix of numbers, or it is not square.
+        It is not a matrix of numbers, or not square; its arrays are damaged.
     """
-    matrix = _compressed(csgraph, directed)
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise GraphError(f"csgraph has shape {matrix.shape}; a graph's matrix is of shape (N, N)")
+    if isinstance(csgraph, Rows):
+        return csgraph
+    if not scipy.sparse.issparse(csgraph):
+        return _dense_rows(csgraph)
+    transposed = not directed and csgraph.format == "csc"  # the rows that are there already
+
+    def convert(matrix: Any) -> Any:
+        csr = (matrix.T if transposed else matrix).tocsr()
+        if matrix.format in ("bsr", "dia"):
+            csr.eliminate_zeros()
+        return csr
+
+    csr = convert_matrix(csgraph, convert, ids_of_rows_later=True)
+    if csr.dtype.kind not in "biuf":
+        raise GraphError(f"csgraph holds {csr.dtype}; give real numbers, such as float64")
+    if csr.shape[0] > _MOST_ROWS:
+        raise GraphError(
+            f"the matrix has {csr.shape[0]} rows; results hold int32, so at most {_MOST_ROWS}: "
+            "make a hetero_bfs.CSRGraph.from_scipy(matrix)"
+        )
+    return Rows(csr, csr)
+
+
+def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixLists:
+    """Return the entries of a sparse, masked or dense matrix, or of its `Rows`.
+
+    If not `directed`, each entry also stands in its column's list, after the entries of that row.
+    If `directed` and not `weighted`, the ids of the lists may be out of range: the loop that reads
+    them must check them.
+
+    Raises
+    ------
+    GraphError
+        As `checked_rows`.
+    """
+    matrix = checked_rows(csgraph, directed).csr
+    n = matrix.shape[0]
+    if (directed and weighted) or matrix.indices.dtype != np.int32:
+        check_ids(matrix.indices, n)
     indices = matrix.indices
-    ids = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
+    ids = (
+        indices.view(np.uint32)
+        if indices.dtype == np.int32
+        else indices.astype(np.uint32, copy=False)
+    )
     lists = Lists(matrix.indptr.astype(np.int64, copy=False), ids)
     weights = matrix.data.astype(np.float64, copy=False) if weighted else None
     rows = MatrixLists(lists, weights)
     return rows if directed else _both_ways(rows)
 
 
-def _compressed(csgraph: Any, directed: bool) -> Any:
-    if scipy.sparse.issparse(csgraph):
-        if not directed and csgraph.format == "csc":
-            csgraph = csgraph.T  # the rows that are there already; SciPy's order
-        return csgraph.tocsr()
-    check_dense(csgraph)
-    if np.ma.isMaskedArray(csgraph):
-        return csgraph_from_masked(csgraph)
-    return csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
-
-
-def check_dense(csgraph: Any) -> None:
-    """Raise `GraphError` unless what is no sparse matrix is an array of numbers."""
-    if np.ndim(csgraph) != 2 or np.asarray(csgraph).dtype.kind not in "biuf":
+def _dense_rows(csgraph: Any) -> Rows:
+    shape = np.shape(csgraph)
+    if len(shape) == 2 and shape[0] != shape[1]:
+        raise GraphError(f"csgraph has shape {shape}; a graph's matrix is of shape (N, N)")
+    if len(shape) != 2 or np.asarray(csgraph).dtype.kind not in "biuf":
         raise GraphError(
             f"csgraph is {type(csgraph).__name__!r}, no matrix of numbers; give a sparse one, or "
             "an array of shape (N, N)"
         )
+    if np.ma.isMaskedArray(csgraph):
+        mask = np.ma.getmaskarray(csgraph)  # SciPy needs that of each entry
+        csr = csgraph_from_masked(np.ma.array(csgraph, mask=mask))
+    else:
+        csr = csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
+    return Rows(csr, csgraph)
 
 
 def _both_ways(rows: MatrixLists) -> MatrixLists:
@@ -84,5 +166,6 @@ def _both_ways(rows: MatrixLists) -> MatrixLists:
     weights = np.empty(0) if rows.weights is None else rows.weights
     joined = Lists(np.empty(indptr.size, np.int64), np.empty(2 * indices.size, np.uint32))
     joined_weights = np.empty(2 * weights.size)
-    join_with_transpose(indptr, indices, weights, *joined, joined_weights)
+    if not join_with_transpose(indptr, indices, weights, *joined, joined_weights):
+        refuse_ids(indices, indptr.size - 1)
     return MatrixLists(joined, None if rows.weights is None else joined_weights)

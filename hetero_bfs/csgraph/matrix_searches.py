@@ -9,9 +9,10 @@ import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components as scipy_components
 
 from hetero_bfs.algorithms.bfs.serial import search_from
-from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, read_matrix
+from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, checked_rows, read_matrix
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.graph.matrix_checks import refuse_ids
 
 Order = npt.NDArray[np.int32]
 
@@ -39,12 +40,13 @@ def breadth_first_order(
     Raises
     ------
     GraphError
-        The matrix is not square; the start is no vertex.
+        The matrix is not square or damaged; the start is not a vertex.
     """
     matrix = read_matrix(csgraph, directed)
     start = check_vertex(i_start, matrix.num_vertices)
     predecessors = np.full(matrix.num_vertices, NO_PREDECESSOR, np.int32)
-    search = search_from(matrix.lists, start, parent=predecessors.view(np.uint32))
+    parent = predecessors.view(np.uint32)
+    search = search_from(matrix.lists, start, parent=parent, foreign=directed)
     order = search.queue.view(np.int32)
     return (order, predecessors) if return_predecessors else order
 
@@ -73,16 +75,19 @@ def connected_components(
     ArgumentError
         Another `connection`.
     GraphError
-        The matrix is not square.
+        The matrix is not square, or damaged.
     """
     from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
     if connection.lower() not in ("weak", "strong"):
         raise ArgumentError(f'connection is {connection!r}; give "weak" or "strong"')
     if directed and connection.lower() == "strong":
-        result: tuple[int, Order] = scipy_components(csgraph, True, "strong", return_labels)
+        given = checked_rows(csgraph, directed).for_scipy(weighted=False)
+        result: tuple[int, Order] = scipy_components(given, True, "strong", return_labels)
         return result
     matrix = read_matrix(csgraph, directed=True)  # the other direction joins nothing else
-    label = np.empty(matrix.num_vertices, np.uint32)
+    label = np.empty(matrix.num_vertices + 1, np.uint32)
     count = int(number_components(*matrix.lists, label))
-    return (count, label.view(np.int32)) if return_labels else count
+    if count < 0:
+        refuse_ids(matrix.lists.indices, matrix.num_vertices)
+    return (count, label[:-1].view(np.int32)) if return_labels else count

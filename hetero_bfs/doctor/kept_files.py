@@ -23,11 +23,11 @@ def check_kept_files() -> Iterator[Finding]:
 
 
 def _compiled_code() -> Iterator[Finding]:
-    from hetero_bfs.support import code_cache
+    from hetero_bfs.support import private_cache
 
     with warnings.catch_warnings(record=True) as caught:  # a library call warns why not
         warnings.simplefilter("always")
-        folder = code_cache.folder()
+        folder = private_cache.folder()
     told = [str(warning.message) for warning in caught]
     if folder is not None:
         yield Finding(CACHES, "compiled code", "ok", f"{folder}, {_content(folder)}, private")

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.doctor.elsewhere import Told, run_module
 from hetero_bfs.doctor.examination import Finding
 from hetero_bfs.doctor.opencl_probe import DEFAULT_VENDORS, vendor_files
+from hetero_bfs.support.elsewhere import Told, run_module
+from hetero_bfs.support.progress import announce
 
 OPENCL = "OpenCL"
 _PROBE = "hetero_bfs.doctor.opencl_probe"
@@ -22,10 +23,14 @@ _WITHOUT = "searches run on the CPU only"
 
 
 class OpenCLDrivers:
-    """The examination of OpenCL; afterwards `default` holds the fields of the usual device."""
+    """The examination of OpenCL; afterwards `default` holds the fields of the usual device.
 
-    def __init__(self) -> None:
+    With `retest`, all kernels are tested again on each device.
+    """
+
+    def __init__(self, retest: bool = False) -> None:
         self.default: dict[str, Any] | None = None
+        self._retest = retest
 
     def check(self) -> Iterator[Finding]:
         """Examine vendors' files, the loader, platforms and devices."""
@@ -54,8 +59,41 @@ class OpenCLDrivers:
                 self.default = fields
                 text += ", used by default"
             yield Finding(OPENCL, name, "ok", text)
+            yield from _self_tests(_tested_again(fields) if self._retest else line["self_test"])
         if not devices:
             yield Finding(OPENCL, "devices", "missing", f"none found; {_WITHOUT}", _POCL)
+
+
+def _tested_again(fields: dict[str, Any]) -> dict[str, Any]:
+    from hetero_bfs.devices.opencl import verdicts
+    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+
+    info = DeviceInfo(**fields)
+    for family in verdicts.FAMILIES:
+        announce(f"testing {family} on {info.name}")
+        verdicts.test(info, family)
+    return verdicts.kept_as_json(info)
+
+
+def _self_tests(verdicts: dict[str, Any]) -> Iterator[Finding]:
+    """Report kept verdicts, by family."""
+    right, untested = [], []
+    for family, verdict in verdicts.items():
+        if verdict is None:
+            untested.append(family)
+            continue
+        when = f"({verdict['date']}, {verdict['seconds']} s)"
+        if verdict["problem"] is None:
+            right.append(f"{family} {when}")
+            continue
+        text = f"{family} {when}: {verdict['problem']}; they run on the CPU only"
+        remedy = "install another version of the driver; test again: hetero-bfs doctor --retest"
+        yield Finding(OPENCL, "self-test", "failed", text, remedy)
+    if right:
+        yield Finding(OPENCL, "self-test", "ok", f"right: {', '.join(right)}")
+    if untested:
+        text = f"before their first use: {', '.join(untested)}"
+        yield Finding(OPENCL, "self-test", "ok", text)
 
 
 def _drivers(told: Told) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from hetero_bfs.doctor.elsewhere import run_main, say
+from hetero_bfs.support.elsewhere import run_main, say
 
 DEFAULT_VENDORS = "/etc/OpenCL/vendors"
 
@@ -53,13 +53,15 @@ def main() -> None:
     for name, version in platforms:
         say(platform=name.strip(), version=version.strip())
     say(step="devices")
+    from hetero_bfs.devices.opencl import verdicts
     from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 
     found = list_devices()
     usable = any(device.problem is None for device in found)
     default = choose_device().index if usable else None
     for device in found:
-        say(device=device.to_dict(), default=device.index == default)
+        tests = verdicts.kept_as_json(device)
+        say(device=device.to_dict(), default=device.index == default, self_test=tests)
 
 
 if __name__ == "__main__":

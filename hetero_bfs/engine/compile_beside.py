@@ -8,10 +8,12 @@ searches, so that it disturbs no timing.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.policy import fixed_policy
 from hetero_bfs.scheduling.strategies import available
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import code_cache, private_cache
 from hetero_bfs.support.cores import usable_cores
 from hetero_bfs.support.own_modules import module_command, module_environment
 
@@ -41,16 +43,15 @@ class Beside:
     def wait(self) -> None:
         """Wait until its code can be used; missing code is compiled here."""
         if self._process is not None:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.end()
+            self.end()
 
     def end(self) -> None:
         """End the process if it still runs."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.communicate()  # it also closes the pipe
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def _start() -> subprocess.Popen[bytes] | None:
         return subprocess.Popen(
             module_command(__name__),
             env=module_environment(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # it closes when this process ends, however that happens
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -82,7 +83,7 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 def _is_of_use() -> bool:
     is_python = Path(sys.executable or "").name.startswith("python")
-    if not is_python or usable_cores() < 2 or code_cache.folder() is None:
+    if not is_python or usable_cores() < 2 or private_cache.folder() is None:
         return False
     return not all(code_cache.is_kept(function, kinds) for function, kinds in what_to_compile())
 
@@ -115,9 +116,15 @@ def _tiny_host() -> CPUExecutor:
 
 
 def main() -> None:
-    """Compile, in the other process."""
+    """Compile, in the other process; end with the process that started this one."""
+    threading.Thread(target=_end_with_starter, daemon=True).start()
     for function, kinds in what_to_compile():
         function.compile(kinds)
+
+
+def _end_with_starter() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -37,9 +37,10 @@ from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import MOST_DEVICES, ObjectiveName, available
 from hetero_bfs.support import forks
+from hetero_bfs.support.one_process import OfOneProcess
 
 
-class Engine(SearchMethods):
+class Engine(SearchMethods, OfOneProcess):
     """A graph prepared on the host and a device: upload, compile and warm up once, search often.
 
     Parameters

@@ -40,12 +40,13 @@ from hetero_bfs.ranks.gathered_result import (
 )
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.ranks.shares import FileShare, read_share, share_out
+from hetero_bfs.support.one_process import OfOneProcess
 from hetero_bfs.support.parallel import at_most
 
 _DEFAULTS = RunOptions()
 
 
-class RankEngine:
+class RankEngine(OfOneProcess):
     """A rank's part of a graph, ready for searches and vertex programs.
 
     Parameters
@@ -193,7 +194,9 @@ class RankEngine:
         if weights is None:
             return 1.0
         finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
-        sums = np.array([finite.sum(), finite.size, weights.size, graph.num_searched])
+        with np.errstate(over="ignore"):  # infinite: then all is one bucket
+            total = finite.sum()
+        sums = np.array([total, finite.size, weights.size, graph.num_searched])
         self.communicator.reduce_to_all(sums, "sum")
         total, count, entries, searched = sums.tolist()
         if count == 0:

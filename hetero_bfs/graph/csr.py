@@ -63,8 +63,8 @@ class CSRGraph:
         Input edges at each vertex, with duplicates and without self-loops; in a directed graph,
         outgoing edges only.
     weights : array, shape (indptr[-1],), optional
-        int32, float32 or float64: weight of each entry of `indices`. Both entries of an undirected
-        edge have the same weight.
+        Weight of each entry of `indices`. Both entries of an undirected edge have the same weight.
+        Held as int32, float32 or float64; other integers become int32 if all fit, else float64.
 
     Raises
     ------
@@ -154,14 +154,28 @@ class CSRGraph:
         matrix: scipy.sparse.sparray | scipy.sparse.spmatrix,
         directed: bool = False,
         weighted: bool = False,
-        duplicates: Duplicates = "min",
+        duplicates: Duplicates | None = None,
     ) -> CSRGraph:
         """Build from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v.
 
-        Stored entries are edges, except explicit zeros. With
-        `directed=False` a symmetric matrix and its upper triangle give the same graph, except
-        that the symmetric one names every edge twice, which `num_input_edges` shows. With
-        `weighted` the values are the edges' weights; `duplicates` is as in `EdgeList`.
+        With `weighted` the values are the edges' weights, and a stored zero is an edge of weight 0.
+        Without, a stored zero is not an edge. The zeros inside the blocks of a BSR matrix and on
+        the diagonals of a DIA matrix are never edges.
+
+        By default duplicates are read as `scipy.sparse.csgraph` reads them: formats whose `tocsr`
+        sums them, such as COO, give the sum; of entries that a CSR or CSC matrix stores several
+        times the smallest counts. If `duplicates` is given, the rule applies to the entries as
+        they are stored; see `EdgeList`. With `directed=False` the smaller of an edge's two
+        directions counts, unless a rule is given. A symmetric matrix and its upper triangle then
+        give the same graph, except that the symmetric one names every edge twice, which
+        `num_input_edges` shows.
+
+        Raises
+        ------
+        ArgumentError
+            The argument is not a sparse matrix.
+        GraphError
+            The matrix is not square, has entries outside, or values that are not weights.
         """
         return cls.from_edge_source(edges_of_scipy(matrix, directed, weighted, duplicates))
 
@@ -175,8 +189,10 @@ class CSRGraph:
     ) -> CSRGraph:
         """Build from a NetworkX graph; vertex i is the i-th node in the graph's own order.
 
-        `directed` follows the graph unless given. `weight` names the edge attribute with the
-        weights; an edge without it has weight 1, as in NetworkX; `duplicates` is as in `EdgeList`.
+        `directed` follows the graph unless given. An undirected graph read with `directed=True`
+        has both directions of each edge; of a directed graph read with `directed=False` both
+        directions are one edge. `weight` names the edge attribute with the weights; an edge without
+        it has weight 1, as in NetworkX; `duplicates` is as in `EdgeList`.
         """
         return cls.from_edge_source(edges_of_networkx(graph, directed, weight, duplicates))
 
@@ -220,7 +236,8 @@ class CSRGraph:
         """Build from a table that exports Arrow data, such as pyarrow's, Polars' or DuckDB's.
 
         As `from_pandas`. Ids of type uint32, and weights of type int32, float32 and float64, are
-        read without a copy; other types are converted first. Needs pyarrow.
+        read without a copy; other types are converted first, and the weights of all batches to one
+        type. Needs pyarrow.
 
         Raises
         ------
@@ -244,6 +261,24 @@ class CSRGraph:
     def num_stored_edges(self) -> int:
         """Entries of `indices`: an undirected edge counts twice."""
         return int(self.indices.size)
+
+    @property
+    def num_self_loops(self) -> int:
+        """Number of input edges that are self-loops; `input_degree` does not count these.
+
+        Raises
+        ------
+        GraphError
+            `num_input_edges` does not match `input_degree`.
+        """
+        ends = int(self.input_degree.sum(dtype=np.int64))
+        num_edges, odd = (ends, 0) if self.directed else divmod(ends, 2)
+        if odd or num_edges > self.num_input_edges:
+            raise GraphError(
+                f"num_input_edges is {self.num_input_edges}, and the ends of these edges in "
+                f"input_degree are {ends}; build the graph with CSRGraph.from_edges"
+            )
+        return self.num_input_edges - num_edges
 
     @property
     def both_directions(self) -> bool:

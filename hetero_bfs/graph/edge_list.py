@@ -32,7 +32,8 @@ class EdgeList:
     num_vertices : int
     directed : bool
     weights : array, shape (num_edges,), optional
-        Held as read-only int32, float32 or float64.
+        Held as read-only int32, float32 or float64. Other integers become int32 if all fit, else
+        the nearest float64.
     duplicates : {"min", "max", "sum"}
         How the weights of an edge that occurs several times are combined. In an undirected
         graph (u, v) and (v, u) are the same edge.
@@ -44,7 +45,7 @@ class EdgeList:
         unknown.
     GraphError
         Ids that are masked, negative, not integers or not below `num_vertices`; unequal lengths;
-        more than 2**32 - 2 vertices; weights that are NaN or not of these types.
+        more than 2**32 - 2 vertices; weights that are NaN or not real numbers.
     """
 
     src: VertexArray
@@ -119,6 +120,11 @@ class EdgeList:
     def num_input_edges(self) -> int:
         """Number of edges, self-loops and duplicates included."""
         return int(self.src.size)
+
+    @property
+    def num_self_loops(self) -> int:
+        """Number of edges from a vertex to itself."""
+        return int(np.count_nonzero(self.src == self.dst))
 
     @property
     def both_directions(self) -> bool:

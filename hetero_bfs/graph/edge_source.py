@@ -10,13 +10,15 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.list_checks import check_equal, check_num_vertices, convert
-from hetero_bfs.support.checks import as_integer, check_flag, check_integer
+from hetero_bfs.support.checks import as_integer, check_choice, check_flag, check_integer
 
 NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
 
 CHUNK_EDGES = 1 << 22
 """Edges per chunk of a source of edges: 32 MiB of uint32 pairs."""
+
+_WEIGHT_TYPES, _RULES = ("int32", "float32", "float64"), ("min", "max", "sum")  # of weights.py
 
 VertexArray = npt.NDArray[np.uint32]
 OffsetArray = npt.NDArray[np.int64]
@@ -69,6 +71,14 @@ def check_edge_source(graph: Any) -> None:
     check_integer("the graph's num_input_edges", graph.num_input_edges, 0)
     check_flag("the graph's directed", graph.directed)
     check_flag("the graph's both_directions", graph.both_directions)
+    dtype = getattr(graph, "weight_dtype", None)
+    usual = isinstance(dtype, np.dtype) and dtype.isnative and dtype.name in _WEIGHT_TYPES
+    if dtype is not None and not usual:
+        raise ArgumentError(
+            f"the graph's weight_dtype is {dtype!r}; give np.dtype(np.float64), float32 or int32, "
+            "or None if it has no weights"
+        )
+    check_choice("the graph's duplicates", getattr(graph, "duplicates", "min"), _RULES)
 
 
 def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:

@@ -7,7 +7,7 @@ again (buckets.py).
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,12 @@ MAX_VERTICES = 2**32 - 2
 """Most vertices a graph may have, so that every id and `NO_VERTEX` fit in 32 bits."""
 
 IntegerArray = npt.NDArray[np.integer[Any]]
-Section = Literal["indptr", "indices", "input_degree", "num_input_edges", "weights"]
 
 
 class Fault(NamedTuple):
     """A fault of neighbour lists: the array, the position (None if it has none) and a text."""
 
-    section: Section
+    section: str
     position: int | None
     text: str
 
@@ -57,29 +56,43 @@ def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 
 def convert(array: IntegerArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return a contiguous read-only array of this dtype, copied only if necessary."""
-    return frozen(np.ascontiguousarray(array, dtype=dtype))
+    """Return a contiguous, aligned, read-only array of this dtype, copied only if necessary."""
+    return frozen(np.require(array, dtype, ("C", "A")))
 
 
 def range_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
     """Find an offset that does not rise from 0 to the number of ids, or an id out of range."""
-    wrong = np.zeros(indptr.size, np.bool_)
-    wrong[1:] = indptr[1:] < indptr[:-1]
-    wrong[0] = indptr[0] != 0
-    wrong[-1] |= indptr[-1] != indices.size
-    if wrong.any():
-        first = int(wrong.argmax())
-        text = f"offset {first} is {indptr[first]}; offsets must rise from 0 to {indices.size}"
-        return Fault("indptr", first, text)
-    n = indptr.size - 1
-    if indices.size and not 0 <= indices.min() <= indices.max() < n:
-        first = int(((indices < 0) | (indices >= n)).argmax())
-        limit = "negative; ids start at 0"
-        if indices[first] >= 0:
-            limit = f"not below {n}, the number of vertices"
-        text = f"neighbour {indices[first]} is {limit}"
-        return Fault("indices", first, text)
-    return None
+    return offsets_fault(indptr, indices.size) or ids_fault(indices, indptr.size - 1)
+
+
+def offsets_fault(indptr: IntegerArray, num_ids: int) -> Fault | None:
+    """Find an offset that does not rise from 0 to the number of ids."""
+    falls = indptr[1:] < indptr[:-1]
+    if indptr[0] == 0 and indptr[-1] == num_ids and not falls.any():
+        return None
+    wrong = np.append(indptr[0] != 0, falls)
+    wrong[-1] |= indptr[-1] != num_ids
+    first = int(wrong.argmax())
+    text = f"offset {first} is {indptr[first]}; offsets must rise from 0 to {num_ids}"
+    return Fault("indptr", first, text)
+
+
+def ids_fault(indices: IntegerArray, num_vertices: int) -> Fault | None:
+    """Find an id that is not one of a vertex."""
+    if indices.size == 0 or _all_below(indices, num_vertices):
+        return None
+    first = int(((indices < 0) | (indices >= num_vertices)).argmax())
+    limit = "negative; ids start at 0"
+    if indices[first] >= 0:
+        limit = f"not below {num_vertices}, the number of vertices"
+    return Fault("indices", first, f"neighbour {indices[first]} is {limit}")
+
+
+def _all_below(indices: IntegerArray, limit: int) -> bool:
+    """Return whether all of some integers are from 0 to below the limit."""
+    if indices.dtype.kind == "i" and limit <= np.iinfo(indices.dtype).max:
+        indices = indices.view(indices.dtype.str.replace("i", "u"))  # negative ones become large
+    return bool(indices.max() < limit) and (indices.dtype.kind == "u" or bool(indices.min() >= 0))
 
 
 def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:

@@ -17,7 +17,7 @@ from hetero_bfs.graph.edge_source import (
     check_ends,
     typed_chunks,
 )
-from hetero_bfs.graph.list_checks import frozen
+from hetero_bfs.graph.list_checks import frozen, integer_array
 from hetero_bfs.graph.relabel import Relabelling, relabel
 from hetero_bfs.graph.weights import place_weights, placing_bytes, weight_dtype_of
 from hetero_bfs.support import forks
@@ -126,7 +126,15 @@ def _stored_twice(edges: EdgeSource) -> bool:
 def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
     """Return the source's own input degrees if it has them: they count dropped duplicates."""
     remembered: VertexArray | None = getattr(edges, "input_degree", None)
-    return counted if remembered is None else remembered
+    if remembered is None:
+        return counted
+    held = integer_array(remembered, "the graph's input_degree")
+    if held.size != edges.num_vertices or held.dtype != np.uint32:
+        raise GraphError(
+            f"the graph's input_degree has {held.size} entries of {held.dtype}; give "
+            f"{edges.num_vertices} of uint32, or none"
+        )
+    return held
 
 
 def cut_into_buckets(counts: VertexArray, relabelling: Relabelling) -> Buckets:

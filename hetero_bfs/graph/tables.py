@@ -12,10 +12,12 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
-from hetero_bfs.graph.weights import Duplicates, WeightArray
+from hetero_bfs.graph.weights import Duplicates, WeightArray, as_weights
 
 if TYPE_CHECKING:
     import pandas
+
+_MOST_EXACT = 1 << 53  # float64 holds all integers up to it
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class TableColumns:
         """The columns that are read."""
         return [self.source, self.target, *([] if self.weight is None else [self.weight])]
 
+    def arrays_of(self, columns: list[npt.NDArray[Any]], convert_by: str) -> list[npt.NDArray[Any]]:
+        """Return the columns as vertex ids and weights; `convert_by` is a method for messages."""
+        source, target, *weight = columns
+        return [
+            _ids(self.source, source, convert_by),
+            _ids(self.target, target, convert_by),
+            *(as_weights(array, f"column {self.weight!r}", convert_by) for array in weight),
+        ]
+
     def edges(self, arrays: list[npt.NDArray[Any]]) -> EdgeList:
         """Return the edges of these columns' arrays."""
         weights = None if self.weight is None else arrays[2]
@@ -64,8 +75,8 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
     for name in columns.names:
         column = frame[name]
         _check_present(name, int(column.isna().sum()))
-        arrays.append(_numbers(name, column.to_numpy()))
-    return columns.edges(arrays)
+        arrays.append(column.to_numpy(getattr(column.dtype, "numpy_dtype", None)))
+    return columns.edges(columns.arrays_of(arrays, "astype"))
 
 
 def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
@@ -82,15 +93,19 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
     held = pyarrow.table(table)
     _check_names(columns, held.column_names)
     held = held.select(columns.names)
-    parts = []
+    batches = []
     for batch in held.to_batches():
-        arrays = []
         for name, column in zip(columns.names, batch.columns, strict=True):
             _check_present(name, column.null_count)
-            arrays.append(_numbers(name, column.to_numpy(zero_copy_only=False)))
         if batch.num_rows:
-            parts.append(columns.edges(arrays))
-    return EdgeBatches(tuple(parts or [columns.edges([np.empty(0)] * len(columns.names))]))
+            arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+            batches.append(columns.arrays_of(arrays, "cast"))
+    if columns.weight is not None and len({arrays[2].dtype for arrays in batches}) > 1:
+        for arrays in batches:  # integers beyond int32 in one batch make all of them float64
+            arrays[2] = arrays[2].astype(np.float64, copy=False)
+    if not batches:
+        batches.append(columns.arrays_of([column.to_numpy() for column in held.columns], "cast"))
+    return EdgeBatches(tuple(columns.edges(arrays) for arrays in batches))
 
 
 @dataclass(frozen=True)
@@ -163,10 +178,21 @@ def _check_present(name: Any, num_missing: int) -> None:
         )
 
 
-def _numbers(name: Any, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if array.dtype.kind not in "iuf":
-        raise GraphError(
-            f"column {name!r} holds {array.dtype}, no numbers; number the vertices first, for "
-            "example by pandas.factorize"
-        )
-    return array
+def _ids(name: Any, array: npt.NDArray[Any], convert_by: str) -> npt.NDArray[Any]:
+    """Return a column of vertex ids unchanged if it holds integers."""
+    kind = array.dtype.kind
+    if kind in "iu" or array.size == 0:
+        return array
+    if kind == "O" and all(type(value) is int for value in array.tolist()):
+        kind = "b"
+    convert = f'convert it by .{convert_by}("int64")'
+    if kind == "f":
+        whole = array == np.trunc(array)  # NaN is not
+        if not whole.all():
+            first = int(np.argmin(whole))
+            convert = f"entry {first} is {array[first]}; leave out its row, then {convert}"
+        elif np.abs(array).max() > _MOST_EXACT:
+            convert = "it lost digits of ids beyond 2**53; read them again as integers"
+    elif kind != "b":
+        convert = "number the vertices first, for example by pandas.factorize"
+    raise GraphError(f"column {name!r} holds {array.dtype}, and vertex ids are integers; {convert}")

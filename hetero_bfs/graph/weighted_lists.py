@@ -23,6 +23,9 @@ _LONG_LISTS = 8.0
 """Mean degree from which a search relaxes prefixes of lists."""
 
 
+_LEAST_WIDTHS = {"int32": 1.0, "float32": 2.0**-126, "float64": 2.0**-900}
+"""Least widths of windows: the number of buckets divided by one must be finite."""
+
 PREFIX, FULL, PULL_ONCE = range(3)
 """Strategies of a window in its record; see relax.py."""
 
@@ -149,6 +152,14 @@ class WeightedLists:
         return [wide] if is_taken else [self.weight_dtype, wide]
 
     @cached_property
+    def may_overflow(self) -> bool:
+        """Whether a distance may be beyond the weights' type."""
+        weights = needed_weights(self.graph.graph)
+        largest = weights.max(where=np.isfinite(weights), initial=0).item()
+        limits = np.iinfo if self.weight_dtype.kind == "i" else np.finfo
+        return bool(largest > float(limits(self.weight_dtype).max) / max(self.num_vertices, 1))
+
+    @cached_property
     def plan(self) -> Plan:
         """The plan that follows from the mean weight and degree."""
         return planned(self.weight_dtype, *self.sums())
@@ -168,7 +179,7 @@ def planned(
     """Return the plan for lists of these `WeightedLists.sums`."""
     mean = total / finite if finite else 1.0
     degree = max(entries / max(vertices, 1), 1.0)
-    least = 1.0 if weight_dtype.kind == "i" else float(np.finfo(np.float32).tiny)
+    least = _LEAST_WIDTHS[weight_dtype.name]
     is_full = degree < _LONG_LISTS
     full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
     wanted = _PREFIX_EDGES, full_edges

@@ -36,6 +36,7 @@ SUM_BEYOND = (
 _CHUNKS, _MOST_AT_ONCE = 8, 1 << 26
 """Chunks in which the weights of a large graph are placed, and most edges of one."""
 
+_INT32 = np.iinfo(np.int32)
 WEIGHT_DTYPES = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
 
 WeightArray = npt.NDArray[Any]
@@ -45,12 +46,12 @@ WeightArray = npt.NDArray[Any]
 def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
     """Return weights as a contiguous read-only array of one of `WEIGHT_DTYPES`.
 
-    Other integers become int32, float16 becomes float32.
+    They are converted as by `as_weights`.
 
     Raises
     ------
     GraphError
-        Another number of entries than edges, other dtypes, integers beyond int32, NaN, masked
+        Another number of entries than edges, entries that are not real numbers, NaN, masked
         entries.
     """
     refuse_masked("weights", weights)
@@ -60,29 +61,72 @@ def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
             f"weights has shape {array.shape} and there are {num_edges} edges; give one weight "
             "for each edge"
         )
-    if array.dtype not in WEIGHT_DTYPES:
-        array = _converted(array)
+    array = as_weights(array)
     fault = nan_fault(array)
     if fault is not None:
         raise GraphError(f"weights[{fault.position}] is NaN; give a number")
     return frozen(np.ascontiguousarray(array))
 
 
-def _converted(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if array.dtype == np.float16 or array.size == 0:
-        return array.astype(np.float32)
-    if array.dtype.kind not in "iu":
+def as_weights(
+    array: npt.NDArray[Any], name: str = "weights", convert_by: str = "astype"
+) -> WeightArray:
+    """Return numbers as weights, for all constructors alike.
+
+    Integers of any type, and booleans, become int32 if all of them fit, else the nearest float64.
+    float16 becomes float32. Any byte order is taken.
+
+    Parameters
+    ----------
+    array : array
+        Of integers, booleans, floats up to 64 bits, or Python's own numbers.
+    name, convert_by : str
+        The array, and the method that converts its type, for the message.
+
+    Raises
+    ------
+    GraphError
+        Entries that are not real numbers, or integers beyond float64.
+    """
+    if array.dtype.kind == "O" or (array.size == 0 and array.dtype.kind not in "biuf"):
+        array = _from_objects(array, name, convert_by)
+    if array.dtype.kind in "biu":
+        fits = array.size == 0 or (array.min() >= _INT32.min and array.max() <= _INT32.max)
+        return array.astype(np.int32 if fits else np.float64, copy=False)
+    if array.dtype.kind != "f" or array.dtype.itemsize > np.dtype(np.float64).itemsize:
         raise GraphError(
-            f"weights holds {array.dtype}; give integers that fit into int32, float32 or float64"
+            f"{name} holds {array.dtype}; give numbers of type int32, float32 or float64, "
+            f"{_remedy(array, convert_by)}"
         )
-    limits = np.iinfo(np.int32)
-    wrong = (array < limits.min) | (array > limits.max)
-    if wrong.any():
-        first = int(wrong.argmax())
+    return array.astype(np.float64 if array.dtype.itemsize == 8 else np.float32, copy=False)
+
+
+def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.NDArray[Any]:
+    """Return Python's numbers as an array of integers, or of float64."""
+    for value in array.flat:
+        if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+            kind = type(value).__name__
+            raise GraphError(
+                f"{name} holds {value!r} of type {kind}; give numbers of type int32, float32 or "
+                f'float64, such as .{convert_by}("float64") of it'
+            )
+    try:
+        numbers = np.asarray(array.tolist())
+        return numbers if numbers.dtype.kind in "biuf" else array.astype(np.float64)
+    except OverflowError:
         raise GraphError(
-            f"weights[{first}] is {array[first]}, beyond the 32-bit integers; give float64"
-        )
-    return array.astype(np.int32)
+            f"{name} holds an integer beyond float64, whose largest number is 1.8e308; give "
+            "smaller ones"
+        ) from None
+
+
+def _remedy(array: npt.NDArray[Any], convert_by: str) -> str:
+    """Return how to make numbers of what an array holds."""
+    return {
+        "c": "such as abs() of it",
+        "m": 'such as durations / numpy.timedelta64(1, "s")',
+        "M": 'such as (times - times.min()) / numpy.timedelta64(1, "s")',
+    }.get(array.dtype.kind, f'such as .{convert_by}("float64") of it')
 
 
 def weight_dtype_of(edges: Any) -> np.dtype[Any] | None:

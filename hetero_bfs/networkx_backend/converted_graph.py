@@ -59,12 +59,19 @@ class ConvertedGraph:
         return {node: i for i, node in enumerate(self.nodes)}
 
     @cached_property
+    def may_overflow(self) -> bool:
+        """Whether a distance by weights may be beyond float64: NetworkX then returns infinity."""
+        largest = 0.0 if self.weights is None else float(self.weights.max(initial=0.0))
+        return largest > float(np.finfo(np.float64).max) / max(len(self), 1)
+
+    @cached_property
     def components(self) -> tuple[VertexArray, int]:
         """Each node's component, numbered by first nodes, and the number of components."""
         from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
-        label = np.empty(len(self), np.uint32)
-        return label, int(number_components(*self.successors, label))
+        label = np.empty(len(self) + 1, np.uint32)
+        count = int(number_components(*self.successors, label))
+        return label[:-1], count
 
     def id_of(self, node: Any) -> int | None:
         """Return a node's id, None if it is not in the graph."""

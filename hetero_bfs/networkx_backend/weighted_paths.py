@@ -52,14 +52,14 @@ def single_source_dijkstra_path(
 def single_source_dijkstra_path_length(
     G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> Lengths:
-    """Return each reached node's distance, nearest first, equal ones in the graph's order."""
+    """Return each reached node's distance, nearest first, in any order of equal ones."""
     start = _known(G, source)
-    if G.weights is not None and weight is not None:
+    if G.weights is not None and weight is not None and not G.may_overflow:
         found = distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)
-    else:
-        found = _search(G, start, None, cutoff, weight).distance
-    order = np.argsort(found, kind="stable")[: np.count_nonzero(found < np.inf)]
-    return _lengths(G, found, order, weight)
+        order = np.argsort(found, kind="stable")[: np.count_nonzero(found < np.inf)]
+        return _lengths(G, found, order, weight)
+    search = _search(G, start, None, cutoff, weight)
+    return _lengths(G, search.distance, search.order, weight)
 
 
 def _known(G: ConvertedGraph, node: Any) -> int:

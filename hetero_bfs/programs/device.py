@@ -86,6 +86,7 @@ class DeviceProgram:
         self.graph, self._costs = graph, costs
         info = self.device.info
         check_types(plan, info)
+        self.group = info.group_size(_GROUP)
         self.groups = _GROUPS_PER_UNIT * info.compute_units
         self._n = graph.num_vertices
         shared, state = self._shared_sizes(), state_sizes(plan, self._n)
@@ -179,7 +180,7 @@ class DeviceProgram:
         weight = _C_TYPES[self.plan.weight_type or "int32"] if self.plan.uses_weights else "int"
         offset = "uint" if offset_type(self.graph.forward) is np.uint32 else "ulong"
         text = device_text(self.plan, weight, offset, info.has_double)
-        options = [*self._options, f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
+        options = [*self._options, f"-DGROUP={self.group}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
         options += [f"-DMONOTONE={int(self._monotone)}", f"-DWIDER={WIDER_AFTER_PULL}f"]
         options += [f"-DDIRECTED={int(self.graph.forward.directed)}"]
         options += [f"-DLONG_PULL={long_pull(info)}", f"-DPIECE_EDGES={_PIECE_EDGES}"]
@@ -294,25 +295,25 @@ class DeviceProgram:
 
     def launch_start(self) -> None:
         """Queue the kernels that make the initial states."""
-        self._begin.launch(self.groups * _GROUP, _GROUP)
-        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+        self._begin.launch(self.groups * self.group, self.group)
+        self._advance.launch(self.group, self.group, np.int32(1))
 
     def launch_own(self, name: str) -> None:
         """Queue a kernel that takes the arguments of `begin`, for a run that migrates."""
         if name not in self._own:
             arguments = [*self.forward(), *self.shared.values(), *self.state.buffers.values()]
             self._own[name] = self.device.bind(self.program, name, *arguments)
-        self._own[name].launch(self.groups * _GROUP, _GROUP)
+        self._own[name].launch(self.groups * self.group, self.group)
 
     def launch_entry(self) -> None:
         """Queue the decision for an iteration whose active vertices are already listed."""
-        self._advance.launch(_GROUP, _GROUP, np.int32(1))
+        self._advance.launch(self.group, self.group, np.int32(1))
 
     def _launch_iteration(self) -> None:
         """Queue an iteration, which does nothing after the end of the run."""
         for kernel in (*self._expand, self._apply):
-            kernel.launch(self.groups * _GROUP, _GROUP)
-        self._advance.launch(_GROUP, _GROUP, np.int32(0))
+            kernel.launch(self.groups * self.group, self.group)
+        self._advance.launch(self.group, self.group, np.int32(0))
 
     def _write_limits(self, limits: Limits) -> None:
         """Write the limits, and what iterations count."""

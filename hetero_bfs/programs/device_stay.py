@@ -49,7 +49,7 @@ class Packing:
 
     def __init__(self, program: DeviceProgram) -> None:
         self._program, self.device = program, program.device
-        self._built = self.device.build([f"-DGROUP={device_run._GROUP}"], "", _KERNELS)
+        self._built = self.device.build([f"-DGROUP={self._program.group}"], "", _KERNELS)
         graph = program.graph
         self._n, self._words = graph.num_vertices, bitmap_words(graph.num_searched)
         self._searched = graph.num_searched
@@ -67,7 +67,7 @@ class Packing:
         key = name, *map(id, fixed)
         if key not in self._bound:
             self._bound[key] = self.device.bind(self._built, name, *fixed)
-        group = device_run._GROUP
+        group = self._program.group
         self._bound[key].launch(self._program.groups * group, group, *given)
 
     def staging(self, name: str, size: int, kind: Any, most: int) -> npt.NDArray[Any]:

@@ -103,14 +103,14 @@ class DeviceSweeps(DeviceProgram):
             if times > 1:
                 launches.append((self._run_part, 1, turn))
                 continue
-            groups = max(heavy - begin, -(-(end - heavy) // device_run._GROUP))
+            groups = max(heavy - begin, -(-(end - heavy) // self.group))
             for kernel in [self._gather] if exact else [self._gather, self._apply]:
                 launches.append((kernel, min(groups, self.groups), turn))
         return launches
 
     def launch_start(self) -> None:
         """Queue the kernels that make the initial states."""
-        group = device_run._GROUP
+        group = self.group
         self._step = 1
         self.device.fill(self.shared["sums"], 0)
         self._begin.launch(self.groups * group, group)
@@ -119,11 +119,11 @@ class DeviceSweeps(DeviceProgram):
 
     def _launch_spread(self) -> None:
         """Queue the kernels that mark the neighbours of initially active vertices."""
-        self._spread.launch(self.groups * device_run._GROUP, device_run._GROUP)
+        self._spread.launch(self.groups * self.group, self.group)
 
     def _launch_iteration(self) -> None:
         """Queue a sweep, which does nothing after the end of the run."""
-        group = device_run._GROUP
+        group = self.group
         for kernel, groups, turn in self._launches:
             if kernel is not self._apply:  # which has the turn of the gather before it
                 self._number(turn)

@@ -39,7 +39,9 @@ class DeviceGraph:
     def __init__(
         self, graph: PlacedGraph, info: DeviceInfo, beside: DeviceGraph | None = None
     ) -> None:
-        self.device: OpenCLDevice = OpenCLDevice(info) if beside is None else beside.device
+        self.device: OpenCLDevice = (
+            OpenCLDevice(info, "vertex programs") if beside is None else beside.device
+        )
         self.streams: Streams = Streams() if beside is None else beside.streams
         check_room(info, NEED, 8 * graph.num_vertices, _LEAST_VERTEX_BYTES * graph.num_vertices)
         self._kept: list[Any] = []  # a device may use them in place

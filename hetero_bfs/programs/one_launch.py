@@ -58,7 +58,7 @@ class OneLaunch(DeviceProgram):
     def _probe(self, groups: int, patience: np.uint32) -> bool:
         """Launch the probe of grid.cl; tell whether it ended."""
         assert self._iterate is not None
-        group = device_run._GROUP
+        group = self.group
         self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
         loop = np.zeros(device_run._LOOP_WORDS, np.int64)
         self.device.read(loop, self.shared["loop"])
@@ -99,6 +99,6 @@ class OneLaunch(DeviceProgram):
     def _launch_iteration(self) -> None:
         """Queue a launch of many iterations."""
         assert self._iterate is not None
-        group, most = device_run._GROUP, self._iterations
+        group, most = self.group, self._iterations
         self._iterate.launch(self.groups * group, group, PATIENCE, _NO, self._begins, most)
         self._begins = _NO

@@ -163,7 +163,8 @@ class PlacedGraph:
             return 1.0
         finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
         degree = max(weights.size / max(self.num_searched, 1), 1.0)
-        return max(float(finite.mean()) * 16.0 / degree, 1e-300) if finite.size else 1.0
+        with np.errstate(over="ignore"):  # infinite: then all is one bucket
+            return max(float(finite.mean()) * 16.0 / degree, 1e-300) if finite.size else 1.0
 
 
 def join_lists(first: CSRGraph, second: CSRGraph) -> CSRGraph:

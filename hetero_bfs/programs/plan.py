@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
-from hetero_bfs.programs.codegen.dialects import Dialect
+from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
+from hetero_bfs.programs.codegen.digits import Digits, declared, of_argument, type_of_messages
 from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Method, Source, parameters_of
 from hetero_bfs.programs.codegen.translate import Function, translate
 from hetero_bfs.programs.monoids import (
@@ -88,6 +89,12 @@ class Parameters:
         numbers |= {name: Source("", name, "float64", True) for name in self.fractions}
         return numbers | {n: Source("", n, a.dtype.name, False) for n, a in self.arrays.items()}
 
+    @cached_property
+    def digits(self) -> dict[str, Digits]:
+        """Digits of the values, by name."""
+        values: dict[str, Any] = {**self.integers, **self.fractions, **self.arrays}
+        return {name: of_argument(value) for name, value in values.items()}
+
 
 def _checked_array(name: str, array: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[Any]:
     if array.shape != (num_vertices,) or array.dtype.name not in FIELD_TYPES:
@@ -116,12 +123,13 @@ class Plan:
         It reads weights, and the graph has none.
     """
 
+    message_type = ""  # until `message` is known
+
     def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
         self.program, self.parameters, self.weight_type = program, parameters, weight_type
         self.name = type(program).__name__
         self._check()
         self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
-        self.message_type = self._message_type()
         self.totals = tuple(program.totals)
         self.all_active = bool(program.all_active)
         self.along: Along = program.along
@@ -148,6 +156,7 @@ class Plan:
                 f"{self.name} has no parameter {unknown[0]!r}; its methods name "
                 f"{', '.join(sorted(used))}"
             )
+        self.message_type = self._message_type()
 
     def _check(self) -> None:
         program, name = self.program, self.name
@@ -237,7 +246,8 @@ class Plan:
     def _message_type(self) -> str:
         kind = self.program.message_type
         if kind is None:
-            kind = next(iter(self.fields.values()))
+            returned = translate(self._method("message"), HostDialect()).first
+            kind = type_of_messages(returned.type, returned.digits, self.fields)
         name = _type_name(kind)
         if name not in FIELD_TYPES:
             raise ProgramError(
@@ -319,7 +329,9 @@ class Plan:
         return {name: translate(self._method(name), make_dialect()) for name in self.methods}
 
     def _method(self, name: str) -> Method:
-        message = Source("", "message", self.message_type, False)
+        """Return a method to translate; for that of messages, their type need not be known."""
+        kind = self.message_type or "float64"
+        message = Source("", "message", kind, False)
         names = dict(self.parameters.sources)
         taken = [n for n in names if n in {*_RESERVED, *self.totals}]
         if taken:
@@ -343,14 +355,21 @@ class Plan:
         owners = {"initial": (), "combine": (), "finished": (), "measure": ("state", "previous")}
         fields = list(self.fields.values())
         results = {
-            "initial": fields, "apply": fields, "message": [self.message_type],
+            "initial": fields, "apply": fields, "message": [kind],
             "receives": ["bool"], "finished": ["bool"], "priority": ["float64"],
-            "measure": ["float64"] * len(self.totals), "combine": [self.message_type],
+            "measure": ["float64"] * len(self.totals), "combine": [kind],
         }  # fmt: skip
+        named = [f"field {field!r}" for field in self.fields]
+        stored = {
+            "initial": named, "apply": named, "message": ["messages"], "combine": ["messages"],
+        }  # fmt: skip
+        digits = dict(self.parameters.digits)
+        if self.weight_type is not None:
+            digits["weight"] = declared(self.weight_type, self.weight_type.startswith("float"))
         optional = "bool" if name in ("initial", "apply") else None
         return Method(
             self.program, name, self.fields, owners.get(name, ("state",)), names, results[name],
-            optional,
+            optional, digits, stored.get(name, []),
         )  # fmt: skip
 
 

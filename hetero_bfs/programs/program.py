@@ -42,7 +42,7 @@ class Program:
     local variables, `min`, `max`, `abs`, `int`, `float`, `bool`, functions of `math` and types of
     NumPy. Numbers have the types that NumPy's scalars have: float32 plus float32 is float32, and a
     Python number takes the other operand's type. What `apply` and `initial` return is converted to
-    the fields' types.
+    the fields' types. If that would lose digits, such as a float in an int32, the run is refused.
 
     Attributes
     ----------
@@ -59,7 +59,9 @@ class Program:
         the edges that lead to it, or both. With "both", a pair of opposite edges brings two
         messages.
     message_type : dtype, optional
-        Of messages; by default that of the first field.
+        Of messages; by default that of what `message` returns, where Python's own numbers take the
+        type of a field: an int that of the first field, a float that of the first float field, or
+        else float64.
     all_active : bool
         True if every vertex sends and applies in every iteration, as in PageRank. `finished` or
         `max_iterations` end the run.

@@ -49,7 +49,7 @@ class StreamedProgram(InBlocks):
     def _make_room(self, array_bytes: list[int]) -> None:
         """Choose the resident blocks beside arrays of these sizes."""
         searched = self.graph.num_searched
-        firsts = np.append(np.arange(0, searched, device_run._GROUP), searched)
+        firsts = np.append(np.arange(0, searched, self.group), searched)
         heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
         lists = self._ways()[-1:] if self.plan.all_active else self._ways()
         self._has_long = [np.maximum.reduceat(way.degree(), firsts[:-1]) > heavy for way in lists]
@@ -98,7 +98,7 @@ class StreamedProgram(InBlocks):
 
     def _launch_iteration(self) -> None:
         """Run an iteration; after the end of the run it does nothing."""
-        group, groups = device_run._GROUP, self.groups
+        group, groups = self.group, self.groups
         self._choose.launch(groups * group, group)
         self.device.read(self._marks, self._marks_buffer)
         mode = self._marks[-1]
@@ -109,7 +109,7 @@ class StreamedProgram(InBlocks):
 
     def _expand_blocks(self, direction: int) -> None:
         """Queue the kernels that send the messages along the marked blocks of a direction."""
-        group, has_long = device_run._GROUP, self._has_long[direction]
+        group, has_long = self.group, self._has_long[direction]
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
             count = room.end - room.begin if isinstance(room, Part) else blocks.size

@@ -87,7 +87,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     def _make_room(self, array_bytes: list[int]) -> None:
         """Choose the resident blocks beside arrays of these sizes."""
-        firsts, self._parts = _cut(self.graph.parts, device_run._GROUP)
+        firsts, self._parts = _cut(self.graph.parts, self.group)
         lists = self._ways()[-1:] if self.plan.all_active else self._ways()
         self._reads_both = len(lists) > 1
         self._marks = np.zeros(firsts.size, np.uint8)
@@ -150,7 +150,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         for part in self._parts:
             self._number(part.turn)
             self._run_turn(part)
-        self._end.launch(device_run._GROUP, device_run._GROUP, np.int32(0))
+        self._end.launch(self.group, self.group, np.int32(0))
 
     def _run_turn(self, part: _BlocksOfPart) -> None:
         """Queue a turn through a part, or all turns of joined levels."""
@@ -167,8 +167,8 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         if turn[_EXACT]:
             return
         if all_active:
-            group = device_run._GROUP
-            no_rows = np.zeros(4, np.uint32)
+            group = self.group
+            no_rows = self._rows(0, 0, 0)
             self._apply_all.launch(self.groups * group, group, turn, no_rows)
         elif self._reads_both or not self._launch_again(sent, turn, part.others):
             gathered = self._chosen(_APPLIES, *blocks, int(turn[_STEP]))
@@ -176,7 +176,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     def _chosen(self, phase: int, begin: int, end: int, step: int = 0) -> Numbers:
         """Return the blocks, of some in sequence, whose lists a phase reads."""
-        group, numbers = device_run._GROUP, np.array([phase, begin, end, step], np.uint32)
+        group, numbers = self.group, np.array([phase, begin, end, step], np.uint32)
         self._choose.launch(min(self.groups, end - begin) * group, group, numbers)
         marks = self._marks[begin:end]
         self.device.read(marks, self._marks_buffer, begin)
@@ -194,28 +194,32 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     def _launching(self, name: str, turn: Turn | None, others: int) -> Any:
         given = [] if turn is None else [turn]
-        group = device_run._GROUP
+        group = self.group
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
             first, end, count = 0, int(np.searchsorted(blocks, others)), blocks.size
             if isinstance(room, Part):  # it has rows of all its blocks
                 first, count = blocks[0] - room.begin, blocks[-1] + 1 - room.begin
                 end = np.clip(others - room.begin, first, count)
-            rows = np.array([first, end, count, 0], np.uint32)
+            rows = self._rows(first, end, count)
             kernel = self._kernel_on(name, room, room)
             groups = min(self.groups, int(count - first))
             return kernel.launch(groups * group, group, *given, rows, after=after)
 
         return launch
 
+    def _rows(self, *numbers: int) -> npt.NDArray[np.uint32]:
+        """Return `rows` of sweep.cl: three numbers, and the number of all blocks."""
+        return np.array([*numbers, self._marks.size - 1], np.uint32)
+
     def _run_joined(self, block: int, turn: Turn) -> None:
         """Queue all turns through joined levels, which are a block."""
-        group = device_run._GROUP
+        group = self.group
 
         def launch(rooms: list[Part | Slot], after: Sequence[Any]) -> Any:
             at = [block - room.begin if isinstance(room, Part) else 0 for room in rooms]
             kernel = self._kernel_on("run_part", rooms[0], rooms[-1])
-            rows = np.array([at[0], at[-1], 0, 0], np.uint32)
+            rows = self._rows(at[0], at[-1], 0)
             return kernel.launch(group, group, turn, rows, after=after)
 
         self.memory.launch_on_all(block, launch)

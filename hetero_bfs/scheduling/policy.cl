@@ -27,10 +27,10 @@ typedef struct {
 static REAL found_share(REAL share, REAL mean_degree)
 {
     share = min(share, LARGEST_SHARE);
-    const REAL logarithm = share < SMALL ? -share * (1 + share * ((REAL)0.5 + share / 3))
+    const REAL logarithm = share < SMALL ? -share * (1 + share * (0.5f + share / 3))
                                          : native_log(1 - share);
     const REAL x = mean_degree * logarithm;
-    return x > -SMALL ? -x * (1 + x * ((REAL)0.5 + x / 6)) : 1 - native_exp(x);
+    return x > -SMALL ? -x * (1 + x * (0.5f + x / 6)) : 1 - native_exp(x);
 }
 
 /* Expected neighbours that bottom-up scans, and vertices that the level finds. */
@@ -104,10 +104,9 @@ static uint find_row(__local const REAL *cost_to_go, uint cost_to_go_rows, uint 
         else
             high = middle;
     }
-    if (low == cost_to_go_rows ||
-        (low && left * left >= cost_to_go[(low - 1) * row] * cost_to_go[low * row]))
-        return low - 1;
-    return low;
+    const uint above = max(low, 1u) - 1, below = min(low, cost_to_go_rows - 1);
+    const REAL between = cost_to_go[above * row] * cost_to_go[below * row];
+    return low == cost_to_go_rows || left * left >= between ? above : low;
 }
 
 /* A model's input for a level, and its output. Work-items predict a candidate each. */
@@ -160,19 +159,27 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
     question->asked = 1;
 }
 
+/* The predicted seconds of the rest of the search after a level of candidate `s`. The policy is read
+ * in any case, since a compiler of PoCL 6 fails on a read that a condition guards. */
+static REAL seconds_to_go(__local const REAL *policy, __local const Question *question, uint s)
+{
+    const REAL seconds = policy[question->cost_to_go + 1 + s];
+    return question->cost_to_go ? seconds : 0;
+}
+
 /* Predict the seconds of candidate `s`, with migration to it and the rest of the search. */
 static REAL predict(__local const REAL *policy, __local const Question *question, uint s)
 {
     __local const REAL *columns = question->columns;
     const REAL seconds = dot_columns(policy + CANDIDATE(s), columns, NUM_COLUMNS) +
                          transition_seconds(policy, question->is_bitmap, s, columns);
-    return question->cost_to_go ? seconds + policy[question->cost_to_go + 1 + s] : seconds;
+    return seconds + seconds_to_go(policy, question, s);
 }
 
 /* The seconds of a candidate without those of the rest of the search. */
 static REAL level_seconds(__local const REAL *policy, __local const Question *question, uint s)
 {
-    return question->seconds[s] - (question->cost_to_go ? policy[question->cost_to_go + 1 + s] : 0);
+    return question->seconds[s] - seconds_to_go(policy, question, s);
 }
 
 /* The candidate of least seconds. It stays the choice for other levels up to the ratio `within`. */

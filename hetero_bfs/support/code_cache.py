@@ -1,24 +1,18 @@
 """Numba's compiled code, kept on disk between processes.
 
 Numba's own cache trusts its files, and they are pickles. A damaged file ends the process, and a
-file of another user runs that user's code. Here each compiled function is one file in a folder
-that only this user can write to. The file begins with a SHA-256 digest of its content and of all
-that the code depends on: the kernels' sources, the versions, the processor. So a damaged, stale or
-incomplete file does not match, and the function is compiled anew. File names do not depend on the
-sources, so after a change new code replaces old code.
-
-`NUMBA_CACHE_DIR` names the folder; by default it is the user's folder for caches.
+file of another user runs that user's code. Here each compiled function is one entry of the private
+cache (private_cache.py). Its stamp is all that the code depends on: the kernels' sources, the
+versions, the processor. If the entry does not match, the function is compiled anew. File names do
+not depend on the sources, so after a change new code replaces old code.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 import re
-import stat
 import sys
-import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -28,8 +22,8 @@ import llvmlite
 import numba
 from numba.core import caching
 
-from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support.files import replacing
+from hetero_bfs.support import private_cache
+from hetero_bfs.support.private_cache import folder
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _VERSIONS = numba.__version__, llvmlite.__version__, sys.version, numba.config.BOUNDSCHECK
@@ -40,11 +34,6 @@ _IMPORTS = re.compile(
     rb"^from (hetero_bfs[\w.]*) import (?:\(([^)]*)\)|(.*))|^import (hetero_bfs[\w.]*)",
     re.MULTILINE,
 )
-
-
-def tell(text: str) -> None:
-    """Say why compiled code is not kept. The command line replaces this function."""
-    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -97,15 +86,10 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             from numba.core.serialize import dumps
 
             name, stamp = self._entry(sig, data.codegen)
-            place = folder()
             lifted = all(loop.can_cache for loop in data.lifted)
-            if not name or place is None or not lifted or data.library.has_dynamic_globals:
+            if not name or folder() is None or not lifted or data.library.has_dynamic_globals:
                 return
-            content = dumps((sig, data._reduce()))
-            with replacing(place / name, "wb") as stream:
-                stream.write(hashlib.sha256(stamp + content).digest() + content)
-        except HeteroBFSError as error:
-            _tell_of_failure(f"{place}: {getattr(error.__cause__, 'strerror', None) or error}")
+            private_cache.write(name, stamp, dumps((sig, data._reduce())))
         except Exception:
             return
 
@@ -133,59 +117,15 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         return f"{readable}-{hashlib.sha256(whose.encode()).hexdigest()[:32]}.bin", stamp.encode()
 
     def _read(self, name: str, stamp: bytes) -> bytes:
-        """Return a file's content; raise OSError unless it is this user's, complete and current."""
-        place = folder()
-        if not name or place is None:
+        """Return the code's bytes; raise OSError if they are not kept, or not current."""
+        if not name:
             raise FileNotFoundError
-        descriptor = os.open(place / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as stream:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-                raise PermissionError
-            digest, content = stream.read(32), stream.read()
-        if hashlib.sha256(stamp + content).digest() != digest:
-            raise OSError("damaged, or of other sources")
-        return content
+        return private_cache.read(name, stamp)
 
 
 def is_kept(dispatcher: Any, kinds: tuple[Any, ...]) -> bool:
     """Tell whether a function's code for arguments of these types need not be compiled."""
     return bool(dispatcher._cache.holds(kinds, dispatcher.targetctx.codegen()))
-
-
-@cache
-def folder() -> Path | None:
-    """Return the folder of compiled code; if it cannot be used, say why and return None."""
-    try:
-        place = _place()
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = place.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise OSError(0, "it is no folder of yours", str(place))
-        if stat.S_IMODE(status.st_mode) & 0o077:
-            raise OSError(0, "others may use it, too (chmod 700 fixes that)", str(place))
-    except OSError as error:
-        where = "" if error.filename is None else f"{error.filename}: "
-        _tell_of_failure(f"{where}{error.strerror or error}")
-        return None
-    return place
-
-
-def _place() -> Path:
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    if named:
-        return Path(named).absolute() / f"hetero_bfs-{os.geteuid()}"
-    from platformdirs import user_cache_path
-
-    return Path(user_cache_path("hetero_bfs", appauthor=False)) / "kernels"
-
-
-@cache
-def _tell_of_failure(reason: str) -> None:
-    tell(
-        f"compiled code is not kept, so every run compiles: {reason}; set NUMBA_CACHE_DIR to a "
-        "folder that you can write to"
-    )
 
 
 @cache

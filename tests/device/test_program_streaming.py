@@ -91,25 +91,30 @@ def least_bytes(graph, device, name: str, **mode) -> int:
     return int(re.search(r" the CPU only: programs need (\d+) bytes", runs.notes[0])[1])
 
 
-def same(streamed, whole, exact: bool = True) -> None:
-    """The same states, bit for bit, after the same iterations.
+def same(streamed, whole, exact: bool = True, rounding: float = 0.0) -> None:
+    """The same states, bit for bit or up to `rounding`, after the same iterations.
 
     `exact` is False for a search, where any of several messages may win.
     """
     assert streamed.state.keys() == whole.state.keys()
     for name, state in whole.state.items():
         if exact:
-            np.testing.assert_array_equal(streamed.state[name], state)
+            np.testing.assert_allclose(streamed.state[name], state, rtol=rounding)
         else:
             np.testing.assert_array_equal(streamed.state[name] < 0, state < 0)
     assert [trace[:4] for trace in streamed.traces] == [trace[:4] for trace in whole.traces]
-    assert (streamed.totals, streamed.converged) == (whole.totals, whole.converged)
+    assert streamed.totals == pytest.approx(whole.totals, rel=rounding, abs=0.0)
+    assert streamed.converged == whole.converged
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("name", "directed"), GRAPHS)
 def test_results_are_those_of_whole_lists(opencl_device, name, directed, program):
-    """Bit for bit, sums too: a work-group takes the same vertices, whose lists are in one block."""
+    """Bit for bit, sums too: a work-group takes the same vertices, whose lists are in one block.
+
+    A GPU cuts long lists otherwise where they stream, so it adds messages in another order.
+    """
+    rounding = 1e-12 if opencl_device.type == "GPU" else 0.0
     graph = weighted(name, directed)
     least = least_bytes(graph, opencl_device, program)
     all_lists = (1 + directed) * 8 * graph.graph.num_stored_edges
@@ -121,7 +126,7 @@ def test_results_are_those_of_whole_lists(opencl_device, name, directed, program
         with ProgramRuns(graph, 1, small) as runs, always_streamed():
             for direction in directions:
                 streamed = run(runs, program, direction)
-                same(streamed, whole[direction], program != "Parents")
+                same(streamed, whole[direction], program != "Parents", rounding)
             assert not runs.notes
             assert share or streamed.streamed_bytes or on_device(runs).memory.layout.resident
 
@@ -171,7 +176,8 @@ def test_a_sweep_sends_what_has_changed(opencl_device):
     edges = edge_list([(v, v + i) for i in range(1, 9) for v in range(n - i)], n)
     graph = build_search_graph(edges, "given")
     lists = 4 * graph.graph.num_stored_edges
-    with ProgramRuns(graph, 1, replace(opencl_device, memory_bytes=40 * n)) as runs:
+    memory = least_bytes(graph, opencl_device, "Parents", **MODES["layered"])
+    with ProgramRuns(graph, 1, replace(opencl_device, memory_bytes=memory)) as runs:
         result = run(runs, "Parents", **MODES["layered"])
         blocks = on_device(runs).memory.ways[0].sizes.size
     assert (result.iterations, result.traces[0].strategy) == (2, "device layered")

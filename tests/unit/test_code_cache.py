@@ -16,7 +16,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import hetero_bfs
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import code_cache, private_cache
 
 PACKAGE = Path(hetero_bfs.__file__).parent
 PROGRAM = """
@@ -296,14 +296,14 @@ def test_random_damages(copied, tmp_path):
 
 def test_a_library_user_is_warned_once(monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/none")
-    code_cache.folder.cache_clear()
-    code_cache._tell_of_failure.cache_clear()
+    private_cache.folder.cache_clear()
+    private_cache._tell_of_failure.cache_clear()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            assert code_cache.folder() is None
-            assert code_cache.folder() is None
+            assert private_cache.folder() is None
+            assert private_cache.folder() is None
         assert [str(w.message).startswith("compiled code is not kept") for w in caught] == [True]
     finally:
-        code_cache.folder.cache_clear()
-        code_cache._tell_of_failure.cache_clear()
+        private_cache.folder.cache_clear()
+        private_cache._tell_of_failure.cache_clear()

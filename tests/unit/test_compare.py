@@ -87,11 +87,12 @@ def stopped(monkeypatch, *arguments) -> str:
 
 def test_a_checkout_beside_itself(tiny, tmp_path, monkeypatch, capsys):
     out = tmp_path / "rows.json"
-    command = [TOP, TOP, "--graph", tiny, "--only", "tiny", "--rounds", 6, "--keys", 2]
+    only = "tiny/search,tiny/build,tiny/components"
+    command = [TOP, TOP, "--graph", tiny, "--only", only, "--rounds", 6, "--keys", 2]
     run(monkeypatch, *command, "--json", out)
     written = json.loads(out.read_text())
     rows = written["cases"]
-    assert [row["case"] for row in rows] == ["tiny/search", "tiny/build"]
+    assert [row["case"] for row in rows] == only.split(",")
     for row in rows:
         assert len(row["ratios"]) == 6
         assert row["low"] == min(row["ratios"])
@@ -127,7 +128,7 @@ def test_what_stops_it(tiny, checkout, tmp_path, monkeypatch):
     tail = ["--graph", tiny, "--only", "tiny/search", "--rounds", 1]
     assert "it has no hetero_bfs/__init__.py" in stopped(monkeypatch, tmp_path, old, *tail)
     wrong = stopped(monkeypatch, old, checkout("B", level=2), *tail)
-    assert "tiny/search: the two sides find different levels" in wrong
+    assert "tiny/search: the two sides have different results" in wrong
     refused = stopped(monkeypatch, old, checkout("C", refuses=True), *tail)
     assert "OSError: cannot read it" in refused
     assert "checkout-C" in refused

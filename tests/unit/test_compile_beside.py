@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 from graphs import nasty
 
@@ -80,3 +82,34 @@ def test_an_error_ends_it(started, monkeypatch):
     with pytest.raises(ZeroDivisionError), compile_beside.compiling_beside():
         raise ZeroDivisionError
     assert processes[0].returncode < 0
+
+
+def test_it_ends_with_the_process_that_started_it():
+    """A program that is killed, or ends while a daemon thread opens an engine, leaves none."""
+    endless = (
+        "import time\n"
+        "from hetero_bfs.engine import compile_beside\n"
+        "compile_beside.what_to_compile = lambda: time.sleep(1000)\n"
+        "compile_beside.main()\n"
+    )
+    starter = (
+        "import os, sys\n"
+        "from hetero_bfs.engine import compile_beside\n"
+        "compile_beside._is_of_use = lambda: True\n"
+        f"compile_beside.module_command = lambda name: [sys.executable, '-c', {endless!r}]\n"
+        "print(compile_beside._start().pid, flush=True)\n"
+        "os._exit(0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", starter], capture_output=True, check=True)
+    process = int(done.stdout)
+    deadline = time.monotonic() + 60
+    while is_running(process) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(process)
+
+
+def is_running(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from hetero_bfs.devices.machine import machine_slug, slug
-from hetero_bfs.devices.opencl import device_info
 from hetero_bfs.devices.opencl import driver as opencl
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device
@@ -109,18 +108,3 @@ def test_machine_names_are_file_names():
     assert slug("Intel(R) Xeon(R) CPU @ 2.20GHz") == "intel-xeon-cpu-2-20ghz"
     assert machine_slug(GPU).endswith("-cores__nvidia-h200")
     assert machine_slug(None).endswith("-cores__no-device")
-
-
-@pytest.mark.parametrize(
-    ("platform", "driver", "fails"),
-    [
-        (device_info.POCL, "3.1+debian", False),
-        (device_info.POCL, "5.0+debian", True),
-        (device_info.POCL, "6.0", True),
-        (device_info.POCL, "10.2", True),
-        (device_info.POCL, "unnumbered", False),
-        ("NVIDIA CUDA", "580.159.04", False),
-    ],
-)
-def test_a_pocl_whose_compiler_fails_is_not_used(platform, driver, fails):
-    assert device_info.is_failing_pocl(platform, driver) == fails

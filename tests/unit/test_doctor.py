@@ -9,15 +9,17 @@ import sys
 
 import pytest
 from cli_runs import command, run
+from test_devices import CPU
 
+from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
-from hetero_bfs.doctor.elsewhere import Told, run_module
 from hetero_bfs.doctor.examination import Finding, examine
 from hetero_bfs.doctor.kept_files import check_kept_files
 from hetero_bfs.doctor.machine_model import check_meters, check_models
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import check_mpi
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import private_cache
+from hetero_bfs.support.elsewhere import Told, run_module
 
 TOPICS = "Python", "machine", "OpenCL", "speed model", "energy meters", "MPI", "caches", "searches"
 
@@ -146,6 +148,39 @@ def test_no_driver_at_all(monkeypatch, tmp_path):
     assert by_name(found, "drivers").remedy == "apt-get install pocl-opencl-icd"
 
 
+DEVICE = {
+    "device": CPU.to_dict(),
+    "default": True,
+    "self_test": {
+        "searches": {"date": "2026-11-26", "seconds": 12.3, "problem": None},
+        "PageRank": {"date": "2026-11-25", "seconds": 4.0, "problem": "step 'x': SIGSEGV"},
+        "components": None,
+    },
+}
+
+
+def test_what_self_tests_found(monkeypatch):
+    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Told([DEVICE], None))
+    found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.name == "self-test"]
+    failed, right, untested = found
+    assert failed.state == "failed"
+    assert "PageRank (2026-11-25, 4.0 s): step 'x': SIGSEGV" in failed.text
+    assert failed.remedy.endswith("hetero-bfs doctor --retest")
+    assert right.text == "right: searches (2026-11-26, 12.3 s)"
+    assert untested.text.endswith("components")
+    assert not any(f.stops_searches for f in found)
+
+
+def test_self_tests_are_repeated(monkeypatch):
+    tested = []
+    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Told([DEVICE], None))
+    monkeypatch.setattr(verdicts, "test", lambda info, family: tested.append((info, family)))
+    monkeypatch.setattr(verdicts, "kept_as_json", lambda _: {"searches": None})
+    found = examine("OpenCL", OpenCLDrivers(retest=True).check)
+    assert tested == [(CPU, family) for family in verdicts.FAMILIES]
+    assert by_name(found, "self-test").text.endswith("searches")
+
+
 @pytest.mark.parametrize("step", ["driver", "platforms"])
 def test_a_driver_that_crashes_is_named(monkeypatch, tmp_path, step):
     """As its library is loaded, or only when all are asked: then each is tried alone."""
@@ -247,13 +282,13 @@ def test_folders_of_caches(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "pocl"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
-    code_cache.folder.cache_clear()
-    code_cache._tell_of_failure.cache_clear()
+    private_cache.folder.cache_clear()
+    private_cache._tell_of_failure.cache_clear()
     try:
         found = examine("caches", check_kept_files)
     finally:
-        code_cache.folder.cache_clear()
-        code_cache._tell_of_failure.cache_clear()
+        private_cache.folder.cache_clear()
+        private_cache._tell_of_failure.cache_clear()
     assert states(found) == {"compiled code": "failed", "PoCL": "failed", "PyOpenCL": "ok"}
     assert "others may use it" in by_name(found, "compiled code").text
     assert by_name(found, "PoCL").remedy == f"chmod go-w {tmp_path / 'pocl'}"

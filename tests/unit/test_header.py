@@ -50,7 +50,7 @@ def test_a_state_on_the_device_begins_as_the_hosts():
 
 def test_a_header_has_a_line_for_each_number():
     text = header({"ONE": 1, "HALF": 0.5}, {"LARGE": 0xFFFFFFFF, "ONE": 1})
-    assert text == "#define ONE 1\n#define HALF ((REAL)0.5)\n#define LARGE 0xffffffffu\n"
+    assert text == "#define ONE 1\n#define HALF ((REAL)0.5f)\n#define LARGE 0xffffffffu\n"
 
 
 def test_two_numbers_for_a_name_are_refused():

@@ -16,10 +16,12 @@ import hetero_bfs as hb
 from benchmarks.hostile import __main__ as hostile
 from benchmarks.hostile import (
     commands,
+    doors,
     drivers,
     endurance,
     failing_driver,
     files,
+    foreign,
     models,
     ranks,
     searches,
@@ -33,7 +35,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 
 ROOT = Path(__file__).parents[2]
-FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx"}
+FORMS_OF_EDGES = {"edges", "edges.gz", "mtx", "mtx.gz", "wel", "wel.gz", "wmtx", "konect", "gr"}
 
 
 @pytest.mark.parametrize("form", files.FORMATS)
@@ -86,6 +88,19 @@ def test_it_runs_from_a_checkout(tmp_path: Path) -> None:
     assert "go on with --seed 1 --start 7" in done.stdout
 
 
+def test_one_graph_by_many_doors_has_one_answer(tmp_path, monkeypatch) -> None:
+    """The other kinds run in test_doors.py."""
+    outcomes = [doors.attempt("lists", number, 3, tmp_path) for number in range(20)]
+    assert [(one.path.name, one.wrong) for one in outcomes if one.wrong is not None] == []
+    assert sum(one.tried for one in outcomes) > 20 * 15
+    kept = outcomes[7].path
+    assert doors.replay("lists", kept) == []
+    monkeypatch.setitem(doors.DOORS, "csr", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in doors.replay("lists", kept)[0]
+    kept.write_text("[]")
+    assert doors.replay("lists", kept) is None
+
+
 @pytest.mark.parametrize("kind", ["components", "colour"])
 def test_searches_are_right(tmp_path: Path, kind: str) -> None:
     """The other kinds need kernels that take long to compile; .ci/run tries all kinds."""
@@ -119,6 +134,24 @@ def test_a_wrong_answer_is_found_made_small_and_replayed(tmp_path, monkeypatch) 
     broken = tmp_path / "components-1-1.json"
     broken.write_text("[]")
     assert searches.replay("components", broken) is None
+
+
+def test_foreign_arrays_are_refused_or_answered_right(tmp_path: Path) -> None:
+    for kind in ("matrices", "arrays"):
+        one = foreign.attempt(kind, 0, 3, tmp_path)
+        assert one.wrong is None
+        assert one.tried >= 70
+
+
+def test_a_crash_and_a_wrong_answer_with_foreign_arrays_are_found(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(foreign.KINDS, "arrays", (lambda _: 1 / 0, 2))
+    assert "ZeroDivisionError" in foreign.trouble("arrays", "1 arrays 0 0")
+    worker = foreign.Worker()
+    worker.process.kill()
+    assert worker.ask("arrays", "1 arrays 0 0") == "the process ended with status -9"
+    broken = tmp_path / "arrays-1-1.json"
+    broken.write_text("{}")
+    assert foreign.replay("arrays", broken) is None
 
 
 @pytest.mark.skipif(

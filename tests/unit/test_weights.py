@@ -100,7 +100,6 @@ def test_many_chunks_and_ranges(monkeypatch, range_entries):
     [
         ([1, 2], "one weight"),
         ([1.0, np.nan, 3.0], r"weights\[1\] is NaN"),
-        ([1, 2**31, 3], r"weights\[1\] is 2147483648.*float64"),
         ([1j, 2j, 3j], "complex128"),
         (["1", "2", "3"], "int32, float32 or float64"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "masked"),

@@ -56,7 +56,8 @@ class OpenCLExecutor:
     ) -> None:
         self.device = device
         self.graph = graph
-        self.tuning = (tuning or default_tuning(device.info.type)).for_graph(graph.num_searched)
+        tuning = (tuning or default_tuning(device.info.type)).fitting(device.info)
+        self.tuning = tuning.for_graph(graph.num_searched)
         self.unified = device.info.unified_memory
         self._edge_bits = host.edge_bits
         self._told, self._ranks = told, ranks

@@ -99,7 +99,7 @@ class SearchProgram:
         self._header = header(
             SHARED, schema.OPENCL, columns.OPENCL, packed_policy.OPENCL, steps.OPENCL
         )
-        self._check_local_memory()
+        self._check_group()
         make = device.buffer
         self._counters = make(
             steps.NUM_COUNTERS + 2 * (tuning.cooperative_groups + steps.STATE_WORDS), np.uint64
@@ -167,8 +167,14 @@ class SearchProgram:
                 return self._build("-DONE_STEP"), _ONE_KERNEL
         return self._build(), ("other_step", "push_step", "pull_step")
 
-    def _check_local_memory(self) -> None:
-        """Refuse a tuning whose work-groups need more local memory than the device has."""
+    def _check_group(self) -> None:
+        """Refuse a tuning whose work-groups the device does not run, or has no memory for."""
+        limit, size = self._device.info.max_work_group_size, self._tuning.group_size
+        if size > limit:
+            raise DeviceError(
+                f"the tuning for {self._device.info.name} has work-groups of {size}; the device "
+                f"runs at most {limit}; train again, or give a tuning of smaller groups"
+            )
         limit = self._device.info.local_memory_bytes
         needed = self._tuning.local_bytes(np.dtype(self._lists.offset_type).itemsize)
         if needed > limit:
@@ -225,7 +231,7 @@ class SearchProgram:
         The kernel of whole searches is probed, since it decides how many work-groups fit. There is
         no grid if the compiler cannot translate that kernel.
         """
-        if not self._tuning.one_launch or self._device.info.type != "GPU":
+        if not self._tuning.one_launch or not self._device.info.may_run_in_one_launch:
             return False  # a CPU device runs work-groups one after another
         try:
             self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL

@@ -76,7 +76,8 @@ def open_device(
     """
     notes: list[str] = []
     try:
-        opened = OpenCLDevice(info)
+        directed = graph.graph.directed
+        opened = OpenCLDevice(info, "directed searches" if directed else "searches")
     except DeviceError as error:
         if options.device is not None:
             raise

@@ -110,7 +110,7 @@ class RankDevice:
                 f"the rank's part needs {format_bytes(needed)} on {info.name}, which has "
                 f"{format_bytes(info.memory_bytes)}; start more ranks"
             )
-        device = self.device = OpenCLDevice(info)
+        device = self.device = OpenCLDevice(info, "searches")
         self.info = info
         self.host = RankExecutor(graph, threads, device.host_array)
         self.told = self.host.told

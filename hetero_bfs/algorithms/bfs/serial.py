@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
+from hetero_bfs.graph.matrix_checks import refuse_ids
 from hetero_bfs.graph.unsorted_lists import Lists
 
 
@@ -44,14 +45,24 @@ def search_from(
     sources: int | Sequence[int],
     most_levels: float | None = None,
     parent: VertexArray | None = None,
+    foreign: bool = False,
 ) -> QueueSearch:
     """Search from sources (ids, each once).
 
     With `most_levels` a level is searched if the number of the one before it is below that, as with
     NetworkX's `depth_limit` and `cutoff`, which need not be integers. A given `parent` keeps its
-    entries of sources and of vertices not reached.
+    entries of sources and of vertices not reached. With `foreign` the ids of all lists are checked;
+    most are checked when the search reads them.
+
+    Raises
+    ------
+    GraphError
+        An id that is not below the number of vertices, or negative as int32.
     """
-    from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
+    from hetero_bfs.algorithms.bfs.kernels.queue_order import (
+        search_in_queue_order,
+        unread_in_range,
+    )
 
     starts = np.atleast_1d(np.asarray(sources, np.uint32))
     n = lists.indptr.size - 1
@@ -61,5 +72,7 @@ def search_from(
         parent = np.full(n, NO_VERTEX, np.uint32)
         parent[starts] = starts
     most = n if most_levels is None else math.ceil(max(min(most_levels, n), 0))
-    levels = search_in_queue_order(*lists, starts.size, most, queue, parent, ends)
+    levels, read = search_in_queue_order(*lists, starts.size, most, queue, parent, ends)
+    if levels < 0 or (foreign and read < n and not unread_in_range(*lists, queue, read)):
+        refuse_ids(lists.indices, n)
     return QueueSearch(queue[: ends[levels]], parent, ends[: levels + 1])

@@ -77,7 +77,8 @@ class StreamedExecutor:
         tuning: Tuning | None = None,
     ) -> None:
         self.device, self.graph, self.host, self.plan = device, graph, host, plan
-        self.tuning = (tuning or default_tuning(device.info.type)).for_graph(graph.num_searched)
+        tuning = (tuning or default_tuning(device.info.type)).fitting(device.info)
+        self.tuning = tuning.for_graph(graph.num_searched)
         self.edge_bits = host.edge_bits
         self.groups = self.tuning.groups_per_unit * device.info.compute_units
         self._lists = StreamedGraph(device, graph, plan)

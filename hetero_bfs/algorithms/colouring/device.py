@@ -63,14 +63,15 @@ class DeviceColouring:
         self._words = (lists.num_stored_edges >> 5) + n
         self._host_sizes = np.zeros(2 * _MOST_ROUNDS + 4, np.uint32)
         self._check_sizes(info)
-        self.device = OpenCLDevice(info)
+        self.device = OpenCLDevice(info, "colouring")
         self._colour, self._waiting, self._heavy = (
             self.device.buffer(n, np.uint32) for _ in range(3)
         )
         self._queues = [self.device.buffer(n, np.uint32) for _ in range(2)]
         self._taken = self.device.buffer(self._words, np.uint32)
         self._sizes = self.device.buffer(self._host_sizes.size, np.uint32)
-        self._global = _GROUP * _GROUPS_PER_UNIT * info.compute_units
+        self._group = info.group_size(_GROUP)
+        self._global = self._group * _GROUPS_PER_UNIT * info.compute_units
         self._num_heavy = int(np.count_nonzero(lists.degree > _HEAVY_EDGES))
         self.colour = np.empty(n, np.int32)
         self._bind(self._build())
@@ -90,7 +91,7 @@ class DeviceColouring:
     def _build(self) -> Any:
         options = [
             *self._options,
-            f"-DGROUP={_GROUP}",
+            f"-DGROUP={self._group}",
             f"-DHEAVY_EDGES={_HEAVY_EDGES}",
             f"-DROUNDS={_MOST_ROUNDS}",
             f"-DOFFSET={'uint' if self._offset.itemsize == 4 else 'ulong'}",
@@ -126,16 +127,17 @@ class DeviceColouring:
     def _bind_on(self, program: Any, *lists: Any) -> _Kernels:
         """Return the kernels that read lists in some buffers, the arguments LISTS."""
         bind, queues, heavy, sizes = self.device.bind, self._queues, self._heavy, self._sizes
+        n = np.uint32(self.lists.num_vertices)
         rest = self._colour, self._taken, self._waiting, sizes
         return _Kernels(
             bind(program, "count_waiting", VARIES, *lists, heavy, self._waiting, sizes),
-            bind(program, "count_heavy", *lists, heavy, self._waiting, sizes),
+            bind(program, "count_heavy", n, *lists, heavy, self._waiting, sizes),
             [
                 bind(program, "colour_queue", VARIES, *lists, *pair, heavy, *rest)
                 for pair in (queues, queues[::-1])
             ],
             [
-                bind(program, "tell_heavy", VARIES, *lists, following, heavy, *rest)
+                bind(program, "tell_heavy", VARIES, n, *lists, following, heavy, *rest)
                 for following in queues[::-1]
             ],
         )
@@ -147,7 +149,7 @@ class DeviceColouring:
         """Colour all vertices."""
         steps, n = [sort_step(self.lists)], self.lists.num_vertices
         self.device.write(self._rank, self.lists.rank)
-        self._start.launch(self._size(n), _GROUP)
+        self._start.launch(self._size(n), self._group)
         self._count_range(self._kernels, 0, n)
         left = self._run_rounds(self._kernels, n, self._num_heavy, steps)
         self.device.read(self.colour, self._colour)
@@ -164,10 +166,10 @@ class DeviceColouring:
         """
         size, between = self._size(end - begin), np.array([begin, end], np.uint32)
         self._reset_sizes(0)
-        kernels.count_waiting.launch(size, _GROUP, between, *skipped, after=after)
+        kernels.count_waiting.launch(size, self._group, between, *skipped, after=after)
         if self._num_heavy:
-            kernels.count_heavy.launch(self._global, _GROUP, *skipped)
-        return self._collect.launch(size, _GROUP, between)
+            kernels.count_heavy.launch(self._global, self._group, *skipped)
+        return self._collect.launch(size, self._group, between)
 
     def _run_rounds(
         self, kernels: _Kernels, left: int, heavy_left: int, steps: list[Step], *skipped: Any
@@ -198,9 +200,9 @@ class DeviceColouring:
         self, kernels: _Kernels, number: int, queue: int, has_heavy: bool, *skipped: Any
     ) -> None:
         rounds = np.uint32(number), *skipped
-        kernels.colour_queue[queue].launch(self._global, _GROUP, *rounds)
+        kernels.colour_queue[queue].launch(self._global, self._group, *rounds)
         if has_heavy:
-            kernels.tell_heavy[queue].launch(self._global, _GROUP, *rounds)
+            kernels.tell_heavy[queue].launch(self._global, self._group, *rounds)
 
     def _reset_sizes(self, queued: int) -> None:
         self._host_sizes[:] = 0
@@ -209,4 +211,4 @@ class DeviceColouring:
 
     def _size(self, items: int) -> int:
         """Return the work-items for so many items: whole work-groups, at most the grid."""
-        return min(max(-(-items // _GROUP), 1) * _GROUP, self._global)
+        return min(max(-(-items // self._group), 1) * self._group, self._global)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.algorithms.colouring.device import NEED, DeviceColouring, _Kernels
 from hetero_bfs.algorithms.colouring.host import finish_in_turn
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step
@@ -56,7 +55,7 @@ class StreamedColouring(DeviceColouring):
         self._program, n = program, self.lists.num_vertices
         indptr, indices = self.lists.by_rank()
         self._kept = [np.ascontiguousarray(indptr, self._offset)]  # a device may use it in place
-        self._firsts = np.append(np.arange(0, n, device_colouring._GROUP), n)
+        self._firsts = np.append(np.arange(0, n, self._group), n)
         self._kernels_of: dict[int, _Kernels] = {}
         sizes = [4 * n] * _ARRAYS, [4 * self._words, self._kept[0].nbytes, self._host_sizes.nbytes]
         self._memory = BlockMemory(
@@ -81,7 +80,7 @@ class StreamedColouring(DeviceColouring):
 
     def run(self) -> Coloured:
         """Colour all vertices: the rounds of a buffer's lists run while the next ones are sent."""
-        lists, group, before = self.lists, device_colouring._GROUP, self._memory.bytes_sent
+        lists, group, before = self.lists, self._group, self._memory.bytes_sent
         self._steps: list[Step] = []
         self._counted: _Counted | None = None
         self._is_stuck = False

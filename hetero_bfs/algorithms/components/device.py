@@ -54,11 +54,12 @@ class DeviceComponents:
         if graph.graph.directed:
             self._lists.append(graph.graph.transpose)
         self._vertices = n = graph.num_searched
-        self._tiles = -(-n // _GROUP)
+        self._group = info.group_size(_GROUP)
+        self._tiles = -(-n // self._group)
         narrow = all(one.num_stored_edges < 2**32 for one in self._lists)
         self._offset = np.dtype(np.uint32 if narrow else np.uint64)
         self._check_sizes(info)
-        self.device = OpenCLDevice(info)
+        self.device = OpenCLDevice(info, "components")
         self._kept = [graph.first]  # a device may use them in place
         for one in self._lists:
             self._kept += [np.ascontiguousarray(one.indptr, self._offset), *self._entries(one)]
@@ -66,8 +67,8 @@ class DeviceComponents:
         self._label, self._heavy = (self.device.buffer(n, np.uint32) for _ in range(2))
         self._found = self.device.host_array(n, np.uint32)
         self._counters = self.device.buffer(_COUNTERS, np.uint64)
-        self._grid = _GROUP * _GROUPS_PER_UNIT * info.compute_units
-        options = [*self._options, f"-DGROUP={_GROUP}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
+        self._grid = self._group * _GROUPS_PER_UNIT * info.compute_units
+        options = [*self._options, f"-DGROUP={self._group}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
         options.append(f"-DOFFSET={'uint' if narrow else 'ulong'}")
         self._bind(self.device.build(options, "", self._files))
 
@@ -107,7 +108,7 @@ class DeviceComponents:
         n = np.uint32(self._vertices)
         return (
             bind(program, "link_lists", VARIES, n, *lists, *rest),
-            bind(program, "link_heavy", VARIES, *lists, *rest),
+            bind(program, "link_heavy", VARIES, n, *lists, *rest),
         )
 
     def prepare(self) -> None:
@@ -120,13 +121,13 @@ class DeviceComponents:
         counters = np.zeros(_COUNTERS, np.uint64)
         counters[_COMPRESSED] = _NEVER
         device.write(self._counters, counters)
-        size = min(self._tiles * _GROUP, self._grid)
-        self._hook.launch(size, _GROUP)
+        size = min(self._tiles * self._group, self._grid)
+        self._hook.launch(size, self._group)
         for rest in (False, True):
-            self._compress.launch(size, _GROUP)
-            self._sample.launch(_GROUP, _GROUP)
+            self._compress.launch(size, self._group)
+            self._sample.launch(self._group, self._group)
             self._link(rest)
-        self._compress.launch(size, _GROUP)
+        self._compress.launch(size, self._group)
         device.read(self._found, self._label)
         device.read(counters, self._counters)
         records = [(_ON_DEVICE, n, int(counters[_EDGES]), time.perf_counter() - began)]
@@ -136,8 +137,8 @@ class DeviceComponents:
         """Queue a pass over the lists of each direction."""
         for way, (link_lists, link_heavy) in enumerate(self._links):
             turn = self._turn(rest, way, self._tiles)
-            link_lists.launch(min(self._tiles * _GROUP, self._grid), _GROUP, turn)
-            link_heavy.launch(self._grid, _GROUP, turn)
+            link_lists.launch(min(self._tiles * self._group, self._grid), self._group, turn)
+            link_heavy.launch(self._grid, self._group, turn)
 
     def _turn(self, rest: bool, way: int, rows: int) -> npt.NDArray[np.uint32]:
         """Return a pass in the kernels' form: kind, number, and rows of tiles."""

@@ -53,7 +53,7 @@ class StreamedComponents(DeviceComponents):
 
     def _bind_links(self, program: Any) -> None:
         """Set the arguments of the kernel that chooses tiles, and take memory for the lists."""
-        n, group = self._vertices, device_components._GROUP
+        n, group = self._vertices, self._group
         firsts = np.append(np.arange(0, n, group), n)
         self._program = program
         self._has_long = [
@@ -91,14 +91,14 @@ class StreamedComponents(DeviceComponents):
     def _link(self, rest: bool) -> None:
         """Queue a pass over the lists of each direction, where they are or are sent."""
         for way, choose in enumerate(self._choose):
-            size = min(self._tiles * device_components._GROUP, self._grid)
-            choose.launch(size, device_components._GROUP, self._turn(rest, way, self._tiles))
+            size = min(self._tiles * self._group, self._grid)
+            choose.launch(size, self._group, self._turn(rest, way, self._tiles))
             self.device.read(self._marks, self._chosen)
             self._link_tiles(rest, way, np.flatnonzero(self._marks))
 
     def _link_tiles(self, rest: bool, way: int, chosen: Numbers) -> None:
         """Queue a pass over chosen tiles of a direction."""
-        group, has_long = device_components._GROUP, self._has_long[way]
+        group, has_long = self._group, self._has_long[way]
 
         def launch(room: Part | Slot, tiles: Numbers, after: Sequence[Any]) -> Any:
             rows = room.end - room.begin if isinstance(room, Part) else tiles.size

@@ -62,7 +62,7 @@ class DevicePlanes:
         narrow = all(one.num_stored_edges < 2**32 for one in lists)
         offset = np.uint32 if narrow else np.uint64
         self._check_sizes(info, n, [one.num_stored_edges for one in lists], PLANES)
-        self.device, self._host, self._n = OpenCLDevice(info), host, n
+        self.device, self._host, self._n = OpenCLDevice(info, "searches side by side"), host, n
         self._kept = [
             array
             for one in lists
@@ -75,8 +75,10 @@ class DevicePlanes:
         self._mask, self._sources = make(n, np.uint8), make(LANES, np.uint32)
         self._counts = make(_NUM_COUNTS, np.uint64)
         self._has_mask = np.uint32(0)
-        self._size = _GROUP * min(-(-n // _GROUP), _GROUPS_PER_UNIT * info.compute_units)
-        options = [f"-DGROUP={_GROUP}", f"-DSHORT_LIST={_SHORT_LIST}"]
+        self._group = info.group_size(_GROUP)
+        most = _GROUPS_PER_UNIT * info.compute_units
+        self._size = self._group * min(-(-n // self._group), most)
+        options = [f"-DGROUP={self._group}", f"-DSHORT_LIST={_SHORT_LIST}"]
         options.append(f"-DOFFSET={'uint' if narrow else 'ulong'}")
         program = self.device.build(options, "", _FILES)
         self._bind(program, self._lists[:2], self._lists[-2:])
@@ -159,7 +161,7 @@ class DevicePlanes:
         starts = np.unique(sources[known])
         places = np.zeros(LANES, np.uint32)
         places[: sources.size] = sources
-        self._start.launch(self._size, _GROUP, self._has_mask)
+        self._start.launch(self._size, self._group, self._has_mask)
         self.device.write(self._sources, places)
         active = sum(1 << int(i) for i in known)
         self._seed.launch(1, 1, np.uint64(active))
@@ -180,13 +182,13 @@ class DevicePlanes:
         edges, left, active = int(counts[_EDGES]), int(counts[_LEFT]), counts[_ALIVE]
         self.device.write(self._counts, np.zeros(_NUM_COUNTS, np.uint64))
         if edges * PUSH_COST + self._n >= left:
-            kernels.pull.launch(self._size, _GROUP, active)
+            kernels.pull.launch(self._size, self._group, active)
             return False, left
         queued = np.uint32(counts[_QUEUED])
-        kernels.clear.launch(self._size, _GROUP)
-        groups = min(-(-int(queued) // _GROUP) * _GROUP, self._size)
-        kernels.push.launch(groups, _GROUP, queued)
-        kernels.settle.launch(self._size, _GROUP, active)
+        kernels.clear.launch(self._size, self._group)
+        groups = min(-(-int(queued) // self._group) * self._group, self._size)
+        kernels.push.launch(groups, self._group, queued)
+        kernels.settle.launch(self._size, self._group, active)
         return True, edges
 
     def _read_counts(self) -> npt.NDArray[np.uint64]:

@@ -98,6 +98,9 @@ def _step(
     weights = needed_weights(lists) if weighted else np.ones(lists.num_stored_edges, np.float32)
     arrays = weights.astype(np.float64), lists.indices.astype(np.int64), lists.indptr
     matrix = scipy.sparse.csr_array(arrays, (n, n))
+    if n:
+        largest = np.repeat(matrix.max(axis=1).toarray(), np.diff(lists.indptr))
+        matrix.data /= np.where(largest > 0, largest, 1)  # whose sums neither overflow nor vanish
     total = matrix.sum(axis=1)
     restart = np.full(n, 1 / max(n, 1)) if personalization is None else personalization
     restart = np.asarray(restart, np.float64) / np.sum(restart)

@@ -67,8 +67,9 @@ class DeviceRanks:
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
         self._check_sizes(lists, info)
         self.lists = lists
-        self.device = device = OpenCLDevice(info)
+        self.device = device = OpenCLDevice(info, "PageRank")
         self._sum: Any = np.float64 if info.has_double else np.float32
+        self._group = info.group_size(_GROUP)
         self._groups = _GROUPS_PER_UNIT * info.compute_units
         self._arrays = self._read_only(lists)  # kept: a device may use them in place
         self._graph = {name: device.upload(array) for name, array in self._arrays.items()}
@@ -133,7 +134,7 @@ class DeviceRanks:
     def _build(self, real: Any) -> Any:
         given, sums = self._arrays["given"].dtype, _C_TYPES[np.dtype(self._sum)]
         options = [
-            f"-DGROUP={_GROUP}",
+            f"-DGROUP={self._group}",
             f"-DLANES={_LANES}",
             f"-DOFFSET={'uint' if self._arrays['indptr'].dtype == np.uint32 else 'ulong'}",
             f"-DREAL={_C_TYPES[np.dtype(real)]}",
@@ -225,6 +226,8 @@ class DeviceRanks:
         if settings.personalization is not None:
             left_out = self.lists.outside
             rank[left_out] = outside * settings.personalization[left_out]
+        if self._sum is np.float32:
+            rank /= rank.sum()  # the device's sums are too coarse for a sum of 1
         return Ranks(rank, float(said[_CHANGE]), records)
 
     def _begin(self, kernels: _Kernels, settings: RankSettings, is_fine: bool) -> None:
@@ -243,18 +246,18 @@ class DeviceRanks:
             restart = personalization[self.lists.graph.relabelling.old_of_new]
         self.device.write(self._work["settings"], np.array(numbers, self._sum))
         self.device.write(self._work["restart"], restart.astype(self._sum))
-        kernels.start.launch(self._groups * _GROUP, _GROUP, self._sum(equal))
+        kernels.start.launch(self._groups * self._group, self._group, self._sum(equal))
 
     def _queue_steps(self, kernels: _Kernels, first: int, last: int) -> None:
-        size = self._groups * _GROUP
+        size = self._groups * self._group
         for step in range(first, last + 1):
             if self._high:
-                kernels.sum_segments[(step - 1) % 2].launch(size, _GROUP, np.uint32(step))
-            kernels.step[(step - 1) % 2].launch(size, _GROUP, np.uint32(step))
+                kernels.sum_segments[(step - 1) % 2].launch(size, self._group, np.uint32(step))
+            kernels.step[(step - 1) % 2].launch(size, self._group, np.uint32(step))
 
     def _ask(self, kernels: _Kernels, step: int) -> npt.NDArray[np.float64]:
         """Return the state for a step, from those before it."""
-        kernels.report.launch(_GROUP, _GROUP, np.uint32(step))
+        kernels.report.launch(self._group, self._group, np.uint32(step))
         said = np.empty(_NUM_STATES, self._sum)
         self.device.read(said, self._work["said"])
         return said.astype(np.float64)
@@ -264,7 +267,7 @@ class DeviceRanks:
     ) -> npt.NDArray[np.float64]:
         """Return the ranks in the caller's ids; `outside` for vertices that are not searched."""
         kernels.write[which].launch(
-            self._groups * _GROUP, _GROUP, self._sum(scale), self._sum(outside)
+            self._groups * self._group, self._group, self._sum(scale), self._sum(outside)
         )
         self.device.read(self._found, self._work["rank"])
         return self._found.astype(np.float64, copy=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -9,12 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.csr import CSRGraph, replace_weights
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights, refuse_negative
 from hetero_bfs.support.checks import check_integer, check_real
 from hetero_bfs.support.wording import setting
+
+_MOST_GIVEN = 2.0**64
+"""Sums of a vertex's weights beyond it, or below its inverse, are scaled: ranks divided by a sum
+that is not scaled must fit into float32. No sum of integers is beyond it."""
+
+_MOST_EXPONENT = 1000
+"""Powers of two beyond it, or below its negative, are too near to the limits of float64."""
 
 
 class RankSettings(NamedTuple):
@@ -115,6 +123,8 @@ class RankLists:
     weighted : bool
         Whether a vertex divides its rank by the edges' weights instead of equally.
 
+    If sums of weights are very large or small, `graph` becomes one whose weights are scaled.
+
     Raises
     ------
     GraphError
@@ -123,9 +133,20 @@ class RankLists:
 
     def __init__(self, graph: SearchGraph, weighted: bool) -> None:
         self.graph, self.weighted = graph, weighted
+        self.is_symmetric = not graph.graph.directed
+        """Whether the graph is symmetric: then the iteration's spectrum is real."""
+        self.given: npt.NDArray[Any] = graph.degree
+        """The number of shares into which each vertex divides its rank, 0 if it is dangling.
+
+        uint32 degrees, or float64 sums of weights.
+        """
         if weighted:
             names = graph.relabelling.old_of_new
             refuse_negative(graph.graph, names, "weighted ranks", are_finite=True)
+            self.given = _sums(graph.graph)
+            if not _fit(self.given):
+                self.graph = _scaled(graph)
+                self.given = _sums(self.graph.graph)
 
     @property
     def num_vertices(self) -> int:
@@ -142,26 +163,6 @@ class RankLists:
         """The lists."""
         return self.graph.graph.transpose
 
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether the graph is symmetric: then the iteration's spectrum is real."""
-        return not self.graph.graph.directed
-
-    @cached_property
-    def given(self) -> npt.NDArray[Any]:
-        """The number of shares into which each vertex divides its rank, 0 if it is dangling.
-
-        uint32 degrees, or float64 sums of weights.
-        """
-        if not self.weighted:
-            return self.graph.degree
-        from hetero_bfs.algorithms.pagerank.kernels.list_sums import sum_lists
-
-        forward = self.graph.graph
-        total = np.empty(self.num_vertices)
-        sum_lists(forward.indptr, needed_weights(forward), total)
-        return total
-
     def shares(self, personalization: npt.NDArray[np.float64] | None) -> tuple[float, float]:
         """Return the shares of restarts that lead into the searched range, and out of it."""
         n = max(self.graph.num_vertices, 1)
@@ -174,3 +175,45 @@ class RankLists:
     def outside(self) -> npt.NDArray[np.int64]:
         """The vertices outside the searched range, the caller's ids."""
         return np.flatnonzero(self.graph.relabelling.new_of_old == NO_VERTEX)
+
+
+def _sums(lists: CSRGraph) -> npt.NDArray[np.float64]:
+    """Return the sum of the weights in each list."""
+    from hetero_bfs.algorithms.pagerank.kernels.list_sums import sum_lists
+
+    total = np.empty(lists.num_vertices)
+    sum_lists(lists.indptr, needed_weights(lists), total)
+    return total
+
+
+def _fit(sums: npt.NDArray[np.float64]) -> bool:
+    """Tell whether all sums but those of 0 are far from the limits of float32."""
+    least = sums.min(where=sums > 0, initial=1.0)
+    return bool(least >= 1 / _MOST_GIVEN and sums.max(initial=0.0) <= _MOST_GIVEN)
+
+
+def _scaled(graph: SearchGraph) -> SearchGraph:
+    """Return a graph in which the largest weight of each vertex's outgoing edges is about 1.
+
+    Only ratios of these weights matter. A factor is a power of two, so the ratios are the same. A
+    weight that is smaller than the largest one by more than its type's range becomes 0, which is
+    right within the rounding of ranks.
+    """
+    lists, transpose = graph.graph, graph.graph.transpose
+    degree = np.diff(lists.indptr)
+    has_edges = degree > 0
+    largest = np.zeros(degree.size)
+    largest[has_edges] = np.maximum.reduceat(needed_weights(lists), lists.indptr[:-1][has_edges])
+    exponent = np.clip(np.frexp(largest)[1], -_MOST_EXPONENT, _MOST_EXPONENT)
+    factor = np.ldexp(1.0, -exponent)
+    forward = _times(lists, np.repeat(factor, degree))
+    # Both ways of an undirected edge have their own weight now.
+    forward.__dict__["directed"] = True
+    forward.__dict__["_transposed"] = _times(transpose, factor[transpose.indices])
+    return replace(graph, graph=forward)
+
+
+def _times(lists: CSRGraph, factors: npt.NDArray[np.float64]) -> CSRGraph:
+    """Return lists whose weights are multiplied by a factor each."""
+    weights = needed_weights(lists)
+    return replace_weights(lists, (weights * factors).astype(weights.dtype))

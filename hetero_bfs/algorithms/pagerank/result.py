@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.errors import ValidationError
 from hetero_bfs.scheduling.iterations import Iterated, IterationTrace
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
@@ -31,6 +32,11 @@ class PageRank(Iterated):
     traces : list of IterationTrace
     streamed_bytes : int
         Bytes of lists that were sent to the device, if it does not hold them.
+
+    Raises
+    ------
+    ValidationError
+        A rank is not finite, which `change` shows.
     """
 
     rank: npt.NDArray[np.float64]
@@ -39,6 +45,14 @@ class PageRank(Iterated):
     converged: bool
     traces: list[IterationTrace] = field(repr=False)
     streamed_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if self.traces and not np.isfinite(self.change):
+            raise ValidationError(
+                f"PageRank's change is {self.change} after {len(self.traces)} iterations: a rank "
+                "is beyond the numbers of the place that computed it; try another device or "
+                "weights nearer to 1, and report the graph"
+            )
 
     def highest(self, count: int = 10) -> list[tuple[int, float]]:
         """Return the vertices of the highest ranks and these ranks, highest first, then by id."""

@@ -39,14 +39,24 @@ class ChainSearch:
 
         If a distance exceeds the weights' type, the search runs again in one of 64 bits.
         """
-        for dtype in self.lists.distance_dtypes:
-            distance = self._distance(dtype)
-            starts = self._walk(source, distance)
-            found = self._search.run_as(dtype, self.core.start_from(starts))
-            if found is not None and self._fill_in(found, distance):
-                self._walk(source, distance)
-                return found._replace(distance=distance)
-        raise OverflowError("a distance is beyond 64 bits")
+        *narrow, wide = self.lists.distance_dtypes
+        for dtype in narrow:
+            found = self._run_as(dtype, source)
+            if found is not None:
+                return found
+        found = self._run_as(wide, source)
+        assert found is not None
+        return found
+
+    def _run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
+        """Search with distances of a type; None if one is beyond it, which none is in int64."""
+        distance = self._distance(dtype)
+        starts = self._walk(source, distance)
+        found = self._search.run_as(dtype, self.core.start_from(starts))
+        if found is None or not self._fill_in(found, distance):
+            return None
+        self._walk(source, distance)
+        return found._replace(distance=distance)
 
     def prepare(self) -> None:
         """Start the workers and compile the kernels of a search."""

@@ -9,7 +9,8 @@ distances.
 5. Following parents leads to the source.
 
 Sums are those of the weights' own type, without a tolerance, as in Graph500's reference. If float32
-does not hold every distance of a search, its sums are those of float64.
+does not hold every distance of a search, its sums are those of float64. A distance beyond float64
+is infinite, so its vertex is not reached.
 """
 
 from __future__ import annotations
@@ -285,7 +286,7 @@ def _check_source(source: int, distance: _Distances, parent: _Parents) -> str | 
 def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:
     """Describe a failure of check 3: an edge's ends and its weight."""
     u, v, weight = edge
-    if not (one_way or distance[u] + weight < distance[v]):
+    if not (one_way or float(distance[u]) + float(weight) < distance[v]):
         u, v = v, u
     return (
         f"check 3 (no shorter way): edge ({u}, {v}) of weight {weight} leads from distance "

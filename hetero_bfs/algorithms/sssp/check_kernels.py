@@ -116,11 +116,12 @@ def _scan(given, part, parts):
         if u == v:
             continue
         shorter, shorter_back, tight, tight_back = _ZERO, _ZERO, _ZERO, _ZERO
+        missed = _missed(distance, weight)
         for k in range(lanes):
             at_u, at_v = distance[u, k], distance[v, k]
             there, back = number(at_u + weight), number(at_v + weight)
-            shorter = np.int32(shorter | np.int32(there < at_v))
-            shorter_back = np.int32(shorter_back | np.int32(back < at_u))
+            shorter = np.int32(shorter | np.int32(_is_shorter(at_u, there, at_v, missed)))
+            shorter_back = np.int32(shorter_back | np.int32(_is_shorter(at_v, back, at_u, missed)))
             tight = np.int32(tight | np.int32(there == at_v))
             tight_back = np.int32(tight_back | np.int32(back == at_u))
         if shorter or (both_ways and shorter_back):
@@ -132,12 +133,30 @@ def _scan(given, part, parts):
 
 
 @njit(inline="always")
+def _missed(distance, weight):
+    """Return the distance that no vertex behind an edge from a reached one may have.
+
+    That is infinity, since even a sum beyond float32 is finite. None is such a distance, NaN, if
+    the sums are float64, or the edge has an infinite weight.
+    """
+    is_finite = distance.itemsize < 8 and weight < np.inf
+    return distance.dtype.type(np.inf if is_finite else np.nan)
+
+
+@njit(inline="always")
+def _is_shorter(before, there, behind, missed):
+    return (there < behind) | ((behind == missed) & (before < behind))
+
+
+@njit(inline="always")
 def _note(given, part, i, u, v, weight, lanes):
     distance, first = given.distance, given.first
-    number = distance.dtype.type
+    number, missed = distance.dtype.type, _missed(distance, weight)
     for k in range(lanes):
-        there, back = number(distance[u, k] + weight), number(distance[v, k] + weight)
-        if there < distance[v, k] or (given.directed == 0 and back < distance[u, k]):
+        at_u, at_v = distance[u, k], distance[v, k]
+        shorter = _is_shorter(at_u, number(at_u + weight), at_v, missed)
+        back = _is_shorter(at_v, number(at_v + weight), at_u, missed)
+        if shorter or (given.directed == 0 and back):
             first[part, k] = min(first[part, k], i)
 
 

@@ -21,6 +21,7 @@ from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.devices.opencl.verdicts import Family, check_verdict
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import (
     FULL,
@@ -48,7 +49,6 @@ _FILES = (
     "algorithms/sssp/kernels/loop.cl",
     "algorithms/sssp/kernels/tree.cl",
 )
-_DOUBLES_NEED = "cl_khr_int64_extended_atomics"
 ON_DEVICE = 3
 """Added to a record's strategy."""
 
@@ -92,15 +92,16 @@ OPENCL = {
 class _Type(NamedTuple):
     """A type of weights: its name in OpenCL C, the type of its bits, and the bits of infinity."""
 
+    family: Family
     name: str
     bits: Any
     infinite: int
 
 
 _TYPES = {
-    np.dtype(np.int32): _Type("int", np.int32, 0x7FFFFFFF),
-    np.dtype(np.float32): _Type("float", np.int32, 0x7F800000),
-    np.dtype(np.float64): _Type("double", np.int64, 0x7FF0000000000000),
+    np.dtype(np.int32): _Type("int32 paths", "int", np.int32, 0x7FFFFFFF),
+    np.dtype(np.float32): _Type("float32 paths", "float", np.int32, 0x7F800000),
+    np.dtype(np.float64): _Type("float64 paths", "double", np.int64, 0x7FF0000000000000),
 }
 
 
@@ -124,10 +125,10 @@ class DeviceSearch:
         self._check_sizes(lists, info)
         self.device = OpenCLDevice(info)
         self._type = _TYPES[lists.weight_dtype]
-        if lists.weight_dtype == np.float64 and not (
-            info.has_double and self.device.has_extension(_DOUBLES_NEED)
-        ):
-            raise DeviceError(f"it lacks {_DOUBLES_NEED}, which weights of float64 need")
+        if lists.weight_dtype == np.float64 and not info.has_double:
+            raise DeviceError("it lacks doubles, which weights of float64 need")
+        check_verdict(info, self._type.family)
+        self._group = info.group_size(_GROUP)
         self.lists = lists
         began = time.perf_counter()
         # Loops along a list may step beyond its end, by less than a piece.
@@ -192,7 +193,7 @@ class DeviceSearch:
 
     def _build(self, *extra: str) -> Any:
         options = [
-            f"-DGROUP={_GROUP}",
+            f"-DGROUP={self._group}",
             f"-DCHUNK_EDGES={_CHUNK_EDGES}",
             f"-DPULL_EDGES={_PULL_EDGES}",
             f"-DDIRECTED={int(self.lists.graph.graph.directed)}",
@@ -204,7 +205,7 @@ class DeviceSearch:
 
     def _find_one_launch(self) -> BoundKernel | None:
         """Return the kernel of whole searches, if the device has a grid for it."""
-        if self.device.info.type != "GPU":
+        if not self.device.info.may_run_in_one_launch:
             return None  # a CPU device runs work-groups one after another
         self._grid = Grid(self.device, _GROUPS_PER_UNIT)
         program = None
@@ -219,7 +220,8 @@ class DeviceSearch:
         )  # fmt: skip
 
         def probe(groups: int, patience: np.uint32) -> bool:
-            search.launch(groups * _GROUP, _GROUP, *self._varying(0, None), patience, np.uint32(1))
+            size, varying = groups * self._group, self._varying(0, None)
+            search.launch(size, self._group, *varying, patience, np.uint32(1))
             return bool(self._read_now()[_STATUS] == _ENDED)
 
         groups = self._grid.largest(probe)
@@ -241,7 +243,7 @@ class DeviceSearch:
         varying = self._varying(0, None)
         for kernel in {id(k): k for one in kernels.values() for k in one}.values():
             self.device.fill(self._now, 0)
-            kernel.launch(_GROUP, _GROUP, *varying)
+            kernel.launch(self._group, self._group, *varying)
         self.device.finish()
         return kernels
 
@@ -282,12 +284,12 @@ class DeviceSearch:
         from hetero_bfs.algorithms.sssp.kernels.tree import complete_tree
 
         parent, orphans = np.empty(distance.size, np.uint32), np.empty(1, np.uint32)
-        size = min(-(-parent.size // _GROUP), self._groups) * _GROUP
+        size = min(-(-parent.size // self._group), self._groups) * self._group
         with self._one_at_a_time:
             if not is_last:
                 self.device.write(self._distance, distance)
             self.device.fill(self._orphans, 0)
-            self._tree.launch(size, _GROUP)
+            self._tree.launch(size, self._group)
             self.device.read(self._found_up, self._up)
             self.device.read(orphans, self._orphans)
             parent[:] = self._found_up
@@ -315,17 +317,18 @@ class DeviceSearch:
 
     def _run_one_launch(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
         assert self._search is not None
-        size = self._groups * _GROUP
-        self._search.launch(size, _GROUP, *varying, PATIENCE, np.uint32(0))
+        size = self._groups * self._group
+        self._search.launch(size, self._group, *varying, PATIENCE, np.uint32(0))
         now = self._read_now()
         return (None, []) if now[_STATUS] == _FAILED else (now, [])
 
     def _run_steps(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
         """Launch step by step; return the state at the end and the seconds of each record."""
-        most, n = self._groups * _GROUP, self.lists.num_vertices
+        most, n = self._groups * self._group, self.lists.num_vertices
         seconds: list[float] = []
         began = time.perf_counter()
-        self._kernels["start"][0].launch(min(-(-n // _GROUP) * _GROUP, most), _GROUP, *varying)
+        size = min(-(-n // self._group) * self._group, most)
+        self._kernels["start"][0].launch(size, self._group, *varying)
         while True:
             now = self._read_now()
             if now[_ROWS] > len(seconds):
@@ -334,11 +337,11 @@ class DeviceSearch:
                 began = ended
             if now[_STATUS] != _RUNNING:
                 return now, seconds
-            size = min(-(-max(int(now[_COUNT]), 1) // _GROUP) * _GROUP, most)
+            size = min(-(-max(int(now[_COUNT]), 1) // self._group) * self._group, most)
             first, *long = self._kernels[_STEPS[int(now[_STEP])]]
-            first.launch(size, _GROUP, *varying)
+            first.launch(size, self._group, *varying)
             for kernel in long:
-                kernel.launch(most, _GROUP, *varying)
+                kernel.launch(most, self._group, *varying)
             self._kernels["next"][0].launch(1, 1, *varying)
 
     def _read_now(self) -> npt.NDArray[np.int64]:

@@ -38,14 +38,20 @@ class HostSearch:
 
         If a distance exceeds the weights' type, the search runs again in one of 64 bits.
         """
-        for dtype in self.lists.distance_dtypes:
+        *narrow, wide = self.lists.distance_dtypes
+        for dtype in narrow:
             found = self.run_as(dtype, source)
             if found is not None:
                 return found
-        raise OverflowError("a distance is beyond 64 bits")
+        found = self.run_as(wide, source)
+        assert found is not None
+        return found
 
     def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
-        """Search with distances of a type; None if one is beyond it."""
+        """Search with distances of a type; None if one is beyond it, and it has 32 bits.
+
+        Distances beyond float64 are infinite. No sum of weights of int32 is beyond int64.
+        """
         return self._run_of(dtype).search(source, self.lists.plan)
 
     def prepare(self) -> None:

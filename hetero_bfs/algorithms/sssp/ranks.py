@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, planned
 from hetero_bfs.ranks.communicator import Communicator
@@ -131,8 +130,6 @@ class RankPathSearch:
         ------
         GraphError
             The vertex is not in the graph.
-        AgreedError
-            A distance is beyond 64 bits.
         """
         source = check_vertex(source, self.graph.num_vertices)
         own = self.graph.searched_id(source)
@@ -142,8 +139,7 @@ class RankPathSearch:
             windows = run.search(own, self._plan)
             if windows is not None:
                 break
-        else:
-            raise AgreedError("a distance is beyond 64 bits")
+        assert windows is not None
         parent = run.find_parents(own)
         seconds = np.array([time.perf_counter() - started])
         self.communicator.reduce_to_all(seconds, "max")
@@ -233,9 +229,10 @@ class _Run:
         loops.take_parents(arrays, words, none, none, counts, counts)
 
     def search(self, source: int | None, plan: Plan) -> list[RankWindow] | None:
-        """Search from an own number, if it is this rank's; None if a distance is beyond the type.
+        """Search from an own number, if it is this rank's.
 
-        All ranks return the same.
+        Returns None if a distance is beyond the type, and it has 32 bits: on all ranks the same.
+        Distances beyond float64 are infinite.
         """
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
@@ -290,13 +287,14 @@ class _Run:
         """Reduce what ranks decide by.
 
         Returns the least distance that waits, the most that any rank has: vertices in the window,
-        edges left, unsettled edges; and whether a distance is beyond the type.
+        edges left, unsettled edges; and whether a distance is beyond a type of 32 bits.
         """
         from hetero_bfs.algorithms.sssp.kernels.ranks_relax import LEFT, OVERFLOW, QUEUED, UNSETTLED
 
         counts, agreed_on = self._fields["counts"], self._agreed
         agreed_on[0] = -float(self._fields["lowest"][0])
         agreed_on[1:] = counts[[QUEUED, LEFT, UNSETTLED, OVERFLOW]]
+        agreed_on[4] *= self._dtype.itemsize < 8
         self._communicator.reduce_to_all(agreed_on, "max")
         lowest, *most = agreed_on.tolist()
         return [-lowest, *most]

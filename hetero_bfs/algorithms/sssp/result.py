@@ -54,7 +54,9 @@ class ShortestPaths:
     ----------
     source : int
     distance : float64 array, shape (num_vertices,)
-        Infinity for vertices not reached. Sums of float32 weights are rounded to float32.
+        Infinity for vertices not reached. Sums of float32 weights are rounded to float32, unless
+        one is beyond it: then all are float64. A vertex whose distance is beyond float64 counts as
+        not reached.
     seconds : float
         Of the search, from the source to the distances in the memory of the place that ran it. In
         `PathSearches.search_with_parents` to distances and parents.
@@ -88,7 +90,7 @@ class ShortestPaths:
 
     @property
     def reached(self) -> int:
-        """Number of vertices with a path from the source, itself included."""
+        """Number of vertices at a finite distance from the source, itself included."""
         return int(np.isfinite(self.distance).sum())
 
     @property
@@ -111,7 +113,9 @@ class ShortestPaths:
         """
         vertex = check_vertex(vertex, self.distance.size)
         if not np.isfinite(self.distance[vertex]):
-            raise GraphError(f"no path leads from vertex {self.source} to vertex {vertex}")
+            raise GraphError(
+                f"no path of finite length leads from vertex {self.source} to vertex {vertex}"
+            )
         path = [vertex]
         while path[-1] != self.source:
             path.append(int(self.parent[path[-1]]))

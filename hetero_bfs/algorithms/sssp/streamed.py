@@ -34,10 +34,14 @@ class StreamedPaths(StreamedBuiltIn):
         self._program = PATHS[lists.weight_dtype.name]()
         self._type = np.dtype(self._program.state["distance"])
         self._infinity = beyond_all(self._program)
+        self._may_overflow = lists.weight_dtype == np.float32 and lists.may_overflow
         self.run(0, lists.plan)  # it compiles
 
-    def run(self, source: int, plan: Plan) -> Windows:
-        """Search from a vertex, the new id; the run chooses its own buckets."""
+    def run(self, source: int, plan: Plan) -> Windows | None:
+        """Search from a vertex, the new id; the run chooses its own buckets.
+
+        None if a distance may be beyond the weights' type.
+        """
         parameters = {
             "source": int(self.graph.relabelling.old_of_new[source]),
             "unreached": self._infinity,
@@ -50,4 +54,6 @@ class StreamedPaths(StreamedBuiltIn):
             ]
         ).reshape(-1, 6)
         distance = run.state["distance"][: self.graph.num_searched]
+        if self._may_overflow and np.isinf(distance).any():
+            return None
         return Windows(distance, self._type.type(self._infinity), records, run.streamed_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hetero_bfs.devices.opencl import ending
 from hetero_bfs.devices.opencl.driver_errors import device_error
 
 
@@ -29,6 +30,8 @@ class BoundKernel:
         The kernel waits for the events in `after`. Return its own event.
         """
         device, kernel, set_argument = self._device, self._kernel, self._set
+        if ending.begun:
+            ending.leave(device.queues)
         try:
             for position, argument in zip(self._varying, arguments, strict=True):
                 set_argument(position, argument)

@@ -5,17 +5,8 @@
  * and PART_SHIFT (parts.cl), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bottom_up.cl), ROOM,
  * SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES (cooperative.cl), LOG_ROWS
  * (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step` (level_loop.cl), DIRECTED if a vertex
- * may lack out-edges, ATOMIC_PEEK and TESTS for tests, NVIDIA if the compiler is NVIDIA's.
- * Numbers that Python has too come from it (header.py). */
-
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-
-/* NVIDIA's compiler ignores a limit of registers if this attribute is there. */
-#ifdef NVIDIA
-#define GROUP_SIZE
-#else
-#define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-#endif
+ * may lack out-edges, ATOMIC_PEEK and TESTS for tests. Numbers that Python has too come from it
+ * (header.py). Needs atomics.cl and vendor.cl. */
 
 #define EDGES_OF(packed) ((packed) & (((ulong)1 << EDGE_BITS) - 1))
 #define COUNT_OF(packed) ((packed) >> EDGE_BITS)
@@ -36,34 +27,7 @@
 #define SCAN_ROWS (GROUP / SCAN_ROW)
 #define SCAN_SIZE (GROUP + SCAN_ROWS)
 
-#ifdef NVIDIA
-/* The value of another work-item in this one's warp of 32: the one `distance` before, the one
- * `distance` after, or number `lane`. ballot returns the answers of all as bits. */
-static uint shuffle_up(uint value, uint distance)
-{
-    asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(value) : "r"(distance));
-    return value;
-}
-static uint shuffle_down(uint value, uint distance)
-{
-    asm volatile("shfl.sync.down.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(value) : "r"(distance));
-    return value;
-}
-static uint shuffle_from(uint value, uint lane)
-{
-    asm volatile("shfl.sync.idx.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(value) : "r"(lane));
-    return value;
-}
-static uint ballot(bool answer)
-{
-    uint bits;
-    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %1, 0;\n"
-                 "vote.sync.ballot.b32 %0, p, 0xffffffff;\n}"
-                 : "=r"(bits)
-                 : "r"((uint)answer));
-    return bits;
-}
-
+#ifdef HAS_SHUFFLES
 static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
 {
     const uint lid = get_local_id(0), lane = lid & 31, warp = lid >> 5;

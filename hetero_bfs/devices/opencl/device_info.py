@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-REQUIRED_EXTENSION = "cl_khr_int64_base_atomics"
+_INT64_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
 POCL = "Portable Computing Language"
-NEWEST_POCL = 3
-"""The newest major version of PoCL whose compiler takes our kernels."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +33,25 @@ class DeviceInfo:
     version: str
     pci: str | None
     problem: str | None
+    max_work_group_size: int = 256
+    has_int64_atomics: bool = True
+
+    @property
+    def may_run_in_one_launch(self) -> bool:
+        """Whether a launch may run many steps if its work-groups make progress together (grid.cl).
+
+        Barriers of such a launch lie within conditions, and need 64-bit atomics.
+        """
+        return self.type == "GPU" and self.has_int64_atomics
+
+    def group_size(self, wanted: int) -> int:
+        """Return a number of work-items in a work-group, at most `wanted`, a power of two."""
+        most = 1 << (self.max_work_group_size.bit_length() - 1)
+        return min(wanted, most)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON."""
         return asdict(self)
-
-
-def is_failing_pocl(platform: str, driver: str) -> bool:
-    """Tell whether a driver is a PoCL that is too new: its compiler fails on our kernels.
-
-    PoCL 5.0 (LLVM 16) and 6.0 (LLVM 18) abort the process on some kernels, and one kernel of 6.0
-    gave wrong distances. benchmarks/NOTES.md has what was tried.
-    """
-    major = driver.partition(".")[0]
-    return platform == POCL and major.isdecimal() and int(major) > NEWEST_POCL
 
 
 def describe(index: int, device: Any) -> DeviceInfo:
@@ -58,18 +61,13 @@ def describe(index: int, device: Any) -> DeviceInfo:
     kinds = cl.device_type
     named = {"GPU": kinds.GPU, "ACCELERATOR": kinds.ACCELERATOR, "CPU": kinds.CPU}
     kind = next((name for name, bit in named.items() if device.type & bit), "CUSTOM")
-    platform, driver = device.platform.name.strip(), device.driver_version.strip()
     problem = None
-    if REQUIRED_EXTENSION not in device.extensions:
-        problem = f"it lacks {REQUIRED_EXTENSION} (64-bit atomics)"
-    elif not device.available or not device.compiler_available:
+    if not device.available or not device.compiler_available:
         problem = "it is not available or has no compiler"
-    elif kind == "CPU" and is_failing_pocl(platform, driver):
-        problem = f"PoCL {driver} ends programs while it compiles our kernels"
     return DeviceInfo(
         index=index,
         name=device.name.strip(),
-        platform=platform,
+        platform=device.platform.name.strip(),
         type=kind,
         compute_units=int(device.max_compute_units),
         memory_bytes=int(device.global_mem_size),
@@ -77,10 +75,12 @@ def describe(index: int, device: Any) -> DeviceInfo:
         local_memory_bytes=int(device.local_mem_size),
         unified_memory=bool(device.host_unified_memory),
         has_double="cl_khr_fp64" in device.extensions,
-        driver=driver,
+        driver=device.driver_version.strip(),
         version=device.version.strip(),
         pci=_pci_address(device),
         problem=problem,
+        max_work_group_size=int(device.max_work_group_size),
+        has_int64_atomics=set(device.extensions.split()) >= _INT64_ATOMICS,
     )
 
 

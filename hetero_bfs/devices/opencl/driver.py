@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -12,10 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.opencl import ending
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.built_programs import programs_of
 from hetero_bfs.devices.opencl.device_info import DeviceInfo, describe
 from hetero_bfs.devices.opencl.driver_errors import device_error, driver_errors
 from hetero_bfs.devices.opencl.mapped_memory import MappedMemory, release_with
+from hetero_bfs.devices.opencl.verdicts import Family, check_verdict
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import forks
 from hetero_bfs.support.checks import check_type
@@ -23,14 +25,17 @@ from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.wording import setting
 
 NO_RUNTIME = (
-    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL up to version 3 (Debian "
-    "12: `apt-get install pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; "
-    "PoCL shows itself only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
+    "no OpenCL runtime found; install your GPU vendor's driver, or PoCL (`apt-get install "
+    "pocl-opencl-icd`), or the wheels intel-opencl-rt and intel-cmplr-lib-rt; PoCL shows itself "
+    "only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
 )
 ALL_DEVICES = "all"
 """Names each kind of device there is."""
 
 _BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
+
+_BASE = "devices/opencl/atomics.cl", "devices/opencl/vendor.cl"
+"""Kernel files at the beginning of all programs."""
 
 VARIES = object()
 """Marks a kernel argument that is given at each launch."""
@@ -155,11 +160,24 @@ class OpenCLDevice:
 
     `bytes_copied` counts the bytes copied between host and device. On unified memory large arrays
     are never copied.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+    family : str, optional
+        The kernels that it is to run. If they have not been tested on it yet, they are now.
+
+    Raises
+    ------
+    DeviceError
+        The self-test failed, or the driver does.
     """
 
-    def __init__(self, info: DeviceInfo) -> None:
+    def __init__(self, info: DeviceInfo, family: Family | None = None) -> None:
         import pyopencl as cl
 
+        if family is not None:
+            check_verdict(info, family)
         self.info = info
         self._cl = cl
         with driver_errors(f"opening {info.name}"):
@@ -167,7 +185,8 @@ class OpenCLDevice:
             if info.index >= len(devices):
                 raise DeviceError(f"{info.name} is gone: its driver lists it no more")
             self._device = devices[info.index]
-            self.context = cl.Context([self._device])
+            self._programs = programs_of(self._device)
+            self.context = self._programs.context
             self.queue = cl.CommandQueue(self.context)
         self.queues = [self.queue]
         self.bytes_copied = 0
@@ -180,22 +199,18 @@ class OpenCLDevice:
         """Whether NVIDIA's compiler builds the kernels."""
         return "nvidia" in self.info.platform.lower()
 
-    def has_extension(self, name: str) -> bool:
-        """Tell whether the device has an extension of OpenCL."""
-        return name in self._device.extensions.split()
-
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
-        """Compile kernel files with these -D options; an error contains the driver's build log.
+        """Build kernel files with these -D options; an error contains the driver's build log.
 
-        `header` comes first (header.py). `files` are paths below the package; each file follows
-        those that it uses.
+        `header` comes first (header.py), after what all programs have. `files` are paths below the
+        package; each file follows those that it uses.
         """
-        source = "\n".join([header, *(kernel_source(file) for file in files)])
-        if self.is_nvidia:
-            options = [*options, "-DNVIDIA"]
-        with self._errors(f"compiling kernels for {self.info.name}"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return self._cl.Program(self.context, source).build(options=options)
+        base = (kernel_source(file) for file in _BASE)
+        source = "\n".join([*base, header, *(kernel_source(file) for file in files)])
+        options = [*options, *(["-DNVIDIA"] if self.is_nvidia else [])]
+        options += ["-DINT64_ATOMICS"] if self.info.has_int64_atomics else []
+        with self._errors(f"compiling kernels for {self.info.name}"):
+            return self._programs.build(source, options)
 
     def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
         """Allocate device memory for `size` items and touch its end.
@@ -231,6 +246,8 @@ class OpenCLDevice:
 
     def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
         """Copy an array into a buffer, by default to its start; return after the copy."""
+        if array.size == 0:  # OpenCL has no empty copies
+            return
         with self._errors(f"copying to {self.info.name}"):
             self._cl.enqueue_copy(
                 self.queue, buffer, array, dst_offset=offset_bytes, is_blocking=True
@@ -239,6 +256,8 @@ class OpenCLDevice:
 
     def copy(self, target: Any, source: Any, offset_bytes: int = 0) -> None:
         """Copy a buffer, from an offset on, to another one of its size; later work waits for it."""
+        if source.size == offset_bytes:
+            return
         with self._errors(f"copying on {self.info.name}"):
             self._cl.enqueue_copy(
                 self.queue,
@@ -266,6 +285,8 @@ class OpenCLDevice:
         The array must not change before the event.
         """
         with self._errors(f"copying to {self.info.name}"):
+            if array.size == 0:
+                return self._cl.enqueue_marker(queue)
             event = self._cl.enqueue_copy(
                 queue, buffer, array, dst_offset=offset_bytes, is_blocking=False
             )
@@ -279,6 +300,11 @@ class OpenCLDevice:
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
         """Copy from a buffer to an array; return when all queued work is done."""
+        if ending.begun:
+            ending.leave(self.queues)
+        if array.size == 0:
+            self.finish()
+            return
         try:
             self._cl.enqueue_copy(
                 self.queue, array, buffer, src_offset=offset_bytes, is_blocking=True
@@ -354,6 +380,8 @@ def kernel_source(file: str) -> str:
 
 def _devices() -> list[Any]:
     forks.use_opencl()
+    if ending.begun:
+        ending.leave()
     try:
         import pyopencl as cl
 

@@ -12,6 +12,7 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.header import MIXED_DEGREES
 from hetero_bfs.devices.opencl.parts import EDGE_BYTES, Partition, partition_edges
+from hetero_bfs.devices.opencl.verdicts import check_verdict
 from hetero_bfs.errors import DeviceError, SplitError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -38,6 +39,8 @@ class DeviceGraph:
         self._graph = graph
         self.offset_type = offset_type_of(device.info, graph)
         self.arguments = self._upload(max_alloc_bytes or device.info.max_alloc_bytes)
+        if len(self.partition.parts) > 1:
+            check_verdict(device.info, "searches in parts")
 
     def _upload(self, limit_bytes: int) -> list[Any]:
         """Upload all of the graph; return the arguments."""

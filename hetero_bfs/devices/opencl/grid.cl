@@ -4,85 +4,15 @@
  * If hundreds of work-groups polled the same word, they would block each other and that part of the
  * cache. So there are SPREAD words of each kind, each in its own cache line, and each serves every
  * SPREADth work-group. `sync` first has the longs that say how the last barrier ended, then the
- * uints for arrivals, then GAVE_UP. */
+ * uints for arrivals, then GAVE_UP.
+ *
+ * Needs vendor.cl. Only a program of one launch has it, on a device with 64-bit atomics. */
+
+#ifdef ONE_LAUNCH
 
 #define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
 #ifndef PROBE_ROUNDS /* fewer where work-items are simulated */
 #define PROBE_ROUNDS 64
-#endif
-
-#ifdef NVIDIA
-/* Reads that the compiler cannot move out of loops, and that pass the multiprocessor's cache.
- * Writes and additions that others see only after everything that was written before. */
-static uint poll(volatile __global uint *address)
-{
-    uint value;
-    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-    return value;
-}
-static ulong poll_long(volatile __global ulong *address)
-{
-    ulong value;
-    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
-static void post_long(volatile __global ulong *address, ulong value)
-{
-    asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
-}
-static void arrive(volatile __global uint *address, uint value)
-{
-    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
-}
-#if COOPERATIVE_GROUPS > 1
-/* For words that stand alone (tell_groups): other accesses are not ordered. */
-static void post_word(volatile __global ulong *address, ulong value)
-{
-    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
-}
-static ulong poll_word(volatile __global ulong *address)
-{
-    ulong value;
-    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
-#endif
-/* Nanoseconds. */
-static ulong read_clock(void)
-{
-    ulong value;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
-    return value;
-}
-#else
-static uint poll(volatile __global uint *address)
-{
-    const uint value = atomic_or(address, 0);
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    return value;
-}
-static ulong poll_long(volatile __global ulong *address)
-{
-    const ulong value = atom_add(address, 0);
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    return value;
-}
-static void post_long(volatile __global ulong *address, ulong value)
-{
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atom_xchg(address, value);
-}
-static void arrive(volatile __global uint *address, uint value)
-{
-    mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_add(address, value);
-}
-#define post_word post_long
-#define poll_word poll_long
-static ulong read_clock(void)
-{
-    return 0;
-}
 #endif
 
 /* The word that tells work-group `group` how the last barrier ended. */
@@ -147,7 +77,6 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
     return *alright;
 }
 
-#ifdef ONE_LAUNCH
 /* Tell whether work-groups make progress at the same time, and after a barrier see what others
  * wrote before it. In `cells` each work-group writes the number of the round. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,

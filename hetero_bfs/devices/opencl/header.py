@@ -51,5 +51,5 @@ def header(*tables: Constants) -> str:
 
 def _literal(value: int | float) -> str:
     if isinstance(value, float):
-        return f"((REAL){value!r})"
+        return f"((REAL){value!r}f)"
     return f"{value:#x}u" if value > 0x7FFFFFFF else str(value)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.support.checks import check_flag, check_integer, check_type
 
@@ -17,6 +18,8 @@ _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in top_down.cl
 _MOST_SINGLE_GROUP_EDGES = 2047  # COOPERATIVE_EDGE_BITS hold a quarter of its square
 _MOST_COOPERATIVE_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and the like
+_OFFSET_BYTES = 8  # of an offset into more than 2^32 edges
+_LEAST_GROUP = 32
 _INTEGERS = (
     "group_size",
     "edges_per_item",
@@ -84,7 +87,7 @@ class Tuning:
         for name in _INTEGERS:
             object.__setattr__(self, name, check_integer(name, getattr(self, name)))
         size = self.group_size
-        if not 32 <= size <= 1024 or size & (size - 1):
+        if not _LEAST_GROUP <= size <= 1024 or size & (size - 1):
             raise ValueError(f"group_size is {size}; it must be a power of two from 32 to 1024")
         if self.vertices_per_item not in (4, 8, 16):
             raise ValueError(
@@ -121,6 +124,22 @@ class Tuning:
             2 * self.single_group_edges * (6 + 2 * offset_bytes) + 8 * self.cooperative_groups
         )
         return max(top_down, bottom_up, cooperative) + 8 * (size + size // 16) + _STATE_BYTES
+
+    def fitting(self, info: DeviceInfo) -> Tuning:
+        """Return the same tuning with work-groups and local memory so small that they fit."""
+        small = self.small and self.small.fitting(info)
+        fitted = replace(self, group_size=info.group_size(self.group_size), small=small)
+        while (
+            fitted.group_size > _LEAST_GROUP
+            and fitted.local_bytes(_OFFSET_BYTES) > info.local_memory_bytes
+        ):
+            fitted = replace(
+                fitted,
+                group_size=fitted.group_size // 2,
+                cached_words=-(-fitted.cached_words // 2),
+                single_group_edges=-(-fitted.single_group_edges // 2),
+            )
+        return fitted
 
     def for_graph(self, num_searched: int) -> Tuning:
         """Return the tuning for a graph of this number of searched vertices."""

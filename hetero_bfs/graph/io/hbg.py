@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import GraphError, GraphFileError
+from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
@@ -124,7 +124,7 @@ def read_hbg(path: Path, directed: bool, weighted: bool) -> CSRGraph:
         return CSRGraph.from_edge_source(
             EdgeList.trusted(*ends, graph.num_vertices, weights=graph.weights)
         )
-    num_loops = _num_loops(graph)
+    num_loops = graph.num_self_loops
     num_input = 2 * (graph.num_input_edges - num_loops) + num_loops
     lists = graph.indptr, graph.indices
     return CSRGraph.trusted(*lists, True, num_input, graph.input_degree, graph.weights)
@@ -155,7 +155,7 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     if graph.weights is not None:
         dtype = graph.weights.dtype.newbyteorder("<")
         arrays["weights"] = np.ascontiguousarray(graph.weights, dtype)
-    num_loops = _num_loops(graph)
+    num_loops = graph.num_self_loops
     sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
     head = _FIELDS.pack(_MAGIC, _VERSION, _DIRECTED if graph.directed else 0, *sizes)
     head += _MORE_FIELDS.pack(num_loops, len(arrays), bytes(8), 0)[: -_CHECKSUM.size]
@@ -169,18 +169,6 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     for array in arrays.values():
         write_array(handle, array)
         handle.write(bytes(_align(array.nbytes) - array.nbytes))
-
-
-def _num_loops(graph: CSRGraph) -> int:
-    """Return how many input edges are self-loops; degrees do not count these."""
-    ends = int(graph.input_degree.sum(dtype=np.int64))
-    num_edges, odd = (ends, 0) if graph.directed else divmod(ends, 2)
-    if odd or num_edges > graph.num_input_edges:
-        raise GraphError(
-            f"num_input_edges is {graph.num_input_edges}, and the ends of these edges in "
-            f"input_degree are {ends}; build the graph with CSRGraph.from_edges"
-        )
-    return graph.num_input_edges - num_edges
 
 
 def _align(offset: int) -> int:

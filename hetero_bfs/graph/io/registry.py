@@ -5,6 +5,7 @@
 | .txt .el .tsv, with or without .gz | two ids a line (SNAP, GAP) | edges | third column |
 | .wel, with or without .gz | GAP's weighted edge list | edges | third column |
 | .mtx, with or without .gz | Matrix Market coordinate | edges | values |
+| .gr .col, with or without .gz | DIMACS, read only (dimacs.py) | edges | third number |
 | .sg | GAP's serialized graph (serialized.py) | neighbour lists | none |
 | .wsg | GAP's weighted serialized graph | neighbour lists | int32 |
 | .hbg | ours (hbg.py), mapped into memory | neighbour lists | a section |
@@ -19,6 +20,7 @@ from pathlib import Path
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.io import dimacs
 from hetero_bfs.graph.io.graph_files import opened
 from hetero_bfs.graph.io.hbg import hbg_size, read_hbg, write_hbg
 from hetero_bfs.graph.io.matrix_market import (
@@ -32,7 +34,7 @@ from hetero_bfs.graph.io.serialized import (
     serialized_size,
     write_serialized,
 )
-from hetero_bfs.graph.io.text import read_edge_list, write_edge_list
+from hetero_bfs.graph.io.text import edge_list_note, read_edge_list, write_edge_list
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.support.checks import check_flag, check_type
 from hetero_bfs.support.files import replacing
@@ -52,6 +54,9 @@ def read(
     path: str | os.PathLike[str], directed: bool = False, weighted: bool = False
 ) -> EdgeList | CSRGraph:
     """Read a graph file; the suffix selects the format.
+
+    Ids start at 0. Where a format's ids start at 1 (Matrix Market, DIMACS, edge lists with KONECT's
+    header), they are 1 less than in the file.
 
     Parameters
     ----------
@@ -96,6 +101,20 @@ def vertices_by_header(path: Path) -> int | None:
     """
     size = _SIZES.get(_suffix(path, list(_READERS), reading=True))
     return None if size is None else size(path)
+
+
+def header_note(path: Path, directed: bool) -> str | None:
+    """Return what a user should know about the vertex ids of a file, None if nothing.
+
+    Raises
+    ------
+    GraphFileError
+        As for `read`, for errors up to the end of the header.
+    """
+    suffix = _suffix(path, list(_READERS), reading=True)
+    if suffix in _TEXT:
+        return edge_list_note(path, directed)
+    return dimacs.NOTE if suffix in _DIMACS else None
 
 
 def check_output(path: Path, weighted: bool) -> None:
@@ -149,16 +168,20 @@ def _suffix(path: Path, known: list[str], reading: bool) -> str:
     suffix = (path.with_suffix("") if zipped else path).suffix.lower()
     if suffix in known and not (zipped and suffix in _BINARY):
         return suffix
+    remedy = "rename or convert the file"
     if reading:
         with opened(path):
             pass  # raises a better message for a missing file or a directory
+        if path.name.startswith("out."):
+            remedy = "rename one of KONECT's, such as this, to end in .tsv"
     raise GraphFileError(
         f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
-        f"all but {', '.join(_BINARY)} also with .gz: rename or convert the file"
+        f"all but {', '.join(_BINARY)} also with .gz: {remedy}"
     )
 
 
 _TEXT = (".txt", ".el", ".tsv", ".wel")
+_DIMACS = (".gr", ".col")
 _BINARY = (".sg", ".wsg", ".hbg")
 _READERS: dict[str, Callable[[Path, bool, bool], EdgeList | CSRGraph]] = {
     **dict.fromkeys(_TEXT, read_edge_list),
@@ -166,9 +189,11 @@ _READERS: dict[str, Callable[[Path, bool, bool], EdgeList | CSRGraph]] = {
     ".sg": read_serialized,
     ".wsg": read_serialized,
     ".hbg": read_hbg,
+    **dict.fromkeys(_DIMACS, dimacs.read_dimacs),
 }
 _SIZES: dict[str, Callable[[Path], int]] = {
     ".mtx": matrix_market_size,
+    **dict.fromkeys(_DIMACS, dimacs.dimacs_size),
     ".sg": serialized_size,
     ".wsg": serialized_size,
     ".hbg": hbg_size,

@@ -113,10 +113,12 @@ def read_columns(
     ids: Ids,
     numbers: Numbers | None,
     wanted: int | None = None,
+    mark: str = "",
 ) -> Columns:
     """Read the edges of a file whose first `skipped` lines are read.
 
-    Of more lines than `wanted` none are kept: a small compressed file may hold very many. The
+    With `mark`, a letter, each edge has it in front, and lines that begin with `c` are comments. Of
+    more lines than `wanted` none are kept: a small compressed file may hold very many. The
     weights are int32 if each is written as an integer within int32, and float64 otherwise; without
     `numbers` there are none.
 
@@ -125,9 +127,9 @@ def read_columns(
     GraphFileError
         The first line that is not two ids, and a weight if `numbers` are given.
     """
-    columns = _fast_columns(handle, path, ids, numbers, wanted)
+    columns = _fast_columns(handle, path, ids, numbers, wanted, mark)
     if columns is None:
-        columns = _slow_columns(path, skipped, ids, numbers, wanted)
+        columns = _slow_columns(path, skipped, ids, numbers, wanted, mark)
     if numbers == "real" and columns.weights is not None:
         return columns._replace(weights=columns.weights.astype(np.float64))
     return columns
@@ -156,7 +158,12 @@ def write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[
 
 
 def _fast_columns(
-    handle: BufferedIOBase, path: Path, ids: Ids, numbers: Numbers | None, wanted: int | None
+    handle: BufferedIOBase,
+    path: Path,
+    ids: Ids,
+    numbers: Numbers | None,
+    wanted: int | None,
+    mark: str,
 ) -> Columns | None:
     """Parse by compiled code; None as soon as a line is out of the ordinary."""
     none: Row = (np.empty(0, np.uint32), np.empty(0, np.uint32))
@@ -164,7 +171,12 @@ def _fast_columns(
         none = *none, np.empty(0, np.int32)
     parts, total = [none], 0
     for block in _blocks_of_lines(handle):
-        rows = _pairs_of(block, ids) if numbers is None else _weighted_rows_of(block, ids, numbers)
+        limits = LONGEST_LINE_BYTES, ord(mark or "\0"), ids.lowest, ids.highest
+        rows = (
+            _pairs_of(block, limits)
+            if numbers is None
+            else _weighted_rows_of(block, limits, numbers)
+        )
         if rows is None:
             return None
         total += rows[0].size
@@ -176,23 +188,22 @@ def _fast_columns(
     return Columns(total, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _pairs_of(block: bytes, ids: Ids) -> Row | None:
+def _pairs_of(block: bytes, limits: tuple[int, ...]) -> Row | None:
     from hetero_bfs.graph.io.text_kernels import SHORTEST_LINE, parse_pairs
 
     text = np.frombuffer(block, np.uint8)
     src, dst = np.empty((2, text.size // SHORTEST_LINE), np.uint32)
-    count = parse_pairs(text, LONGEST_LINE_BYTES, ids.lowest, ids.highest, src, dst)
+    count = parse_pairs(text, *limits, src, dst)
     return None if count < 0 else (src[:count], dst[:count])
 
 
-def _weighted_rows_of(block: bytes, ids: Ids, numbers: Numbers) -> Row | None:
+def _weighted_rows_of(block: bytes, limits: tuple[int, ...], numbers: Numbers) -> Row | None:
     from hetero_bfs.graph.io.text_kernels import SHORTEST_WEIGHTED_LINE, parse_weighted
 
     text = np.frombuffer(block, np.uint8)
     most = text.size // SHORTEST_WEIGHTED_LINE
     src, dst = np.empty((2, most), np.uint32)
     weights, hard = np.empty(most), np.empty((most, 3), np.int64)
-    limits = LONGEST_LINE_BYTES, ids.lowest, ids.highest
     count, num_hard, whole = parse_weighted(text, *limits, src, dst, weights, hard)
     if count < 0 or (numbers == "integer" and not whole):
         return None
@@ -226,7 +237,12 @@ def _blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
 
 
 def _slow_columns(
-    path: Path, skipped: int, ids: Ids, numbers: Numbers | None, wanted: int | None
+    path: Path,
+    skipped: int,
+    ids: Ids,
+    numbers: Numbers | None,
+    wanted: int | None,
+    mark: str,
 ) -> Columns:
     """Parse line by line; raise for the first line that is bad."""
     codes = "II" if numbers is None else "IId"
@@ -239,6 +255,10 @@ def _slow_columns(
             if line.number <= skipped or not fields:
                 continue
             where = f"{path}:{line.number}"
+            if mark:
+                if fields[0].startswith("c"):
+                    continue
+                fields = _without_mark(fields, mark, where)
             row: tuple[float, ...] = _parse_pair(fields, ids, where)
             if numbers is not None:
                 row = *row, _parse_weight(fields, numbers, where)
@@ -254,6 +274,16 @@ def _slow_columns(
     dtypes = np.uint32, np.uint32, np.int32 if whole else np.float64
     arrays: list[npt.NDArray[Any]] = [np.array(c, t) for c, t in zip(columns, dtypes, strict=False)]
     return Columns(count, *arrays)
+
+
+def _without_mark(fields: list[str], mark: str, where: str) -> list[str]:
+    """Return the fields behind the mark, at least one."""
+    if fields[0] != mark or len(fields) == 1:
+        raise GraphFileError(
+            f"{where}: {' '.join(fields)[:80]!r} is not an edge; expected {mark!r} and two vertex "
+            "ids, or a comment that begins with 'c'"
+        )
+    return fields[1:]
 
 
 def _parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:

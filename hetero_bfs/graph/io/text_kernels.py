@@ -17,7 +17,7 @@ LONGEST_ID = 99
 """Most digits of an id, leading zeros included."""
 
 _NEWLINE, _RETURN, _SPACE, _TAB, _HASH, _PERCENT, _ZERO = (np.uint8(ord(c)) for c in "\n\r \t#%0")
-_PLUS, _MINUS, _POINT, _SMALL_E, _BIG_E = (np.uint8(ord(c)) for c in "+-.eE")
+_PLUS, _MINUS, _POINT, _SMALL_C, _SMALL_E, _BIG_E = (np.uint8(ord(c)) for c in "+-.ceE")
 _TEN = np.uint8(10)
 
 _MOST_DIGITS = 18  # that any int64 holds, zeros in front not counted
@@ -62,6 +62,22 @@ def _ends_line(text, at):
 
 
 @njit(inline="always")
+def _is_blank(text, at, mark):
+    """Tell whether the rest of a line says nothing; where lines have a mark, `c` is a comment."""
+    return _ends_line(text, at) or (mark > 0 and text[at] == _SMALL_C)
+
+
+@njit(inline="always")
+def _skip_mark(text, at, mark):
+    """Return where the ids of a line begin, behind its mark if there is one; -1 without it."""
+    if mark == 0:
+        return at
+    if text[at] != mark or (text[at + 1] != _SPACE and text[at + 1] != _TAB):
+        return -1
+    return _skip_spaces(text, at + 1)
+
+
+@njit(inline="always")
 def _next_line(text, at):
     """Return the start of the next line; -1 if this line has a byte that plain text lacks."""
     while text[at] != _NEWLINE:
@@ -73,17 +89,21 @@ def _next_line(text, at):
 
 
 @kernel
-def parse_pairs(text, longest, lowest, highest, src, dst):
+def parse_pairs(text, longest, mark, lowest, highest, src, dst):
     """Parse lines that begin with two ids, and store the ids less `lowest`.
 
     `text` is uint8 and ends with a newline, `src` and `dst` are uint32 with room for all pairs.
-    Return the number of pairs, -1 if any line is unusual or longer than `longest` bytes.
+    `mark` is the letter in front of the ids, 0 if there is none. Return the number of pairs, -1 if
+    any line is unusual or longer than `longest` bytes.
     """
     count, at = 0, 0
     while at < text.size:
         begin = at
         at = _skip_spaces(text, at)
-        if not _ends_line(text, at):
+        if not _is_blank(text, at, mark):
+            at = _skip_mark(text, at, mark)
+            if at < 0:
+                return -1
             first, at = _read_id(text, at, highest)
             if first < lowest or (text[at] != _SPACE and text[at] != _TAB):
                 return -1
@@ -101,7 +121,7 @@ def parse_pairs(text, longest, lowest, highest, src, dst):
 
 
 @kernel
-def parse_weighted(text, longest, lowest, highest, src, dst, weights, hard):
+def parse_weighted(text, longest, mark, lowest, highest, src, dst, weights, hard):
     """Read whole lines of two ids and a number each, as `parse_pairs` does; store the numbers too.
 
     `weights` is float64. A number whose nearest float64 is not found here is left to the caller:
@@ -113,7 +133,10 @@ def parse_weighted(text, longest, lowest, highest, src, dst, weights, hard):
     while at < text.size:
         begin = at
         at = _skip_spaces(text, at)
-        if not _ends_line(text, at):
+        if not _is_blank(text, at, mark):
+            at = _skip_mark(text, at, mark)
+            if at < 0:
+                return -1, 0, False
             first, at = _read_id(text, at, highest)
             if first < lowest or (text[at] != _SPACE and text[at] != _TAB):
                 return -1, 0, False

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.graph.kernels.largest import largest_of
 from hetero_bfs.support.compiling import kernel
+
+_CHECKED_IDS = 4096  # at a time, so that they are in the cache when they are counted
 
 
 @kernel
@@ -12,12 +15,17 @@ def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices,
     """Fill each list with its own entries, then the transpose's, both in their order.
 
     The joined arrays are int64 (n + 1,), uint32 and float64 (2 * indptr[-1],). Weights, float64,
-    may be empty, and then the joined ones are, too.
+    may be empty, and then the joined ones are, too. The offsets are sound. Return False if an id is
+    not below n.
     """
     n = indptr.size - 1
     joined_indptr[:] = 0
-    for v in indices:
-        joined_indptr[np.int64(v) + 1] += 1
+    for first in range(0, indices.size, _CHECKED_IDS):
+        last = min(first + _CHECKED_IDS, indices.size)
+        if largest_of(indices, first, last) >= n:
+            return False
+        for v in indices[first:last]:
+            joined_indptr[np.int64(v) + 1] += 1
     for v in range(n):
         joined_indptr[v + 1] += joined_indptr[v] + indptr[v + 1] - indptr[v]
     after = np.empty(n, np.uint64)  # where a list's next entry of the transpose goes
@@ -37,3 +45,4 @@ def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices,
             if weights.size > 0:
                 joined_weights[to] = weights[k]
             after[u] = to + np.uint64(1)
+    return True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
-from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect
+from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, SingleDialect
 from hetero_bfs.programs.plan import Plan
 
 
@@ -19,14 +19,15 @@ def device_text(plan: Plan, weight: str, offset: str, has_double: bool) -> str:
     weight, offset : str
         The types of weights and of `indptr`, in OpenCL C.
     """
-    return _DeviceAdapters(plan).text(weight, offset, has_double)
+    return _DeviceAdapters(plan, has_double).text(weight, offset)
 
 
 class _DeviceAdapters(Adapters):
     """OpenCL C."""
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan, DeviceDialect)
+    def __init__(self, plan: Plan, has_double: bool) -> None:
+        super().__init__(plan, DeviceDialect if has_double else SingleDialect)
+        self._fraction = "double" if has_double else "float"
 
     def array(self, name: str) -> str:
         return name
@@ -37,10 +38,10 @@ class _DeviceAdapters(Adapters):
     def _number(self, array: str, vertex: str) -> str:
         return f"(long){array}[{vertex}]"
 
-    def text(self, weight: str, offset: str, has_double: bool) -> str:
+    def text(self, weight: str, offset: str) -> str:
         """Return types, constants, and all adapters."""
         self.integers = ["num_vertices", *self.plan.parameters.integers]
-        parts = [self._constants(weight, offset, has_double), self._state()]
+        parts = [self._constants(weight, offset), self._state()]
         parts += [function.code for function in self.functions.values()]
         parts += [self._combine(), self._send(), self._receives(), self._start(), self._apply()]
         parts += [
@@ -53,13 +54,14 @@ class _DeviceAdapters(Adapters):
         ]
         return "\n".join(parts)
 
-    def _constants(self, weight: str, offset: str, has_double: bool) -> str:
+    def _constants(self, weight: str, offset: str) -> str:
         plan = self.plan
         message = C_TYPES[plan.stored_type]
         wide = np.dtype(plan.stored_type).itemsize == 8
-        bits, prefix = ("long", "atom") if wide else ("int", "atomic")
+        bits = "long" if wide else "int"
         identity = self.dialect.literal(plan.identity or 0, plan.stored_type)
         flags = {
+            "WIDE": wide,
             "ALL_ACTIVE": plan.all_active,
             "HAS_IDENTITY": plan.identity is not None,
             "SPLITS": _splits(plan),
@@ -76,12 +78,10 @@ class _DeviceAdapters(Adapters):
                 f"#define BITS {bits}",
                 f"#define TO_BITS(x) as_{bits}(x)",
                 f"#define FROM_BITS(x) as_{message}(x)",
-                f"#define COMPARE_EXCHANGE(address, old, new) {prefix}_cmpxchg(address, old, new)",
-                f"#define EXCHANGE(address, new) {prefix}_xchg(address, new)",
                 f"#define IDENTITY {identity}",
                 f"#define WEIGHT {weight}",
                 f"#define OFFSET {offset}",
-                f"#define TOTAL {'double' if has_double else 'float'}",
+                f"#define TOTAL {self._fraction}",
             ]
         )
 
@@ -147,7 +147,7 @@ class _DeviceAdapters(Adapters):
         names = [f"share_{i}" for i in range(len(totals))]
         given = ", ".join([*arguments, *(f"&{name}" for name in names)])
         return [
-            f"double {', '.join(names)};",
+            f"{self._fraction} {', '.join(names)};",
             f"user_measure({given});",
             *(f"shares[{i}] += (TOTAL){name};" for i, name in enumerate(names)),
         ]

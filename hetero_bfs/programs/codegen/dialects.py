@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -230,20 +230,21 @@ def _towards_zero(target: str, code: str) -> str:
 class DeviceDialect(Dialect):
     """OpenCL C. Functions of several results write them to the addresses r0, r1 and so on."""
 
+    types: ClassVar[Mapping[str, str]] = C_TYPES
     nothing = ";"
     end_block = "}"
 
     def _literal(self, value: Any, kind: str) -> str:
         if kind == "bool":
             return "true" if value else "false"
-        name = C_TYPES[kind]
+        name = self.types[kind]
         if kind.startswith("float"):
-            number = _nearest(value, kind)
+            number = _nearest(value, "float32" if name == "float" else "float64")
             if math.isnan(number):
                 return f"({name})NAN"
             if math.isinf(number):
                 return f"({name})INFINITY" if number > 0 else f"(-({name})INFINITY)"
-            return f"({name})({number.hex()}{'f' if kind == 'float32' else ''})"
+            return f"({name})({number.hex()}{'f' if name == 'float' else ''})"
         if kind == "uint64":
             return f"{int(value)}UL"
         if value == -(2**63):
@@ -254,13 +255,13 @@ class DeviceDialect(Dialect):
         if target == "bool":
             return f"({code} != 0)"
         if source == "bool":
-            return f"({C_TYPES[target]})({code} ? 1 : 0)"
+            return f"({self.types[target]})({code} ? 1 : 0)"
         if source.startswith("float") and not target.startswith("float"):
-            return f"{C_TYPES[target]}_of_{C_TYPES[source]}({code})"
-        return f"({C_TYPES[target]})({code})"
+            return f"{self.types[target]}_of_{self.types[source]}({code})"
+        return f"({self.types[target]})({code})"
 
     def binary(self, operation: str, kind: str, left: str, right: str) -> str:
-        name = C_TYPES[kind]
+        name = self.types[kind]
         if operation == "/":
             return f"({left} / {right})"
         named = {"//": "floor_divide", "%": "modulo", **_SHIFTS}
@@ -274,7 +275,7 @@ class DeviceDialect(Dialect):
         return f"({name})({left} {operation} {right})"
 
     def unary(self, operation: str, kind: str, code: str) -> str:
-        name = C_TYPES[kind]
+        name = self.types[kind]
         if kind.startswith("int") and operation == "-":
             return f"({name})(0 - (u{name})({code}))"
         return f"({name})({operation}({code}))"
@@ -289,15 +290,15 @@ class DeviceDialect(Dialect):
         return f"({test} ? {first} : {second})"
 
     def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
-        return f"{'lesser' if least else 'greater'}_{C_TYPES[kind]}({left}, {right})"
+        return f"{'lesser' if least else 'greater'}_{self.types[kind]}({left}, {right})"
 
     def absolute(self, kind: str, code: str) -> str:
         if kind.startswith("float"):
             return f"fabs({code})"
-        return code if kind.startswith("u") else f"absolute_{C_TYPES[kind]}({code})"
+        return code if kind.startswith("u") else f"absolute_{self.types[kind]}({code})"
 
     def rounded(self, name: str, code: str) -> str:
-        return f"long_of_double({name}({code}))"
+        return f"long_of_{self.types['float64']}({name}({code}))"
 
     def test(self, name: str, code: str) -> str:
         return f"({name}({code}) != 0)"
@@ -326,11 +327,17 @@ class DeviceDialect(Dialect):
         results: Sequence[str],
         lines: Sequence[str],
     ) -> str:
-        given = [f"const {C_TYPES[kind]} {p}" for p, kind in parameters]
-        result = C_TYPES[results[0]]
+        given = [f"const {self.types[kind]} {p}" for p, kind in parameters]
+        result = self.types[results[0]]
         if len(results) > 1:
             result = "void"
-            given += [f"{C_TYPES[kind]} *r{i}" for i, kind in enumerate(results)]
+            given += [f"{self.types[kind]} *r{i}" for i, kind in enumerate(results)]
         head = f"static {result} {name}({', '.join(given) or 'void'})\n{{"
-        variables = [f"    {C_TYPES[kind]} v_{v};" for v, kind in self.variables.items()]
+        variables = [f"    {self.types[kind]} v_{v};" for v, kind in self.variables.items()]
         return "\n".join([head, *variables, *lines, "}", ""])
+
+
+class SingleDialect(DeviceDialect):
+    """The same for devices without doubles: float64 is computed as float."""
+
+    types: ClassVar[Mapping[str, str]] = {**C_TYPES, "float64": "float"}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hetero_bfs.programs.codegen.dialects import Dialect
+from hetero_bfs.programs.codegen.digits import Digits, declared
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
     Method,
@@ -32,11 +33,15 @@ _NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
 
 
 class Value(NamedTuple):
-    """An expression's code and type. A weak one, of Python's own numbers, takes another's type."""
+    """An expression's code and type. A weak one, of Python's own numbers, takes another's type.
+
+    `digits` are those that the number may have (digits.py).
+    """
 
     code: str
     type: str
     weak: bool = False
+    digits: Digits = Digits.FEW
 
 
 @dataclass
@@ -84,13 +89,14 @@ class Expressions:
                          "give the run an array of numbers as a parameter")  # fmt: skip
         if isinstance(value, np.generic) and value.dtype.name in FIELD_TYPES:
             kind = value.dtype.name
-            return Value(self.dialect.literal(value.item(), kind), kind)
+            return Value(self.dialect.literal(value.item(), kind), kind, False, declared(kind))
         if isinstance(value, bool):
             return Value(self.dialect.literal(value, "bool"), "bool")
         if isinstance(value, int) and -(2**63) <= value < 2**63:
             return Value(self.dialect.literal(value, "int64"), "int64", True)
         if isinstance(value, float):
-            return Value(self.dialect.literal(value, "float64"), "float64", True)
+            code = self.dialect.literal(value, "float64")
+            return Value(code, "float64", True, Digits.FRACTION)
         remedy = "a constant must be a number"
         if isinstance(value, int):
             remedy = "write np.uint64(...)" if 0 <= value < 2**64 else "use a number of 64 bits"
@@ -107,7 +113,10 @@ class Expressions:
 
     def _read(self, source: Source) -> Value:
         self.used.setdefault((source.owner, source.name), source)
-        return Value(parameter_name(source), source.type, source.weak)
+        digits = declared(source.type, source.weak)
+        if not source.owner:
+            digits = self.method.digits.get(source.name, digits)
+        return Value(parameter_name(source), source.type, source.weak, digits)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         owner = node.value
@@ -142,7 +151,8 @@ class Expressions:
         if operation == "/" and not kind.startswith("float"):
             kind = "float64"
         codes = [self.converted(value, kind, node) for value in (left, right)]
-        return Value(self.dialect.binary(operation, kind, *codes), kind, weak)
+        digits = joined(kind, left, right)
+        return Value(self.dialect.binary(operation, kind, *codes), kind, weak, digits)
 
     def _unary(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
@@ -155,7 +165,7 @@ class Expressions:
         if isinstance(node.op, ast.Invert) and value.type.startswith("float"):
             self.refuse(node, f"`{ast.unparse(node)}` of {value.type}", "bits need integers")
         operation = "~" if isinstance(node.op, ast.Invert) else "-"
-        return Value(self.dialect.unary(operation, value.type, value.code), value.type, value.weak)
+        return value._replace(code=self.dialect.unary(operation, value.type, value.code))
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         operation = "and" if isinstance(node.op, ast.And) else "or"
@@ -223,7 +233,8 @@ class Expressions:
                 self.refuse(node, "a choice of a truth value and a number", "convert by int(...)")
             kind, weak = promoted(first, second)
         codes = [self.converted(value, kind, node) for value in (first, second)]
-        return Value(self.dialect.choice(test, *codes), kind, weak)
+        digits = joined(kind, first, second)
+        return Value(self.dialect.choice(test, *codes), kind, weak, digits)
 
     def _call(self, node: ast.Call) -> Value:
         if node.keywords or any(isinstance(item, ast.Starred) for item in node.args):
@@ -262,7 +273,8 @@ class Expressions:
                 self.refuse(node, f"`{ast.unparse(node)}` of truth values", "use `and` or `or`")
             kind, weak = promoted(result, value)
             codes = [self.converted(item, kind, node) for item in (result, value)]
-            result = Value(self.dialect.extreme(least, kind, *codes), kind, weak)
+            digits = joined(kind, result, value)
+            result = Value(self.dialect.extreme(least, kind, *codes), kind, weak, digits)
         return result
 
     def _call_of_one(self, function: Any, value: Value, node: ast.Call) -> Value | None:
@@ -270,14 +282,14 @@ class Expressions:
         if function in kinds:
             kind = kinds[function]
             code = self.converted(value, kind, node)
-            return Value(code, kind, kind != "bool")
+            return Value(code, kind, kind != "bool", declared(kind, kind != "bool"))
         if function in _NUMPY_TYPES:
             kind = _NUMPY_TYPES[function]
-            return Value(self.converted(value, kind, node), kind)
+            return Value(self.converted(value, kind, node), kind, False, declared(kind))
         if value.type == "bool":
             return None
         if function is abs:
-            return Value(self.dialect.absolute(value.type, value.code), value.type, value.weak)
+            return value._replace(code=self.dialect.absolute(value.type, value.code))
         name = getattr(function, "__name__", "")
         if function in (math.floor, math.ceil):
             if not value.type.startswith("float"):
@@ -289,11 +301,13 @@ class Expressions:
             return Value(self.dialect.test(name, self.converted(value, kind, node)), "bool")
         if name in _FUNCTIONS and function is getattr(math, name):
             code = self.converted(value, "float64", node)
-            return Value(self.dialect.function_of("float64", name, code), "float64", True)
+            code = self.dialect.function_of("float64", name, code)
+            return Value(code, "float64", True, Digits.FRACTION)
         if function is np.sqrt:
             kind = value.type if value.type.startswith("float") else "float64"
             code = self.converted(value, kind, node)
-            return Value(self.dialect.function_of(kind, "sqrt", code), kind)
+            code = self.dialect.function_of(kind, "sqrt", code)
+            return Value(code, kind, False, joined(kind, value))
         return None
 
     def converted(self, value: Value, kind: str, node: Any) -> str:
@@ -329,6 +343,12 @@ def promoted(left: Value, right: Value) -> tuple[str, bool]:
     if weak.type == "float64" and not strong.type.startswith("float"):
         return "float64", False
     return strong.type, False
+
+
+def joined(kind: str, *values: Value) -> Digits:
+    """Return the digits of an operation's result, which is of type `kind`."""
+    least = Digits.FRACTION if kind.startswith("float") else Digits.FEW
+    return max(least, *(value.digits for value in values))
 
 
 def _fits(number: Any, kind: str) -> bool:

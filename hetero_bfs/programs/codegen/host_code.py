@@ -12,10 +12,10 @@ from types import ModuleType
 from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
 from hetero_bfs.programs.codegen.dialects import INLINED, HostDialect
 from hetero_bfs.programs.plan import Plan
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import private_cache
 from hetero_bfs.support.files import replacing
 
-_KERNELS = Path(__file__).with_name("kernels")
+_KERNELS = Path(__file__).parents[1] / "kernels"
 _BEGIN, _END = "from hetero_bfs.programs.kernels.adapters import (", ")\n"
 _IN_TEXT = re.compile(
     r"^from (__future__|hetero_bfs\.programs\.kernels\.(adapters|host)) import "
@@ -38,7 +38,7 @@ def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     path = f"<{name}>"
-    folder = code_cache.folder()
+    folder = private_cache.folder()
     if folder is not None:
         path = str(folder / f"{name}.py")
         with replacing(Path(path)) as stream:

@@ -7,13 +7,14 @@ import builtins
 import contextlib
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from tokenize import TokenError
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
+from hetero_bfs.programs.codegen.digits import Digits
 
 FIELD_TYPES = ("bool", "int32", "int64", "uint32", "uint64", "float32", "float64")
 
@@ -46,6 +47,10 @@ class Method:
         Types of the values to return.
     optional : str, optional
         The type of one more value that may be returned.
+    digits : mapping of str to Digits
+        Of names that are Python's numbers or the caller's arrays, where the type does not tell.
+    stored : sequence of str
+        What holds the results, for errors. A result that would lose digits there is refused.
     """
 
     program: Any
@@ -55,6 +60,8 @@ class Method:
     names: Mapping[str, Source]
     results: Sequence[str]
     optional: str | None = None
+    digits: Mapping[str, Digits] = field(default_factory=dict)
+    stored: Sequence[str] = ()
 
 
 _PARSED: WeakKeyDictionary[Any, tuple[int, ast.FunctionDef]] = WeakKeyDictionary()

@@ -16,7 +16,14 @@ from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.expressions import Expressions, Value, parameter_name, promoted
+from hetero_bfs.programs.codegen.digits import TOLD, holds, holds_number
+from hetero_bfs.programs.codegen.expressions import (
+    Expressions,
+    Value,
+    joined,
+    parameter_name,
+    promoted,
+)
 from hetero_bfs.programs.codegen.method_source import (
     Evaluated,
     Method,
@@ -36,12 +43,14 @@ class Function:
     """A translated method: `code` defines it by `name` with `parameters`.
 
     `num_results` is the number of values it returns; dialects differ in how they return several.
+    `first` has the type and the digits of the first one before its conversion, and no code.
     """
 
     name: str
     parameters: list[Source]
     num_results: int
     code: str
+    first: Value
 
 
 _KEPT: WeakKeyDictionary[Any, dict[Any, tuple[Evaluated, Function]]] = WeakKeyDictionary()
@@ -61,6 +70,7 @@ def translate(method: Method, dialect: Dialect) -> Function:
     key = (
         type(dialect), source.title, tuple(method.fields.items()), tuple(method.owners),
         tuple(method.names.items()), tuple(method.results), method.optional,
+        tuple(method.digits.items()), tuple(method.stored),
     )  # fmt: skip
     if key not in kept or not source.has_still(kept[key][0]):
         function = _translated(method, dialect, source)
@@ -91,6 +101,7 @@ class _Statements(Expressions):
     depth: int = 1
     held: int = 0
     statement: ast.stmt | None = None
+    first: Value | None = None  # of what is returned
 
     def run(self) -> Function:
         definition, place = self.source.definition, self.source.place
@@ -121,7 +132,8 @@ class _Statements(Expressions):
         parameters = [(parameter_name(source), source.type) for source in sources]
         results = self._result_types()
         code = self.dialect.function(name, parameters, results, self.lines)
-        return Function(name, sources, self.num_results, code)
+        assert self.first is not None  # every path returns
+        return Function(name, sources, self.num_results, code, self.first)
 
     # Source and errors
 
@@ -238,7 +250,7 @@ class _Statements(Expressions):
                 f"{name!r} as {known.type} and as {value.type}",
                 "use two variables, or convert",
             )
-        kind = known if both == {"bool"} else Value("", *promoted(known, value))
+        kind = known if both == {"bool"} else _common(known, value)
         if kind != known:
             self.kinds[name] = kind
             raise _OtherKind
@@ -250,9 +262,27 @@ class _Statements(Expressions):
     def _return(self, node: ast.Return) -> None:
         items = self._items(node.value, node)
         kinds = self._result_types()
+        first = items[0]._replace(code="")
+        self.first = first if self.first is None else _common(self.first, first)
+        for item, kind, where in zip(items, kinds, self.method.stored, strict=False):
+            self._check_digits(item, kind, where, node)
         codes = [self.converted(item, kind, node) for item, kind in zip(items, kinds, strict=True)]
         for line in self.dialect.return_values(codes):
             self._emit(line)
+
+    def _check_digits(self, item: Value, kind: str, where: str, node: ast.Return) -> None:
+        """Refuse a value that would lose digits in what holds it."""
+        kept = holds(kind, item.digits)
+        what = TOLD.get(item.digits, item.type)
+        if self.dialect.is_literal(item.code):
+            number = self.dialect.number(item.code)
+            kept, what = holds_number(kind, number), repr(number)
+        if not kept:
+            raise ProgramError(
+                f"{self.source.place(node)}: `{_word(node)}` returns {what} for {where}, which "
+                f"{'are' if where == 'messages' else 'is'} {kind} and would lose digits; declare "
+                f"{where} with a type that holds it, or convert by np.{kind}(...)"
+            )
 
     def _result_types(self) -> list[str]:
         kinds = [*self.method.results, *([self.method.optional] if self.method.optional else [])]
@@ -299,6 +329,14 @@ class _Statements(Expressions):
         if self.method.name in ("initial", "apply"):
             return f"{', '.join(self.method.fields)}, and if you like whether it is active"
         return listed(self.method.results)
+
+
+def _common(one: Value, other: Value) -> Value:
+    """Return the common type of values, truth values too, and their digits; without code."""
+    if "bool" in (one.type, other.type):
+        return max(one, other, key=lambda value: (value.type != "bool", value.digits))
+    kind, weak = promoted(one, other)
+    return Value("", kind, weak, joined(kind, one, other))
 
 
 def _as_load(target: ast.expr) -> ast.expr:

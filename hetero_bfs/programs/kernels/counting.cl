@@ -2,7 +2,8 @@
  *
  * There are SLOTS slots for each entry of the incoming lists, so the slots of a vertex's messages
  * are contiguous. A slot holds a message and its count; IDENTITY, which is no message, marks an
- * empty one. These kernels replace `expand` and `expand_long`. All vertices are active. */
+ * empty one. With LOCKS_MESSAGES a slot whose count is LOCKED is another work-item's. These kernels
+ * replace `expand` and `expand_long`. All vertices are active. */
 
 #define SLOTS_OF_GRAPH volatile __global BITS *slot_messages, volatile __global uint *slot_counts
 #define SLOT_NAMES slot_messages, slot_counts
@@ -27,24 +28,43 @@ static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __l
     const ulong mixed = (ulong)message * 0x9E3779B97F4A7C15UL >> 32, size = SLOTS * (ulong)length;
     ulong slot = mixed * size >> 32;
     const BITS bits = TO_BITS(message), empty = TO_BITS(IDENTITY);
-    while (true) {
+    bool is_counted = false;
+    while (!is_counted) {
         const size_t at = SLOTS * (size_t)first + slot;
-        const BITS seen = COMPARE_EXCHANGE(slot_messages + at, empty, bits);
-        if (seen == empty || seen == bits) {
-            atomic_max(most, atomic_inc(slot_counts + at) + 1);
-            return;
+#ifdef LOCKS_MESSAGES
+        const uint before = atomic_xchg(slot_counts + at, LOCKED);
+        const bool waits = before == LOCKED;
+        if (!waits) {
+            volatile __global ulong *held = (volatile __global ulong *)(slot_messages + at);
+            mem_fence(CLK_GLOBAL_MEM_FENCE);
+            const BITS seen = (BITS)read_protected(held);
+            is_counted = seen == empty || seen == bits;
+            if (seen == empty)
+                write_protected(held, (ulong)bits);
+            mem_fence(CLK_GLOBAL_MEM_FENCE);
+            atomic_xchg(slot_counts + at, before + is_counted);
+            if (is_counted)
+                atomic_max(most, before + 1);
         }
-        slot = slot + 1 == size ? 0 : slot + 1;
+#else
+        const bool waits = false;
+        const BITS seen = COMPARE_EXCHANGE(slot_messages + at, empty, bits);
+        is_counted = seen == empty || seen == bits;
+        if (is_counted)
+            atomic_max(most, atomic_inc(slot_counts + at) + 1);
+#endif
+        if (!waits)
+            slot = slot + 1 == size ? 0 : slot + 1;
     }
 }
 
 /* Let a message that came `most` times stand, if it is less than the others that did. */
-static void choose_slots(uint v, OFFSET k, uint most, volatile __global BITS *combined,
-                         SLOTS_OF_GRAPH)
+static void choose_slots(uint v, OFFSET k, uint most, SLOTS_OF_GRAPH, SHARED)
 {
+    const int iteration = (int)loop[ITERATION];
     for (size_t slot = SLOTS * (size_t)k; most && slot < SLOTS * ((size_t)k + 1); slot++)
         if (slot_counts[slot] == most)
-            merge(v, FROM_BITS(slot_messages[slot]), combined);
+            deliver(v, FROM_BITS(slot_messages[slot]), iteration, SHARED_NAMES);
 }
 
 /* A work-group takes GROUP receivers, and its work-items share all their edges; lists of over
@@ -92,7 +112,7 @@ __kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
         for (uint e = lid; e < total; e += GROUP) {
             const uint at = owner_of(ends, e);
             const OFFSET k = firsts[at] + place_in_list(ends, at, e);
-            choose_slots(base + at, k, most[at], combined, SLOT_NAMES);
+            choose_slots(base + at, k, most[at], SLOT_NAMES, SHARED_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -108,7 +128,7 @@ __kernel void count_long(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
     const uint lid = get_local_id(0);
     const uint lists = loop[MODE] == PULL ? (uint)counters[HEAVY_COUNT] : 0;
     for (uint i = get_group_id(0); i < lists; i += get_num_groups(0)) {
-        const uint row = heavy[i], v = VERTEX_OF(row);
+        const uint row = IN_RANGE(heavy[i], ROWS(n)), v = VERTEX_OF(row);
         const OFFSET shift = SHIFT(row, backward_indptr);
         const OFFSET first = backward_indptr[v] - shift, last = backward_indptr[v + 1] - shift;
         for (OFFSET k = first + lid; k < last; k += GROUP)
@@ -122,7 +142,7 @@ __kernel void count_long(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
                        SHARED_NAMES, STATE_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (OFFSET k = first + lid; k < last; k += GROUP)
-            choose_slots(v, k, most, combined, SLOT_NAMES);
+            choose_slots(v, k, most, SLOT_NAMES, SHARED_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
 }

@@ -14,6 +14,15 @@ typedef struct {
     ulong counts[2];
 } Mine;
 
+/* Write the group's `shares` of the totals; in a macro, since drivers fail on a function with a
+ * barrier that takes a private array. */
+#define WRITE_TOTALS                                                                               \
+    for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
+        const TOTAL total = group_total(shares[i], mine->totals);                                  \
+        if (get_local_id(0) == 0)                                                                  \
+            sums[get_group_id(0) * NUM_TOTALS + i] = total;                                        \
+    }
+
 /* Make the initial states. */
 static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 {
@@ -38,34 +47,32 @@ static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
         }
     }
     add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
-    add_totals(shares, mine->totals, sums);
+    WRITE_TOTALS
 }
 
 /* Send the messages of an iteration, except along long lists. */
 static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
 {
     ulong scanned = 0, received = 0, left = 0, fresh = 0;
-    if (loop[MODE] == PUSH)
-        push(mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, &left, &fresh,
-             GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+    const long mode = loop[MODE];
+    push(mode == PUSH, mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, &left,
+         &fresh, GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
 #if MONOTONE
-    if (loop[MODE] == PULL_IN_ORDER)
+    if (mode == PULL_IN_ORDER)
         pull_in_order(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
 #endif
 #if HAS_IDENTITY
-    if (loop[MODE] == PULL)
-        pull(mine->ends, mine->firsts, mine->messages, mine->continued, mine->totals_of_lists,
-             &scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
-             STATE_NAMES);
+    pull(mode == PULL, mine->ends, mine->firsts, mine->messages, mine->continued,
+         mine->totals_of_lists, &scanned, &received, BACKWARD_NAMES, GRAPH_NAMES,
+         PART_NAMES SHARED_NAMES, STATE_NAMES);
 #else
-    if (loop[MODE] == PULL)
+    if (mode == PULL)
         pull(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
              STATE_NAMES);
 #endif
 #ifdef STREAMED
     received = 0; /* choose_blocks counts them */
 #endif
-    /* Not within a branch: PoCL 3.1 then lets every work-item do what the first one does. */
     add_counts(scanned, received, SCANNED, RECEIVED, mine->counts, counters);
 #if MONOTONE
     add_counts(left, fresh, MORE_LEFT, FRESH, mine->counts, counters);
@@ -77,44 +84,47 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 static uint piece_of(__global const uint *heavy, uint at)
 {
     uint before = 0;
-    while (before < at && heavy[at - before - 1] == heavy[at])
+    while (before < at && heavy[max(at - before, 1u) - 1] == heavy[at])
         before++;
     return before;
 }
 #endif
 
-/* Send along the long lists: a push by the whole grid, a pull by a work-group for each list, or for
- * each piece of PIECE_EDGES if SPLITS. Pieces are combined in any order, so sums of floats are not
- * split. */
-static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
+/* The row at a place of the list of long lists. */
+#define HEAVY_ROW(i) IN_RANGE(heavy[i], ROWS(n))
+
+/* Send along the long lists in a push, by the whole grid. */
+static void push_heavy(GRAPH, PART SHARED, STATE)
 {
-    const bool sends = loop[MODE] != SELECT && loop[MODE] != DONE;
+    const uint count = loop[MODE] == PUSH ? (uint)counters[HEAVY_COUNT] : 0;
+    const int iteration = (int)loop[ITERATION];
+    for (uint i = 0; i < count; i++) {
+        const uint row = HEAVY_ROW(i), u = VERTEX_OF(row);
+        const MESSAGE message = message_of(u, iteration, outgoing, STATE_NAMES);
+        const OFFSET shift = SHIFT(row, indptr);
+#if MONOTONE
+        const OFFSET first = indptr[u] + heavy[n + i], last = indptr[u] + position[u];
+#else
+        const OFFSET first = indptr[u] - shift, last = indptr[u + 1] - shift;
+#endif
+        if (get_global_id(0) == 0)
+            add_long(counters + SCANNED, (ulong)(last - first));
+        for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
+            push_edge(u, k, message, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+    }
+}
+
+#if HAS_IDENTITY
+/* Send along the long lists in a pull, by a work-group for each list, or for each piece of
+ * PIECE_EDGES if SPLITS. Pieces are combined in any order, so sums of floats are not split. */
+static void pull_heavy(__local MESSAGE *parts, GRAPH, BACKWARD, PART SHARED, STATE)
+{
+    const bool sends = loop[MODE] == PULL || loop[MODE] == PULL_IN_ORDER;
     const uint count = sends ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
-#if HAS_IDENTITY
-    __local MESSAGE *parts = mine->messages;
     const uint lid = get_local_id(0);
-#endif
-    if (loop[MODE] == PUSH) {
-        for (uint i = 0; i < count; i++) {
-            const uint row = heavy[i], u = VERTEX_OF(row);
-            const MESSAGE message = message_of(u, iteration, outgoing, STATE_NAMES);
-            const OFFSET shift = SHIFT(row, indptr);
-#if MONOTONE
-            const OFFSET first = indptr[u] + heavy[n + i], last = indptr[u] + position[u];
-#else
-            const OFFSET first = indptr[u] - shift, last = indptr[u + 1] - shift;
-#endif
-            if (get_global_id(0) == 0)
-                atom_add(counters + SCANNED, (ulong)(last - first));
-            for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
-                push_edge(u, k, message, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-        }
-        return;
-    }
-#if HAS_IDENTITY
     for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
-        const uint row = heavy[i], v = VERTEX_OF(row);
+        const uint row = HEAVY_ROW(i), v = VERTEX_OF(row);
         MESSAGE total = IDENTITY;
         const OFFSET shift = SHIFT(row, backward_indptr);
         OFFSET first = backward_indptr[v] - shift, last = backward_indptr[v + 1] - shift;
@@ -133,13 +143,11 @@ static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0) {
-#if ALL_ACTIVE && SPLITS
-            merge(v, parts[0], combined);
-#elif ALL_ACTIVE
+#if ALL_ACTIVE && !SPLITS
             combined[v] = TO_BITS(parts[0]);
 #elif SPLITS
-            if (parts[0] != IDENTITY && merge(v, parts[0], combined))
-                touch(v, iteration, SHARED_NAMES);
+            if (ALL_ACTIVE || parts[0] != IDENTITY)
+                deliver(v, parts[0], iteration, SHARED_NAMES);
 #else
             if (parts[0] != IDENTITY) {
                 combined[v] = TO_BITS(parts[0]);
@@ -148,8 +156,8 @@ static void expand_heavy(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 #endif
         }
     }
-#endif
 }
+#endif
 
 #if HAS_PRIORITY && !MONOTONE
 /* Move vertices of FAR to the bucket; count them and their edges. */
@@ -221,10 +229,8 @@ static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
 #endif
     if (mode != SELECT && mode != DONE)
         apply_messages_to(shares, &active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-    /* Not within a branch, nor behind a return: see expand_lists. `sums` are of no use but after
-     * a push or a pull. */
     add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
-    add_totals(shares, mine->totals, sums);
+    WRITE_TOTALS /* of no use but after a push or a pull */
 }
 
 __kernel void begin(GRAPH, SHARED, STATE)
@@ -265,8 +271,11 @@ __kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
 
 __kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
 {
-    __local Mine mine;
-    expand_heavy(&mine, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+    push_heavy(GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+#if HAS_IDENTITY
+    __local MESSAGE parts[GROUP];
+    pull_heavy(parts, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+#endif
 }
 
 __kernel void apply_messages(GRAPH, SHARED, STATE)

@@ -49,27 +49,17 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
 {
     const uint lid = get_local_id(0);
     const long mode = loop[MODE];
-    if (mode == DONE && !began)
-        return;
-    if (mode != SELECT) {
-        for (uint i = 0; i < NUM_TOTALS; i++) {
-            TOTAL share = 0;
-            for (uint g = lid; g < groups; g += GROUP)
-                share += sums[g * NUM_TOTALS + i];
-            barrier(CLK_LOCAL_MEM_FENCE);
-            shared[lid] = share;
-            for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
-                barrier(CLK_LOCAL_MEM_FENCE);
-                if (lid < half_size)
-                    shared[lid] += shared[lid + half_size];
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lid == 0)
-                totals[i] = shared[0];
-        }
+    const bool is_due = began || mode != DONE;
+    for (uint i = 0; i < NUM_TOTALS; i++) {
+        TOTAL share = 0;
+        for (uint g = lid; g < groups; g += GROUP)
+            share += sums[g * NUM_TOTALS + i];
+        const TOTAL total = group_total(share, shared);
+        if (lid == 0 && is_due && mode != SELECT)
+            totals[i] = total;
     }
     barrier(CLK_GLOBAL_MEM_FENCE);
-    if (lid)
+    if (lid || !is_due)
         return;
     if (!began && mode != SELECT) {
         const long iteration = loop[ITERATION];
@@ -209,7 +199,10 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
             num_heavy = (uint)found;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (goes_on && num_heavy) {
-            expand_heavy(&mine, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+            push_heavy(GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#if HAS_IDENTITY
+            pull_heavy(mine.messages, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+#endif
             GRID_BARRIER;
         }
         if (goes_on)
@@ -229,7 +222,7 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
 __kernel void advance(const int began, const uint groups, __global long *records,
                       const uint most_records, GRAPH, SHARED, STATE)
 {
-    __local TOTAL shared[GROUP];
+    TOTALS_MEMORY(shared)
     decide(began, groups, shared, records, most_records, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
 }
 #endif

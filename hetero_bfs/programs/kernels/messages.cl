@@ -9,8 +9,8 @@ static void push_edge(uint u, OFFSET k, MESSAGE message, int iteration, GRAPH, S
 #if WEIGHTED
     message = send(u, iteration, weights[k], STATE_NAMES);
 #endif
-    if (takes(v, message, iteration, STATE_NAMES) && merge(v, message, combined))
-        touch(v, iteration, SHARED_NAMES);
+    if (takes(v, message, iteration, STATE_NAMES))
+        deliver(v, message, iteration, SHARED_NAMES);
 }
 
 static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoing, STATE)
@@ -25,12 +25,13 @@ static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoin
 }
 
 /* A work-group takes up to GROUP active vertices, and its work-items share all their edges; lists of
- * over HEAVY_EDGES wait for the whole grid. */
-static void push(__local uint *ends, __local OFFSET *firsts, __local uint *vertices,
+ * over HEAVY_EDGES wait for the whole grid. If it is not `due`, all go on at once. */
+static void push(bool due, __local uint *ends, __local OFFSET *firsts, __local uint *vertices,
                  __local MESSAGE *messages, ulong *scanned, ulong *left, ulong *fresh, GRAPH,
                  PART SHARED, STATE)
 {
-    const uint lid = get_local_id(0), rows = ROWS((uint)loop[LISTED]), each = TILE_ROWS(rows);
+    const uint lid = get_local_id(0), rows = due ? ROWS((uint)loop[LISTED]) : 0;
+    const uint each = TILE_ROWS(rows);
     __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
     const int iteration = (int)loop[ITERATION];
     for (uint tile = get_group_id(0) * each; tile < rows; tile += get_num_groups(0) * each) {
@@ -158,15 +159,15 @@ static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, 
 #else
 /* A work-group takes up to GROUP receivers. Each work-item combines an even run of their edges. A
  * list's total is combined from its runs in their order, so that sums of floats are always the same.
- * Lists of over LONG_PULL edges wait for work-groups of their own; see `expand_heavy`. */
-static void pull(__local uint *ends, __local OFFSET *firsts, __local MESSAGE *starts,
+ * Lists of over LONG_PULL edges wait for work-groups of their own; see `pull_heavy`. If it is not
+ * `due`, all go on at once. */
+static void pull(bool due, __local uint *ends, __local OFFSET *firsts, __local MESSAGE *starts,
                  __local MESSAGE *continued, __local MESSAGE *totals_of_lists,
                  ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
 {
-    const uint lid = get_local_id(0), each = TILE_ROWS(ROWS(searched));
+    const uint lid = get_local_id(0), rows = due ? ROWS(searched) : 0, each = TILE_ROWS(rows);
     const int iteration = (int)loop[ITERATION];
-    for (uint tile = get_group_id(0) * each; tile < ROWS(searched);
-         tile += get_num_groups(0) * each) {
+    for (uint tile = get_group_id(0) * each; tile < rows; tile += get_num_groups(0) * each) {
         const uint base = VERTEX_OF(tile), v = base + lid;
         uint length = 0;
 #if ALL_ACTIVE

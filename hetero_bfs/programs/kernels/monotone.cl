@@ -98,13 +98,8 @@ static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
         (*active)++;
         *edges += length;
     }
-    ulong lowest = ~0ul; /* may be stale, since others may write it */
-    while (sender < lowest) {
-        const ulong seen = atom_cmpxchg(counters + LOWEST_SENDER, lowest, sender);
-        if (seen == lowest)
-            break;
-        lowest = seen;
-    }
+    if (sender != ~0ul)
+        lower_long(counters + LOWEST_SENDER, sender);
 }
 
 /* A work-item scans a list until nothing less can follow; a long scan is left to a work-group. */

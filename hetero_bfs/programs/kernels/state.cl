@@ -3,7 +3,7 @@
  *
  * The program's own code comes first (device_code.py): types, adapters, and the macros
  *
- *     MESSAGE, BITS       type of messages, and the integer of its size
+ *     MESSAGE, BITS       type of messages, and the integer of its size; WIDE if that is long
  *     OFFSET, WEIGHT      types of `indptr` and of weights
  *     TOTAL               type of sums: double where the device has it
  *     STATE               parameters of each kernel for the program's own arrays
@@ -31,8 +31,6 @@
  *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. So many
  *                                 rows as PLANNED have modes before, the last one for all later ones
  */
-
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, PLANNED,
        RECEIVERS, TRACKS, SENDS_ALL, IS_LAST, LEFT, UNMET };
@@ -76,7 +74,8 @@ enum { BEGUN = 1, CHANGED = 2 };
 #define PART_NAMES blocks, num_blocks,
 #define ROWS(unstreamed) (num_blocks * GROUP)
 #define VERTEX_OF(row) (blocks[(row) / GROUP].x * GROUP + (row) % GROUP)
-#define SHIFT(row, offsets) (offsets[blocks[(row) / GROUP].x * GROUP] - blocks[(row) / GROUP].y)
+#define SHIFT(row, offsets)                                                                        \
+    (offsets[IN_RANGE(blocks[(row) / GROUP].x * GROUP, n)] - blocks[(row) / GROUP].y)
 #define SENDER(row) VERTEX_OF(row)
 #define IS_SENDER(row) (SENDER(row) < searched && active_in[SENDER(row)] == iteration)
 #define ROW_OF(row, vertex) (row)
@@ -114,14 +113,6 @@ static void list_pieces(uint row, uint length, __global uint *heavy,
         heavy[place + i] = row;
 }
 
-/* Read a message that others may replace meanwhile: a stale one costs another turn. With
- * -DATOMIC_PEEK, for a checker of races, it is atomic. */
-#ifdef ATOMIC_PEEK
-#define PEEK(address) COMPARE_EXCHANGE(address, 0, 0)
-#else
-#define PEEK(address) (*(address))
-#endif
-
 /* Floats as integers in the same order, for an atomic minimum. */
 static int ordered(float value)
 {
@@ -133,6 +124,58 @@ static float from_ordered(int bits)
 {
     return as_float(bits < 0 ? bits ^ 0x7fffffff : bits);
 }
+
+#if !WIDE
+#define COMPARE_EXCHANGE(address, old, new) atomic_cmpxchg(address, old, new)
+#define EXCHANGE(address, new) atomic_xchg(address, new)
+#elif defined(INT64_ATOMICS)
+#define AS_LONGS(address) (volatile __global ulong *)(address)
+#define COMPARE_EXCHANGE(address, old, new)                                                        \
+    (BITS)compare_exchange_long(AS_LONGS(address), (ulong)(old), (ulong)(new))
+#define EXCHANGE(address, new) write_long(AS_LONGS(address), (ulong)(new))
+#else
+#define LOCKS_MESSAGES
+#endif
+
+#ifdef LOCKS_MESSAGES
+/* Combine a message with those of others; if that changes them, list the vertex for `apply`. While
+ * `touched` is LOCKED, others leave the vertex alone. */
+static void deliver(uint v, MESSAGE message, int iteration, SHARED)
+{
+    volatile __global uint *lock = (volatile __global uint *)(touched + v);
+    volatile __global ulong *held = (volatile __global ulong *)(combined + v);
+    bool waits = true, lists = false;
+    while (waits) {
+        const uint last = atomic_xchg(lock, LOCKED);
+        if (last != LOCKED) {
+            mem_fence(CLK_GLOBAL_MEM_FENCE);
+            const BITS before = (BITS)read_protected(held);
+#if HAS_IDENTITY
+            const BITS new = TO_BITS(combine(FROM_BITS(before), message));
+            const bool changes = new != before;
+#else
+            const BITS new = TO_BITS(message);
+            const bool changes = true;
+#endif
+            if (changes)
+                write_protected(held, (ulong)new);
+            mem_fence(CLK_GLOBAL_MEM_FENCE);
+            lists = changes && last != (uint)(iteration + 1);
+            atomic_xchg(lock, changes ? (uint)(iteration + 1) : last);
+            waits = false;
+        }
+    }
+    if (lists && !ALL_ACTIVE)
+        touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+}
+#else
+/* Read a message that others may replace meanwhile: a stale one costs another turn. With
+ * -DATOMIC_PEEK, for a checker of races, it is atomic. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) COMPARE_EXCHANGE(address, 0, 0)
+#else
+#define PEEK(address) (*(address))
+#endif
 
 /* Combine a message with those of others; tell whether that changed them. */
 static bool merge(uint v, MESSAGE message, volatile __global BITS *combined)
@@ -160,6 +203,14 @@ static void touch(uint v, int iteration, SHARED)
         touched_items[take_place(counters, TOUCHED_COUNT)] = v;
 }
 
+/* Combine a message with those of others; if that changes them, list the vertex for `apply`. */
+static void deliver(uint v, MESSAGE message, int iteration, SHARED)
+{
+    if (merge(v, message, combined) && !ALL_ACTIVE)
+        touch(v, iteration, SHARED_NAMES);
+}
+#endif
+
 /* Add a work-item's counts to three counters, by one atomic a work-group. All work-items call it. */
 static void add_counts(ulong first, ulong second, uint which_first, uint which_second,
                        __local ulong *shared, volatile __global ulong *counters)
@@ -170,35 +221,40 @@ static void add_counts(ulong first, ulong second, uint which_first, uint which_s
         shared[lid] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (first)
-        atom_add(shared, first);
+        add_long_local(shared, first);
     if (second)
-        atom_add(shared + 1, second);
+        add_long_local(shared + 1, second);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lid == 0) {
         if (shared[0])
-            atom_add(counters + which_first, shared[0]);
+            add_long(counters + which_first, shared[0]);
         if (shared[1])
-            atom_add(counters + which_second, shared[1]);
+            add_long(counters + which_second, shared[1]);
     }
 }
 
-/* Write the sums of a work-group's shares, in a fixed order. All work-items call it. */
-static void add_totals(const TOTAL *shares, __local TOTAL *shared, __global TOTAL *sums)
+/* The sum of a work-group's shares, in a fixed order. All work-items call it. */
+static TOTAL group_total(TOTAL share, __local TOTAL *shared)
 {
     const uint lid = get_local_id(0);
-    for (uint i = 0; i < NUM_TOTALS; i++) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    shared[lid] = share;
+    for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        shared[lid] = shares[i];
-        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lid < half_size)
-                shared[lid] += shared[lid + half_size];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0)
-            sums[get_group_id(0) * NUM_TOTALS + i] = shared[0];
+        if (lid < half_size)
+            shared[lid] += shared[lid + half_size];
     }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return shared[0];
 }
+
+/* Memory for `group_total`: none if there are no totals, since compilers fail on memory that is not
+ * used. */
+#if NUM_TOTALS
+#define TOTALS_MEMORY(name) __local TOTAL name[GROUP];
+#else
+#define TOTALS_MEMORY(name) __local TOTAL *const name = 0;
+#endif
 
 #if HAS_PRIORITY
 /* Make a vertex wait for the bucket that contains `due`. */

@@ -9,34 +9,35 @@
  * Block b has the vertices from firsts[b] to firsts[b + 1]. `blocks` and `backward_blocks` have
  * rows: a block's number, and where its lists begin in the buffers of each direction. Of these rows
  * a launch takes those from rows.s0 to rows.s2; before rows.s1 they are of long lists. `run_part`
- * takes rows.s0 of `blocks` and rows.s1 of `backward_blocks`.
+ * takes rows.s0 of `blocks` and rows.s1 of `backward_blocks`. There are rows.s3 blocks in all.
  */
 
 #ifdef STREAMED
 #define BLOCKS                                                                                     \
     __global const uint *firsts, __global const uint2 *blocks,                                     \
         __global const uint2 *backward_blocks, const uint4 rows,
-#define LIST_SHIFT(row) (indptr[firsts[blocks[row].x]] - blocks[row].y)
+#define BLOCK_AT(list, row) IN_RANGE(list[row].x, rows.s3)
+#define LIST_SHIFT(row) (indptr[firsts[BLOCK_AT(blocks, row)]] - blocks[row].y)
 #define BACKWARD_SHIFT(row)                                                                        \
-    (backward_indptr[firsts[backward_blocks[row].x]] - backward_blocks[row].y)
+    (backward_indptr[firsts[BLOCK_AT(backward_blocks, row)]] - backward_blocks[row].y)
 #define FIRST_LONG rows.s0
 #define END_LONG rows.s1
-#define VERTEX_AT(row) firsts[blocks[row].x]
+#define END_OTHERS rows.s2
+#define VERTEX_AT(row) firsts[BLOCK_AT(blocks, row)]
+#define END_OF(row) firsts[BLOCK_AT(blocks, row) + 1]
 #else
 #define BLOCKS
 #define LIST_SHIFT(row) 0
 #define BACKWARD_SHIFT(row) 0
 #define FIRST_LONG turn.s0
 #define END_LONG turn.s1
+#define END_OTHERS turn.s2
 #define VERTEX_AT(row) (row)
 #endif
 
 __kernel void begin_run(LISTS, SWEEP, STATE)
 {
-    __local ulong shared[2];
-    __local TOTAL shared_totals[GROUP];
-    TOTAL shares[NUM_TOTALS + 1] = {0};
-    Counts counts = {0, 0, 0, 0};
+    COUNTING
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         const bool active = start(v, shares, STATE_NAMES);
         counts.active += active;
@@ -47,7 +48,7 @@ __kernel void begin_run(LISTS, SWEEP, STATE)
         outgoing[v] = active ? send(v, 0, 0, STATE_NAMES) : IDENTITY;
 #endif
     }
-    add_all(&counts, shares, shared, shared_totals, counters, sums);
+    ADD_ALL
 }
 
 /* Mark the neighbours of the vertices that are active at the start; all vertices if all are. With
@@ -58,7 +59,7 @@ __kernel void spread(BLOCKS LISTS, SWEEP, STATE)
     Counts counts = {0, 0, 0, 0};
 #ifdef STREAMED
     for (uint i = rows.s0 + get_group_id(0); i < rows.s2; i += get_num_groups(0))
-        for (uint v = VERTEX_AT(i) + get_local_id(0); v < firsts[blocks[i].x + 1]; v += GROUP)
+        for (uint v = VERTEX_AT(i) + get_local_id(0); v < END_OF(i); v += GROUP)
             if (sent[v])
                 mark(v, 0, 1, LIST_SHIFT(i), 0, 0, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
 #else
@@ -76,42 +77,35 @@ __kernel void spread(BLOCKS LISTS, SWEEP, STATE)
 /* Go through a part of few edges s6 times, by one work-group. */
 __kernel void run_part(Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
-    __local ulong shared[2];
-    __local TOTAL shared_totals[GROUP];
-    TOTAL shares[NUM_TOTALS + 1] = {0};
-    Counts counts = {0, 0, 0, 0};
+    COUNTING
     const uint lid = get_local_id(0), begin = turn.s0;
-    if (loop[MODE] == DONE)
-        return;
+    const uint times = loop[MODE] == DONE ? 0 : turn.s6;
     const OFFSET shift = LIST_SHIFT(rows.s0), backward_shift = BACKWARD_SHIFT(rows.s1);
-    for (uint i = 0; i < turn.s6; i++) {
-        turn.s4 = i + 1 < turn.s6 ? begin : turn.s2;
+    for (uint i = 0; i < times; i++) {
+        turn.s4 = i + 1 < times ? begin : turn.s2;
         gather_each(begin + lid, GROUP, turn.s2, backward_shift, shift, turn, &counts, shares,
-                    LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+                   LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
         apply_each(begin + lid, GROUP, turn.s2, shift, turn, &counts, shares, LISTS_NAMES,
                    SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
         turn.s5++;
     }
-    add_all(&counts, shares, shared, shared_totals, counters, sums);
+    ADD_ALL
 }
 
 /* Gather for the dirty vertices of a part; in an exact part each applies at once. */
 __kernel void gather_part(const Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
-    __local ulong shared[2];
-    __local TOTAL shared_totals[GROUP];
+    COUNTING
     __local MESSAGE parts[GROUP];
     __local uchar has_part[GROUP];
     __local int changed;
-    TOTAL shares[NUM_TOTALS + 1] = {0};
-    Counts counts = {0, 0, 0, 0};
     const uint lid = get_local_id(0);
     const int step = (int)turn.s5;
-    if (loop[MODE] == DONE)
-        return;
-    for (uint i = FIRST_LONG + get_group_id(0); i < END_LONG; i += get_num_groups(0)) {
+    const bool goes_on = loop[MODE] != DONE;
+    const uint end_long = goes_on ? END_LONG : 0, end = goes_on ? END_OTHERS : 0;
+    for (uint i = FIRST_LONG + get_group_id(0); i < end_long; i += get_num_groups(0)) {
         const uint v = VERTEX_AT(i);
         const bool due = ALL_ACTIVE || dirty[v];
         const bool open = due && receives(v, loop[ITERATION], STATE_NAMES);
@@ -147,34 +141,31 @@ __kernel void gather_part(const Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
                  STATE_NAMES);
     }
 #ifdef STREAMED
-    for (uint i = rows.s1 + get_group_id(0); i < rows.s2; i += get_num_groups(0))
-        gather_each(VERTEX_AT(i) + lid, GROUP, firsts[blocks[i].x + 1], BACKWARD_SHIFT(i),
+    for (uint i = rows.s1 + get_group_id(0); i < end; i += get_num_groups(0))
+        gather_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), BACKWARD_SHIFT(i),
                     LIST_SHIFT(i), turn, &counts, shares, LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES,
                     STATE_NAMES);
 #else
-    gather_each(turn.s1 + get_global_id(0), get_global_size(0), turn.s2, 0, 0, turn, &counts,
-                shares, LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+    gather_each(turn.s1 + get_global_id(0), get_global_size(0), end, 0, 0, turn, &counts, shares,
+                LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
 #endif
-    add_all(&counts, shares, shared, shared_totals, counters, sums);
+    ADD_ALL
 }
 
 /* Apply what the vertices of a part gathered in this turn. If all are active, no list is read. */
 __kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
 {
-    __local ulong shared[2];
-    __local TOTAL shared_totals[GROUP];
-    __local int changed;
-    TOTAL shares[NUM_TOTALS + 1] = {0};
-    Counts counts = {0, 0, 0, 0};
-    if (loop[MODE] == DONE)
-        return;
+    COUNTING
+    const bool goes_on = loop[MODE] != DONE;
 #if ALL_ACTIVE
-    apply_each(turn.s0 + get_global_id(0), get_global_size(0), turn.s2, 0, turn, &counts, shares,
-               LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+    apply_each(turn.s0 + get_global_id(0), get_global_size(0), goes_on ? turn.s2 : 0, 0, turn,
+               &counts, shares, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
 #else
+    __local int changed;
     const uint lid = get_local_id(0);
     const int step = (int)turn.s5;
-    for (uint i = FIRST_LONG + get_group_id(0); i < END_LONG; i += get_num_groups(0)) {
+    const uint end_long = goes_on ? END_LONG : 0, end = goes_on ? END_OTHERS : 0;
+    for (uint i = FIRST_LONG + get_group_id(0); i < end_long; i += get_num_groups(0)) {
         const uint v = VERTEX_AT(i);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0)
@@ -186,15 +177,15 @@ __kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
                  STATE_NAMES);
     }
 #ifdef STREAMED
-    for (uint i = rows.s1 + get_group_id(0); i < rows.s2; i += get_num_groups(0))
-        apply_each(VERTEX_AT(i) + lid, GROUP, firsts[blocks[i].x + 1], LIST_SHIFT(i), turn,
+    for (uint i = rows.s1 + get_group_id(0); i < end; i += get_num_groups(0))
+        apply_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), LIST_SHIFT(i), turn,
                    &counts, shares, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
 #else
-    apply_each(turn.s1 + get_global_id(0), get_global_size(0), turn.s2, 0, turn, &counts, shares,
+    apply_each(turn.s1 + get_global_id(0), get_global_size(0), end, 0, turn, &counts, shares,
                LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
 #endif
 #endif
-    add_all(&counts, shares, shared, shared_totals, counters, sums);
+    ADD_ALL
 }
 
 /* End a sweep, or the start if `began`, in one work-group: decide whether there is another sweep.
@@ -202,29 +193,21 @@ __kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
 __kernel void end_sweep(const int began, const uint groups, __global long *records,
                         const uint most_records, LISTS, SWEEP, STATE)
 {
-    __local TOTAL shared[GROUP];
+    TOTALS_MEMORY(shared)
     const uint lid = get_local_id(0);
-    if (loop[MODE] == DONE && !began)
-        return;
+    const bool is_due = began || loop[MODE] != DONE;
     for (uint i = 0; i < NUM_TOTALS; i++) {
         TOTAL share = 0;
         for (uint g = lid; g < groups; g += GROUP) {
             share += sums[g * NUM_TOTALS + i];
             sums[g * NUM_TOTALS + i] = 0;
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        shared[lid] = share;
-        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lid < half_size)
-                shared[lid] += shared[lid + half_size];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0)
-            totals[i] = shared[0];
+        const TOTAL total = group_total(share, shared);
+        if (lid == 0 && is_due)
+            totals[i] = total;
     }
     barrier(CLK_GLOBAL_MEM_FENCE);
-    if (lid)
+    if (lid || !is_due)
         return;
     const ulong active = ALL_ACTIVE ? n : counters[ACTIVE];
     bool ends = n == 0 || (began ? active == 0 : !ALL_ACTIVE && counters[PENDING] == 0);

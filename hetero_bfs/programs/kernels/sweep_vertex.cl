@@ -27,27 +27,23 @@ typedef struct {
     ulong active, pending, edges, received;
 } Counts;
 
-/* Add the counts and the totals of a work-group. All work-items call it. */
-static void add_all(const Counts *counts, const TOTAL *shares, __local ulong *shared,
-                    __local TOTAL *shared_totals, volatile __global ulong *counters,
-                    __global TOTAL *sums)
-{
-    const uint lid = get_local_id(0);
-    add_counts(counts->active, counts->edges, ACTIVE, SCANNED, shared, counters);
-    add_counts(counts->pending, counts->received, PENDING, RECEIVED, shared, counters);
-    for (uint i = 0; i < NUM_TOTALS; i++) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        shared_totals[lid] = shares[i];
-        for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lid < half_size)
-                shared_totals[lid] += shared_totals[lid + half_size];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lid == 0)
-            sums[get_group_id(0) * NUM_TOTALS + i] += shared_totals[0];
+/* What a kernel that counts has: memory, and a work-item's counts and shares of the totals. */
+#define COUNTING                                                                                   \
+    __local ulong shared[2];                                                                       \
+    TOTALS_MEMORY(shared_totals)                                                                   \
+    TOTAL shares[NUM_TOTALS + 1] = {0};                                                            \
+    Counts counts = {0, 0, 0, 0};
+
+/* Add them up for a work-group. All work-items do this. It is a macro, since drivers fail on a
+ * function with a barrier that takes a private array. */
+#define ADD_ALL                                                                                    \
+    add_counts(counts.active, counts.edges, ACTIVE, SCANNED, shared, counters);                    \
+    add_counts(counts.pending, counts.received, PENDING, RECEIVED, shared, counters);              \
+    for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
+        const TOTAL total = group_total(shares[i], shared_totals);                                 \
+        if (get_local_id(0) == 0)                                                                  \
+            sums[get_group_id(0) * NUM_TOTALS + i] += total;                                       \
     }
-}
 
 static MESSAGE message_along(uint u, OFFSET k, __global const WEIGHT *weights, SWEEP, STATE)
 {

@@ -134,7 +134,7 @@ static void pull_survivors(const Graph *graph, uint tile, bool sparse,
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint todo_long = min(mine->num_long, (uint)TILE_VERTICES);
     for (uint j = 0; j < todo_long; j++) {
-        const uint i = mine->survivors[j];
+        const uint i = IN_RANGE(mine->survivors[j], graph->n - tile * 32);
         find_list(i, tile, sparse, graph, mine, &begin, &end);
         begin += sparse ? 0 : 1 + LONG_LIST;
         const uint match = pull_long(graph, begin, end, visited, cached, mine);
@@ -296,22 +296,22 @@ static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global cons
 }
 
 /* Look for a visited neighbour of each of the `unvisited` vertices. It reads the bitmap as the
- * level found it and writes every word of the other bitmap, which is the next level's. */
-static void bottom_up(const Step *step, const Graph *graph, ulong unvisited, uint cached,
-                      __local BottomUp *mine)
+ * level found it and writes the `words` of the other bitmap, which is the next level's. */
+static void bottom_up(const Step *step, const Graph *graph, uint words, ulong unvisited,
+                      uint cached, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0), group = step->group, groups = step->groups;
     __global const uint *visited = step->visited;
     const bool sparse = unvisited * SPARSE_SHARE < graph->n;
     const uint tile_words = sparse ? GROUP : TILE_WORDS;
     ulong packed = 0, total;
-    cached = min(cached, graph->words);
+    cached = min(cached, words);
     for (uint word = lid; word < cached; word += GROUP)
         mine->cache[word] = REACHED(graph, visited, word);
-    for (uint tile = group * tile_words; tile < graph->words; tile += groups * tile_words)
+    for (uint tile = group * tile_words; tile < words; tile += groups * tile_words)
         packed += pull_tile(graph, tile, sparse, visited, step->other_visited, step->parent,
                             cached, mine);
     group_scan(packed, step->scratch, &total);
     if (lid == 0 && total)
-        atom_add(step->counter, total);
+        add_long(step->counter, total);
 }

@@ -131,7 +131,7 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *
 {
     const uint lid = get_local_id(0);
     uint vertices = 0, edges = 0, largest = 0;
-#ifdef NVIDIA
+#ifdef HAS_SHUFFLES
     if (lid >= 32)
         return 0;
     for (uint i = lid; i < COOPERATIVE_GROUPS; i += 32) {
@@ -216,7 +216,7 @@ static ulong take_share(uint group, uint size, const Graph *graph, __global cons
     if (size > 1) { /* vertices whose first edge lies in [low, high) */
         const OFFSET low = (OFFSET)((ulong)edges * group / size);
         const OFFSET high = (OFFSET)((ulong)edges * (group + 1) / size);
-        find_bounds(low, high, count, offsets, bounds, mine->scratch);
+        find_bounds(low, high, count, edges + 1, offsets, bounds); /* `high` may be `edges` */
         first = bounds[0] + (offsets[bounds[0]] < low);
         past = bounds[1] + (offsets[bounds[1]] < high);
     }

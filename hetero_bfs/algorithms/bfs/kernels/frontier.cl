@@ -55,7 +55,7 @@ static void bitmap_to_queue(const Step *step, uint words, __global const uint *d
         const ulong before =
             group_scan(count_word(word, fresh, common, degree), step->scratch, &total);
         if (get_local_id(0) == 0)
-            *base = total ? atom_add(step->counter, total) : 0;
+            *base = total ? fetch_add_long(step->counter, total) : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         size_t place = COUNT_OF(*base + before);
         OFFSET offset = (OFFSET)EDGES_OF(*base + before);

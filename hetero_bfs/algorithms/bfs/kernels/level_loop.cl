@@ -105,20 +105,21 @@ static bool take_step(uint kinds, volatile __global ulong *counters, __global ul
             mine.runs = take_step(kinds, counters, rows, after, mine.state);                    \
         }                                                                                       \
         barrier(CLK_LOCAL_MEM_FENCE);                                                           \
-        if (!mine.runs)                                                                         \
-            return;                                                                             \
+        const bool runs = mine.runs;                                                            \
         volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;          \
         run;                                                                                    \
     }
 
 #define OTHERS (1 << BEGIN | 1 << TO_QUEUE | 1 << INVALIDATE)
+#define RUN(step, due) run_##step(due, group, groups, &graph, &arrays, counter, &mine)
 #ifdef ONE_STEP
-STEP_KERNEL(step, 1 << PUSH | 1 << PULL | OTHERS,
-            run_step(group, groups, &graph, &arrays, counter, &mine))
+#define IS(step) (runs && mine.state[STEP] == step)
+STEP_KERNEL(step, 1 << PUSH | 1 << PULL | OTHERS, RUN(push, IS(PUSH)); RUN(pull, IS(PULL));
+            RUN(other, runs && !IS(PUSH) && !IS(PULL)))
 #else
-STEP_KERNEL(push_step, 1 << PUSH, run_push(group, groups, &graph, &arrays, counter, &mine))
-STEP_KERNEL(pull_step, 1 << PULL, run_pull(group, groups, &graph, &arrays, counter, &mine))
-STEP_KERNEL(other_step, OTHERS, run_other(group, groups, &graph, &arrays, counter, &mine))
+STEP_KERNEL(push_step, 1 << PUSH, RUN(push, runs))
+STEP_KERNEL(pull_step, 1 << PULL, RUN(pull, runs))
+STEP_KERNEL(other_step, OTHERS, RUN(other, runs))
 #endif
 
 #ifdef ONE_LAUNCH

@@ -40,7 +40,9 @@ typedef struct {
     union {
         TopDown top_down;
         BottomUp bottom_up;
+#ifdef ONE_LAUNCH
         Share share;
+#endif
     } level;
 } Shared;
 
@@ -234,54 +236,54 @@ static Step step_of(uint group, uint groups, const Arrays *arrays,
     return step;
 }
 
-/* Begin a search, convert its bitmap into a queue, or end it: the share of work-group `group`. */
-static void run_other(uint group, uint groups, const Graph *graph, const Arrays *arrays,
-                      volatile __global ulong *counter, __local Shared *mine)
+/* Work-group `group`'s share of a step, if it is `due`. Else the work-group goes through the same
+ * barriers, since compilers fail on a barrier within a condition. */
+
+/* Begin a search, convert its bitmap into a queue, or end it. */
+static void run_other(bool due, uint group, uint groups, const Graph *graph,
+                      const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
 {
     __local const ulong *state = mine->state;
     const Step step = step_of(group, groups, arrays, counter, mine);
-    if (state[STEP] == BEGIN)
+    if (due && state[STEP] == BEGIN)
         start(&step, graph->words, (uint)state[SOURCE]);
-    else if (state[STEP] == INVALIDATE)
+    else if (due && state[STEP] == INVALIDATE)
         invalidate_stale_parents(&step, graph->n, graph->words);
-    bitmap_to_queue(&step, state[STEP] == TO_QUEUE ? graph->words : 0, graph->degree,
+    bitmap_to_queue(&step, due && state[STEP] == TO_QUEUE ? graph->words : 0, graph->degree,
                     graph->word_degree);
 }
 
-/* Run a top-down level: the share of work-group `group`. */
-static void run_push(uint group, uint groups, const Graph *graph, const Arrays *arrays,
-                     volatile __global ulong *counter, __local Shared *mine)
+/* Run a top-down level. */
+static void run_push(bool due, uint group, uint groups, const Graph *graph,
+                     const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
 {
     const Step step = step_of(group, groups, arrays, counter, mine);
-    top_down(&step, graph, (uint)mine->state[FRONTIER_VERTICES],
-             (OFFSET)mine->state[FRONTIER_EDGES], &mine->level.top_down);
+    top_down(&step, graph, due ? (uint)mine->state[FRONTIER_VERTICES] : 0,
+             due ? (OFFSET)mine->state[FRONTIER_EDGES] : 0, &mine->level.top_down);
 }
 
-/* Run a bottom-up level: the share of work-group `group`. */
-static void run_pull(uint group, uint groups, const Graph *graph, const Arrays *arrays,
-                     volatile __global ulong *counter, __local Shared *mine)
+/* Run a bottom-up level. */
+static void run_pull(bool due, uint group, uint groups, const Graph *graph,
+                     const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
 {
     const Step step = step_of(group, groups, arrays, counter, mine);
-    const bool has_cache = mine->policy[VARIANT(mine->state[CHOSEN])] != 0;
-    bottom_up(&step, graph, mine->state[UNVISITED_VERTICES], has_cache ? CACHED_WORDS : 0,
-              &mine->level.bottom_up);
+    const uint chosen = due ? (uint)mine->state[CHOSEN] : 0;
+    const bool has_cache = mine->policy[VARIANT(chosen)] != 0;
+    bottom_up(&step, graph, due ? graph->words : 0, mine->state[UNVISITED_VERTICES],
+              has_cache ? CACHED_WORDS : 0, &mine->level.bottom_up);
 }
 
 #ifdef ONE_LAUNCH
-#define ONE_STEP
-#endif
-
-#ifdef ONE_STEP
 /* Run a step that is not for cooperating groups: the share of work-group `group`. */
 static void run_step(uint group, uint groups, const Graph *graph, const Arrays *arrays,
                      volatile __global ulong *counter, __local Shared *mine)
 {
     const uint doing = (uint)mine->state[STEP];
     if (doing == PULL)
-        run_pull(group, groups, graph, arrays, counter, mine);
+        run_pull(true, group, groups, graph, arrays, counter, mine);
     else if (doing == PUSH)
-        run_push(group, groups, graph, arrays, counter, mine);
+        run_push(true, group, groups, graph, arrays, counter, mine);
     else
-        run_other(group, groups, graph, arrays, counter, mine);
+        run_other(true, group, groups, graph, arrays, counter, mine);
 }
 #endif

@@ -378,5 +378,5 @@ __kernel GROUP_SIZE void stream_finish(const uint words, const uint all_sent,
     }
     group_scan(packed, scratch, &total);
     if (get_local_id(0) == 0 && total)
-        atom_add(found + FOUND, total);
+        add_long(found + FOUND, total);
 }

@@ -49,52 +49,60 @@ typedef struct {
 #endif
 } TopDown;
 
-/* Find the queue entries of a tile's first and last edge, by the whole work-group. In each round
- * every work-item looks at a range of its own, and one range is left. Once few entries are left,
- * they look at all of these. */
+/* Note that an entry has the first edge, or the last one, if it does. */
+static void note_bounds(uint entry, OFFSET begin, OFFSET end, OFFSET first, OFFSET last,
+                        __local uint *bounds)
+{
+    if (begin <= first && first < end)
+        bounds[0] = entry;
+    if (begin <= last && last < end)
+        bounds[1] = entry;
+}
+
+/* Find the queue entries of a tile's first and last edge, by the whole work-group. `edges` is where
+ * the last of the `count` entries ends. While many entries may be the ones, every work-item looks
+ * at a range of its own, and one range is left. Then they look at each of the few that are left. */
 #define FEW_ENTRIES (8 * GROUP)
 
-static void find_bounds(OFFSET first, OFFSET last, uint count, __global const OFFSET *offsets,
-                        __local uint *bounds, __local ulong *scratch)
+static void find_bounds(OFFSET first, OFFSET last, uint count, OFFSET edges,
+                        __global const OFFSET *offsets, __local uint *bounds)
 {
     const uint lid = get_local_id(0);
-    uint range = count;
-    if (lid < 2)
-        bounds[lid] = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    while (range > FEW_ENTRIES) { /* narrow both down to a range */
+    uint range = count, from[2] = {0, 0};
+    while (count > TILE && range > FEW_ENTRIES) { /* narrow both down to a range */
         range = (range + GROUP - 1) / GROUP;
-        uint begin[2];
-#pragma unroll
-        for (uint b = 0; b < 2; b++)
-            begin[b] = bounds[b] + lid * range;
-        barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
         for (uint b = 0; b < 2; b++) {
             const OFFSET wanted = b ? last : first;
-            if (begin[b] < count && offsets[begin[b]] <= wanted &&
-                (begin[b] + range >= count || offsets[begin[b] + range] > wanted))
-                bounds[b] = begin[b];
+            const uint begin = from[b] + lid * range;
+            if (begin < count && offsets[begin] <= wanted &&
+                (begin + range >= count || offsets[begin + range] > wanted))
+                bounds[b] = begin;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (uint b = 0; b < 2; b++)
+            from[b] = bounds[b];
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
-    const uint from = bounds[0], past = min(bounds[1] + range, count);
-    uint before[2] = {0, 0}; /* entries that begin no later than `first`, than `last` */
-    for (uint next = from + lid; next < past; next += FEW_ENTRIES) {
-        OFFSET offset[FEW_ENTRIES / GROUP];
+    const uint past = min(from[1] + range, count);
+    if (count <= TILE) {
+        for (uint i = lid; i < count; i += GROUP)
+            note_bounds(i, offsets[i], i + 1 < count ? offsets[i + 1] : edges, first, last, bounds);
+    } else {
+        for (uint next = from[0] + lid; next < past; next += FEW_ENTRIES) {
+            OFFSET begin[FEW_ENTRIES / GROUP], end[FEW_ENTRIES / GROUP];
 #pragma unroll
-        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) /* all reads at once */
-            offset[k] = next + k * GROUP < past ? offsets[next + k * GROUP] : last + 1;
+            for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) { /* all reads at once */
+                const uint i = next + k * GROUP;
+                begin[k] = i < past ? offsets[i] : edges;
+                end[k] = i + 1 < count ? offsets[i + 1] : edges;
+            }
 #pragma unroll
-        for (uint k = 0; k < FEW_ENTRIES / GROUP; k++) {
-            before[0] += offset[k] <= first;
-            before[1] += offset[k] <= last;
+            for (uint k = 0; k < FEW_ENTRIES / GROUP; k++)
+                note_bounds(next + k * GROUP, begin[k], end[k], first, last, bounds);
         }
     }
-    ulong total;
-    group_scan((ulong)before[1] << 32 | before[0], scratch, &total);
-    if (lid < 2)
-        bounds[lid] = from + (uint)(total >> 32 * lid) - 1;
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
@@ -105,7 +113,7 @@ static uint claim(uint v, uint before, __global uint *visited)
     return before & bit ? before : atomic_or(&visited[v >> 5], bit);
 }
 
-#ifdef NVIDIA
+#ifdef HAS_SHUFFLES
 /* Words of the bitmap that a warp's vertices lie in, at most, if it claims run by run. */
 #define RUN_WORDS 8
 
@@ -158,20 +166,7 @@ static void top_down(const Step *step, const Graph *graph, uint count, OFFSET ed
          tile += (OFFSET)groups * tile_size) {
         const uint size = (uint)min((OFFSET)tile_size, edges - tile);
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (count > TILE) {
-            find_bounds(tile, tile + size - 1, count, offsets, mine->bounds, scratch);
-        } else {
-            for (uint i = lid; i < count; i += GROUP) {
-                const OFFSET begin = offsets[i], end = i + 1 < count ? offsets[i + 1] : edges;
-#pragma unroll
-                for (uint b = 0; b < 2; b++) {
-                    const OFFSET wanted = tile + b * (size - 1);
-                    if (begin <= wanted && wanted < end)
-                        mine->bounds[b] = i;
-                }
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
+        find_bounds(tile, tile + size - 1, count, edges, offsets, mine->bounds);
         const uint first = mine->bounds[0];
         const uint entries = mine->bounds[1] - first + 1;
         for (uint i = lid; i < entries; i += GROUP) {
@@ -221,7 +216,14 @@ static void top_down(const Step *step, const Graph *graph, uint count, OFFSET ed
         for (uint k = 0; k < ITEMS; k++)
             target[k] = before[k] >> (target[k] & 31) & 1 ? NO_VERTEX : target[k];
 #ifdef RANKS
-        tell_owners(&graph->told, graph->n, target, source, mine->told);
+        uint owner[ITEMS], position[ITEMS];
+        clear_counts(mine->told);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        count_words(&graph->told, graph->n, target, owner, position, mine->told);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        place_words(&graph->told, mine->told);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        write_words(&graph->told, target, source, owner, position, mine->told);
 #endif
         ulong packed = 0, total;
 #pragma unroll
@@ -235,7 +237,7 @@ static void top_down(const Step *step, const Graph *graph, uint count, OFFSET ed
         }
         const ulong others = group_scan(packed, scratch, &total);
         if (lid == 0)
-            *base = total ? atom_add(step->counter, total) : 0;
+            *base = total ? fetch_add_long(step->counter, total) : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         size_t place = COUNT_OF(*base + others);
         OFFSET offset = (OFFSET)EDGES_OF(*base + others);

@@ -11,15 +11,18 @@ typedef struct {
 } Told;
 
 /* Turn the other ranks' vertices among the targets of a tile's edges into words, and remove them;
- * the whole work-group. Own vertices are below `n`. */
-static void tell_owners(const Told *told, uint n, uint *target, const uint *source,
+ * the whole work-group. Own vertices are below `n`. Four functions do it, with barriers between
+ * them: drivers fail on a function with a barrier that takes a private array. */
+static void clear_counts(__local uint *counts)
+{
+    for (uint rank = get_local_id(0); rank < RANKS; rank += GROUP)
+        counts[rank] = 0;
+}
+
+/* Find a place among the work-group's words for each target's owner, RANKS if it is this rank. */
+static void count_words(const Told *told, uint n, const uint *target, uint *owner, uint *place,
                         __local uint *counts)
 {
-    const uint lid = get_local_id(0);
-    uint owner[ITEMS], place[ITEMS];
-    for (uint rank = lid; rank < RANKS; rank += GROUP)
-        counts[rank] = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (uint k = 0; k < ITEMS; k++) {
         owner[k] = RANKS;
@@ -28,11 +31,19 @@ static void tell_owners(const Told *told, uint n, uint *target, const uint *sour
             place[k] = atomic_inc(&counts[owner[k]]);
         }
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint rank = lid; rank < RANKS; rank += GROUP)
+}
+
+/* Replace the counts by where the work-group's words begin. */
+static void place_words(const Told *told, __local uint *counts)
+{
+    for (uint rank = get_local_id(0); rank < RANKS; rank += GROUP)
         if (counts[rank])
             counts[rank] = atomic_add(&told->counts[rank], counts[rank]);
-    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+static void write_words(const Told *told, uint *target, const uint *source, const uint *owner,
+                        const uint *place, __local const uint *counts)
+{
 #pragma unroll
     for (uint k = 0; k < ITEMS; k++)
         if (owner[k] < RANKS) {
@@ -67,7 +78,7 @@ __kernel GROUP_SIZE void receive_words(const uint count, const uint first, const
         }
         const ulong others = group_scan(packed, scratch, &total);
         if (lid == 0)
-            base = before + (total ? atom_add(counter, total) : 0);
+            base = before + (total ? fetch_add_long(counter, total) : 0);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (packed) {
             queue[COUNT_OF(base + others)] = v;

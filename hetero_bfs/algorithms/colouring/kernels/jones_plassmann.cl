@@ -22,8 +22,6 @@
  *                                 `count_waiting`; from EDGES on, a ulong, entries of lists read
  */
 
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-
 #ifdef STREAMED
 /* `neighbours` begins with entry number `skipped` of all lists. */
 #define LISTS __global const OFFSET *indptr, __global const uint *neighbours, const ulong skipped
@@ -40,7 +38,7 @@ enum { HEAVY = ROUNDS + 1, HEAVY_TO_COUNT = 2 * ROUNDS + 1, EDGES = 2 * ROUNDS +
 
 static void add_edges(volatile __global uint *sizes, ulong count)
 {
-    atom_add((volatile __global ulong *)(sizes + EDGES), count);
+    add_long((volatile __global ulong *)(sizes + EDGES), count);
 }
 
 /* Return where a vertex's set begins. It has room for colours up to the vertex's degree, and never
@@ -116,12 +114,12 @@ __kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
 static uint slices_of(uint lists) { return max((uint)get_num_groups(0) / max(lists, 1u), 1u); }
 
 /* As above, for the long lists. */
-__kernel void count_heavy(LISTS, __global const uint *heavy, volatile __global uint *waiting,
+__kernel void count_heavy(const uint n, LISTS, __global const uint *heavy, volatile __global uint *waiting,
                           volatile __global uint *sizes)
 {
     const uint lists = sizes[HEAVY_TO_COUNT], slices = slices_of(lists), lid = get_local_id(0);
     for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
-        const uint u = heavy[pair / slices], before = RANK(u);
+        const uint u = IN_RANGE(heavy[pair / slices], n), before = RANK(u);
         const OFFSET last = ENTRY(indptr[u + 1]);
         const OFFSET first = ENTRY(indptr[u]) + pair % slices * GROUP + lid;
         if (pair % slices == 0 && lid == 0)
@@ -204,13 +202,13 @@ __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
 }
 
 /* Tell the neighbours of the vertices of long lists that `colour_queue` left. */
-__kernel void tell_heavy(const uint round, LISTS, __global uint *next, __global const uint *heavy,
-                         __global const uint *colour, volatile __global uint *taken,
+__kernel void tell_heavy(const uint round, const uint n, LISTS, __global uint *next,
+                         __global const uint *heavy, __global const uint *colour, volatile __global uint *taken,
                          volatile __global uint *waiting, volatile __global uint *sizes)
 {
     const uint lists = sizes[HEAVY + round], slices = slices_of(lists), lid = get_local_id(0);
     for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
-        const uint u = heavy[pair / slices], before = RANK(u);
+        const uint u = IN_RANGE(heavy[pair / slices], n), before = RANK(u);
         const OFFSET last = ENTRY(indptr[u + 1]);
         const OFFSET first = ENTRY(indptr[u]) + pair % slices * GROUP + lid;
         if (pair % slices == 0 && lid == 0)

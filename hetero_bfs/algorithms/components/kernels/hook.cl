@@ -36,8 +36,6 @@
  * edges scanned; lengths of the list of heavy vertices, one for each pass over the lists. */
 enum { TREES, HOOKS, COMPRESSED, LARGEST, ROOTS_FIRST, EDGES, HEAVY = 8 };
 
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-
 static uint find_root(volatile __global uint *label, uint v)
 {
     uint up = PEEK(label + v);
@@ -72,7 +70,7 @@ __kernel void hook_first(const uint n, __global const uint *first, __global uint
         trees += first[v] >= v;
     }
     if (trees)
-        atom_add(counters + TREES, (ulong)trees);
+        add_long(counters + TREES, trees);
 }
 
 /* Replace each vertex's label by its root. Each step writes a label, which shortens the paths of
@@ -120,7 +118,7 @@ __kernel void sample(const uint n, const ulong edges, __global const uint *label
 #ifdef STREAMED
 #define LISTS                                                                                       \
     __global const OFFSET *indptr, __global const uint *neighbours, __global const uint *rows
-#define FIRST_OF(row) (rows[2 * (row)] * GROUP)
+#define FIRST_OF(row) IN_RANGE(rows[2 * (row)] * GROUP, n)
 #define ENTRY_OF(row, v) (rows[2 * (row) + 1] + (indptr[v] - indptr[FIRST_OF(row)]))
 #else
 #define LISTS __global const OFFSET *indptr, __global const uint *neighbours
@@ -149,10 +147,11 @@ __kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *h
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
     const uint lid = get_local_id(0), largest = (uint)counters[LARGEST];
-    if (!turn.REST && !counters[ROOTS_FIRST])
-        return;
+    volatile __global uint *length_of_list =
+        (volatile __global uint *)(counters + HEAVY + turn.PASS);
+    const uint num_rows = turn.REST || counters[ROOTS_FIRST] ? turn.NUM_ROWS : 0;
     ulong hooks = 0, edges = 0;
-    for (uint row = get_group_id(0); row < turn.NUM_ROWS; row += get_num_groups(0)) {
+    for (uint row = get_group_id(0); row < num_rows; row += get_num_groups(0)) {
         const uint first = FIRST_OF(row), v = first + lid;
         uint degree = 0;
         if (v < n && reads_list(v, turn.REST, largest, label)) {
@@ -160,7 +159,7 @@ __kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *h
             degree = (uint)(indptr[v + 1] - indptr[v]);
             edges += degree;
             if (degree > HEAVY_EDGES) {
-                heavy[atom_inc(counters + HEAVY + turn.PASS)] = row * GROUP + lid;
+                heavy[next_place(length_of_list)] = row * GROUP + lid;
                 degree = 0;
             }
         }
@@ -174,25 +173,26 @@ __kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *h
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (hooks)
-        atom_add(counters + HOOKS, hooks);
+        add_long(counters + HOOKS, hooks);
     if (edges)
-        atom_add(counters + EDGES, edges);
+        add_long(counters + EDGES, edges);
 }
 
 /* Link by the long lists that `link_lists` left, by the whole grid. */
-__kernel void link_heavy(const uint4 turn, LISTS, __global const uint *heavy,
+__kernel void link_heavy(const uint4 turn, const uint n, LISTS, __global const uint *heavy,
                          volatile __global uint *label, volatile __global ulong *counters)
 {
     const uint count = (uint)counters[HEAVY + turn.PASS];
     ulong hooks = 0;
     for (uint i = 0; i < count; i++) {
-        const uint row = heavy[i] / GROUP, v = FIRST_OF(row) + heavy[i] % GROUP;
+        const uint row = IN_RANGE(heavy[i] / GROUP, turn.NUM_ROWS);
+        const uint v = IN_RANGE(FIRST_OF(row) + heavy[i] % GROUP, n);
         const OFFSET begin = ENTRY_OF(row, v), last = begin + (indptr[v + 1] - indptr[v]);
         for (OFFSET k = begin + get_global_id(0); k < last; k += get_global_size(0))
             hooks += link_trees(label, v, neighbours[k]);
     }
     if (hooks)
-        atom_add(counters + HOOKS, hooks);
+        add_long(counters + HOOKS, hooks);
 }
 
 #ifdef STREAMED

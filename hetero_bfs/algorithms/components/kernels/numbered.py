@@ -14,29 +14,33 @@ from hetero_bfs.support.compiling import kernel
 
 @kernel
 def number_components(indptr, indices, label):
-    """Fill label, uint32 (n,), with the number of each vertex's component; return how many.
+    """Fill label, uint32 (n + 1,), with the number of each vertex's component; return how many.
 
-    In a directed graph these are the weakly connected ones.
+    In a directed graph these are the weakly connected ones. The offsets are sound. Ids out of range
+    count as one more vertex, n. If it is joined to another one, return -1.
     """
+    n = np.uint32(label.size - 1)
     for v in range(label.size):
         label[v] = v  # its parent, until the last loop
-    for u in range(label.size):
+    for u in range(n):
         mine = _root(label, np.uint32(u))
         for k in range(indptr[u], indptr[u + 1]):
-            other = _root(label, indices[k])
+            other = _root(label, min(indices[k], n))
             if other < mine:
                 label[mine] = other
                 mine = other
             elif mine < other:
                 label[other] = mine
+    if label[n] != n:
+        return np.int64(-1)
     count = np.uint32(0)
-    for v in range(label.size):
+    for v in range(n):
         if label[v] == v:
             label[v] = count
             count += np.uint32(1)
         else:  # a lesser vertex, which has its number
             label[v] = label[label[v]]
-    return count
+    return np.int64(count)
 
 
 @kernel(inner=True)

@@ -7,10 +7,7 @@
  *
  * Build options: GROUP, OFFSET (uint or ulong), SHORT_LIST (a multiple of 4). Needs tiles.cl. */
 
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-
-#define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-#define ROUND 8        /* edges that a work-item reads before the work-group asks whether it is done */
+#define ROUND 8 /* edges that a work-item reads before the work-group asks whether it is done */
 
 /* What a level is told: vertices found, their edges, edges of vertices that lack a search; then, as
  * two halves, the searches that found a vertex; then the vertices in the queue. */
@@ -106,14 +103,14 @@ static void take(uint v, bool has_vertex, ulong wanted, ulong new, __global cons
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lid == 0) {
         if (total) {
-            atom_add(counts + VERTICES, (ulong)total);
-            atom_add(counts + EDGES, all_edges);
+            add_long(counts + VERTICES, total);
+            add_long(counts + EDGES, all_edges);
             atomic_or((volatile __global uint *)(counts + ALIVE), alive[0]);
             atomic_or((volatile __global uint *)(counts + ALIVE) + 1, alive[1]);
-            scratch[0] = atom_add(counts + QUEUED, (ulong)total);
+            scratch[0] = atomic_add((volatile __global uint *)(counts + QUEUED), total);
         }
         if (all_left)
-            atom_add(counts + LEFT, all_left);
+            add_long(counts + LEFT, all_left);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (new)
@@ -194,7 +191,7 @@ __kernel GROUP_SIZE void pull(TAKE_PARAMS, __global const uint *indices,
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint todo = num_long;
         for (uint j = 0; j < todo; j++) {
-            const uint place = longs[j], w = tile + place;
+            const uint place = IN_RANGE(longs[j], GROUP), w = IN_RANGE(tile + place, n);
             const ulong lacked = lacks[place];
             const OFFSET end = lists[w + 1];
             OFFSET edge = lists[w] + SHORT_LIST;

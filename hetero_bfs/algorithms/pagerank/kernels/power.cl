@@ -48,8 +48,12 @@ enum { ALPHA, GOAL, WITHIN, OUTSIDE, SYMMETRIC, RATE, ROUNDING, RESTART_STEP };
         __global const OFFSET *indptr, ENTRIES, __global const GIVEN *given
 #define RECORD __global const SUM *settings, __global SUM *state, __global SUM *totals
 
-/* Sum over the work-group, for all work-items. */
-static SUM group_sum(SUM value, __local SUM *scratch)
+/* Sum over the work-group, for all work-items.
+ *
+ * Mesa's rusticl 25.0 ends the process if a helper with a barrier is not inlined in kernels with
+ * private arrays. */
+#define INLINED static __attribute__((always_inline))
+INLINED SUM group_sum(SUM value, __local SUM *scratch)
 {
     const uint lid = get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -63,7 +67,7 @@ static SUM group_sum(SUM value, __local SUM *scratch)
     return scratch[0];
 }
 
-static SUM total_of(__global const SUM *row, uint which, uint groups, __local SUM *scratch)
+INLINED SUM total_of(__global const SUM *row, uint which, uint groups, __local SUM *scratch)
 {
     SUM sum = 0;
     for (uint i = get_local_id(0); i < groups; i += GROUP)
@@ -71,25 +75,31 @@ static SUM total_of(__global const SUM *row, uint which, uint groups, __local SU
     return group_sum(sum, scratch);
 }
 
-/* Set `now` to the state for step number `step`, from the results of the last step. */
-static void advance(SUM *now, uint step, uint groups, __global const SUM *settings,
-                    __global const SUM *state, __global const SUM *totals, __local SUM *scratch)
+/* The totals of the last step, in a fixed order; `due` of them, 0 if the last step was good enough.
+ * All work-items call it: no barrier lies within a condition. */
+#define TOTALS_OF(step, name, due)                                                                 \
+    const uint due = state[((step - 1) & 1) * NUM_STATES + DONE] > 0 ? 0 : NUM_TOTALS;             \
+    SUM name[NUM_TOTALS];                                                                          \
+    for (uint which = 0; which < due; which++) {                                                   \
+        __global const SUM *row = totals + (ulong)((step - 1) & 1) * NUM_TOTALS * groups;          \
+        name[which] = total_of(row, which, groups, scratch);                                       \
+    }
+
+/* Set `now` to the state for step number `step`, from the totals of the last step. */
+static void advance(SUM *now, uint step, const SUM *sums, __global const SUM *settings,
+                    __global const SUM *state)
 {
     __global const SUM *last = state + ((step - 1) & 1) * NUM_STATES;
-    __global const SUM *row = totals + (ulong)((step - 1) & 1) * NUM_TOTALS * groups;
     for (uint i = 0; i < NUM_STATES; i++)
         now[i] = last[i];
     if (now[DONE] > 0)
         return;
-    const SUM alpha = settings[ALPHA], moved = total_of(row, MOVED, groups, scratch);
-    const SUM mass = total_of(row, MASS, groups, scratch);
-    const SUM dangling = total_of(row, DANGLING, groups, scratch);
-    const SUM change = total_of(row, STEP, groups, scratch) +
-                       (1 - alpha) * fabs(mass - last[SUM_BEFORE]);
+    const SUM alpha = settings[ALPHA], mass = sums[MASS], moved = sums[MOVED];
+    const SUM change = sums[STEP] + (1 - alpha) * fabs(mass - last[SUM_BEFORE]);
     now[LAST_BASE] = last[BASE];
     now[WHOLE] = mass + settings[OUTSIDE] * last[BASE];
     now[SUM_BEFORE] = mass;
-    now[BASE] = ((1 - alpha) * mass + alpha * dangling) / settings[WITHIN];
+    now[BASE] = ((1 - alpha) * mass + alpha * sums[DANGLING]) / settings[WITHIN];
     now[LAST_MOVED] = moved;
     if (step == 1)
         return;
@@ -140,9 +150,8 @@ __kernel void sum_segments(const uint step, const uint count, __global const OFF
                            __global SUM *segment_sums)
 {
     __local SUM scratch[GROUP];
-    if (state[((step - 1) & 1) * NUM_STATES + DONE] > 0)
-        return;
-    for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
+    const uint due = state[((step - 1) & 1) * NUM_STATES + DONE] > 0 ? 0 : count;
+    for (uint i = get_group_id(0); i < due; i += get_num_groups(0)) {
         SUM sum = 0;
         for (OFFSET k = segments[2 * i] + get_local_id(0); k < segments[2 * i + 1]; k += GROUP)
             sum += ALONG(k);
@@ -188,26 +197,28 @@ __kernel void power_step(const uint step, GRAPH, __global const uint *first_segm
     __local SUM scratch[GROUP];
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
     SUM now[NUM_STATES];
-    advance(now, step, groups, settings, state, totals, scratch);
+    TOTALS_OF(step, sums, due)
+    advance(now, step, sums, settings, state);
     if (get_global_id(0) == 0) /* the row that no work-group reads now */
         for (uint i = 0; i < NUM_STATES; i++)
             state[(step & 1) * NUM_STATES + i] = now[i];
-    if (now[DONE] > 0)
-        return;
+    const bool goes_on = !(now[DONE] > 0);
+    const uint end_high = goes_on ? high : 0, end_medium = goes_on ? high + medium : 0;
+    const uint end_low = goes_on ? n : 0;
     Work work = {settings[ALPHA], now[BASE], now[RELAXATION], {0, 0, 0, 0},
                  (uint)settings[RESTART_STEP]};
-    for (uint i = get_global_id(0); i < high; i += get_global_size(0)) {
+    for (uint i = get_global_id(0); i < end_high; i += get_global_size(0)) {
         SUM sum = 0;
         for (uint s = first_segment[i]; s < first_segment[i + 1]; s++)
             sum += segment_sums[s];
         settle(&work, rows[i], sum, given, restart, portions, next);
     }
     const uint lane = lid % LANES, place = lid / LANES, together = GROUP / LANES;
-    for (uint tile = high + group * together; tile < high + medium; tile += groups * together) {
+    for (uint tile = high + group * together; tile < end_medium; tile += groups * together) {
         const uint i = tile + place;
-        const uint v = i < high + medium ? rows[i] : 0;
+        const uint v = i < end_medium ? rows[i] : 0;
         SUM sum = 0;
-        if (i < high + medium)
+        if (i < end_medium)
             for (OFFSET k = indptr[v] + lane; k < indptr[v + 1]; k += LANES)
                 sum += ALONG(k);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -217,17 +228,17 @@ __kernel void power_step(const uint step, GRAPH, __global const uint *first_segm
             if (lane < half_size)
                 scratch[lid] += scratch[lid + half_size];
         }
-        if (lane == 0 && i < high + medium)
+        if (lane == 0 && i < end_medium)
             settle(&work, v, scratch[lid], given, restart, portions, next);
     }
-    for (uint i = high + medium + get_global_id(0); i < n; i += get_global_size(0)) {
+    for (uint i = high + medium + get_global_id(0); i < end_low; i += get_global_size(0)) {
         const uint v = rows[i];
         SUM sum = 0;
         for (OFFSET k = indptr[v]; k < indptr[v + 1]; k++)
             sum += ALONG(k);
         settle(&work, v, sum, given, restart, portions, next);
     }
-    for (uint which = 0; which < NUM_TOTALS; which++) {
+    for (uint which = 0; which < due; which++) {
         const SUM sum = group_sum(work.totals[which], scratch);
         if (lid == 0)
             totals[((step & 1) * NUM_TOTALS + which) * groups + group] = sum;
@@ -239,7 +250,8 @@ __kernel void report(const uint step, const uint groups, RECORD, __global SUM *s
 {
     __local SUM scratch[GROUP];
     SUM now[NUM_STATES];
-    advance(now, step, groups, settings, state, totals, scratch);
+    TOTALS_OF(step, sums, due)
+    advance(now, step, sums, settings, state);
     if (get_local_id(0) == 0)
         for (uint i = 0; i < NUM_STATES; i++)
             said[i] = now[i];

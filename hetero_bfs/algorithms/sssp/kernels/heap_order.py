@@ -19,7 +19,8 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
 
     distance, float64 (n,), is infinite at first, parent, uint32 (n,), 0xFFFFFFFF; the source is its
     own. Weights are float64, finite, at least 0. The search stops at distances above `limit`, and
-    once `target` is settled; 0xFFFFFFFF means no target.
+    once `target` is settled; 0xFFFFFFFF means no target. As in NetworkX, vertices whose distance is
+    beyond float64 are settled, too, last of all, at distance infinity.
     """
     vertex = np.empty(indices.size + 1, np.uint32)  # of each entry that was put on the heap
     heap = np.empty(indices.size + 1, np.int64)  # of entries, with their distances beside
@@ -41,7 +42,8 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
         for k in range(indptr[v], indptr[v + 1]):
             u = indices[k]
             new = distance[v] + weights[k]
-            if new < distance[u] and new <= limit:  # settled vertices are no farther
+            is_first = new == np.inf and parent[u] == _NO_VERTEX
+            if (new < distance[u] or is_first) and new <= limit:  # settled vertices are no farther
                 distance[u], parent[u] = new, v
                 vertex[entries] = u
                 push(heap, at, size, entries, new)

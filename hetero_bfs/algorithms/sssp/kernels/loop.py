@@ -84,6 +84,12 @@ def _open_window(arrays, start, width):
 
 
 @njit(inline="always")
+def _is_beyond(arrays):
+    """Tell whether a distance is beyond a type of 32 bits: the caller has a wider one."""
+    return arrays.distance.itemsize < 8 and arrays.counters[OVERFLOW, 0] != 0
+
+
+@njit(inline="always")
 def _least_waiting(arrays):
     least = arrays.window[INFINITY]
     for thread in range(arrays.lowest.shape[0]):
@@ -200,13 +206,13 @@ def search(control, arrays, source, widths, is_full, records):
     Returns
     -------
     rows : int
-        Records filled; -1 if a distance is beyond the type.
+        Records filled; -1 if a distance is beyond the type, and that has 32 bits.
     """
     _begin(control, arrays, source)
     n, rows, buckets = arrays.distance.size, 0, _FIRST_BUCKETS
     unsettled_edges = np.int64(arrays.neighbours.size)
     start, vertices = arrays.distance[source], ZERO
-    while start < arrays.window[INFINITY] and not arrays.counters[OVERFLOW, 0]:
+    while start < arrays.window[INFINITY] and not _is_beyond(arrays):
         began, left, steps = clock_seconds(), ZERO, 1
         _open_window(arrays, start, widths[1] * buckets if is_full else widths[0])
         if is_full:
@@ -232,7 +238,7 @@ def search(control, arrays, source, widths, is_full, records):
         start = _least_waiting(arrays)
     # An aborted search leaves its lists: the next one begins with empty ones.
     close_list(arrays, KEPT, arrays.active_blocks)
-    return -1 if arrays.counters[OVERFLOW, 0] else rows
+    return -1 if _is_beyond(arrays) else rows
 
 
 @njit(inline="always")

@@ -66,7 +66,7 @@ static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *co
         if (listed[u] == 0) {
             listed[u] = 1;
             const uint place =
-                take_place((volatile __global uint *)(window_counters(now, counters) + KEPT));
+                next_place((volatile __global uint *)(window_counters(now, counters) + KEPT));
             written(active, n, now[ACTIVE_SIDE])[place] = u;
         }
     } else if (!is_infinite(weights[stop])) {
@@ -86,19 +86,19 @@ static void add_counts(const Counts *counts, __local Shared *mine, volatile __gl
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (counts->scanned)
-        atom_add(mine->sums, counts->scanned);
+        add_long_local(mine->sums, counts->scanned);
     if (counts->left)
-        atom_add(mine->sums + 1, counts->left);
+        add_long_local(mine->sums + 1, counts->left);
     if (counts->fresh)
-        atom_add(mine->sums + 2, counts->fresh);
+        add_long_local(mine->sums + 2, counts->fresh);
     if (counts->lowest < INFINITE)
-        LOWER(&mine->lowest, counts->lowest);
+        LOWER_LOCAL(&mine->lowest, counts->lowest);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lid == 0) {
         volatile __global ulong *step = counters + mine->now[NUMBER] % 3 * STEP_COUNTERS;
         for (uint i = 0; i < 3; i++)
             if (mine->sums[i])
-                atom_add(step + SCANNED + i, mine->sums[i]);
+                add_long(step + SCANNED + i, mine->sums[i]);
         if (mine->lowest < INFINITE)
             LOWER((volatile __global BITS *)(window_counters(mine->now, counters) + LOWEST),
                   mine->lowest);
@@ -159,7 +159,7 @@ static void relax_chunks(uint group, uint groups, __local Shared *mine, LISTS, S
     const uint lid = get_local_id(0), count = *step_counter(mine->now, CHUNKS, counters);
     Counts counts = {0, 0, 0, INFINITE};
     for (uint i = group; i < count; i += groups) {
-        const uint u = chunk_vertices[i];
+        const uint u = IN_RANGE(chunk_vertices[i], n);
         const OFFSET first = (OFFSET)chunk_firsts[i];
         const OFFSET stop = min(first + CHUNK_EDGES, indptr[u] + position[u]);
         const BITS from = relaxed[u];
@@ -175,7 +175,7 @@ static void find_unsettled(uint first, uint stride, __local const long *now, SEA
     volatile __global uint *counter = (volatile __global uint *)(window_counters(now, counters) + KEPT);
     for (uint v = first; v < n; v += stride)
         if (distance[v] >= now[END])
-            written(active, n, now[ACTIVE_SIDE])[take_place(counter)] = v;
+            written(active, n, now[ACTIVE_SIDE])[next_place(counter)] = v;
 }
 
 /* Take the vertices of the window from the far pile; leave out settled ones. */
@@ -188,12 +188,12 @@ static void select_window(uint first, uint stride, __local const long *now, Coun
         const BITS bits = distance[v];
         if (bits >= now[END] && bits < INFINITE) {
             counts->lowest = min(counts->lowest, bits);
-            written(active, n, now[ACTIVE_SIDE])[take_place(kept)] = v;
+            written(active, n, now[ACTIVE_SIDE])[next_place(kept)] = v;
             continue;
         }
         listed[v] = 0;
         if (bits >= now[START] && bits < INFINITE)
-            written(queue, n, now[QUEUE_SIDE])[take_place(step_counter(now, NEXT, counters))] = v;
+            written(queue, n, now[QUEUE_SIDE])[next_place(step_counter(now, NEXT, counters))] = v;
     }
 }
 
@@ -254,18 +254,19 @@ static void pull_chunks(uint group, uint groups, __local Shared *mine, BACKWARD,
     const uint lid = get_local_id(0), count = *step_counter(mine->now, CHUNKS, counters);
     Counts counts = {0, 0, 0, INFINITE};
     for (uint i = group; i < count; i += groups) {
-        const uint v = chunk_vertices[i];
+        const uint v = IN_RANGE(chunk_vertices[i], n);
         const OFFSET begin = backward_indptr[v], last = backward_indptr[v + 1];
         OFFSET k = begin;
-        BITS best = PEEK(distance + v);
-        while (k < last && !is_hopeless(backward_weights[BY_WEIGHT(begin, k)], best)) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lid == 0)
-                mine->best = best;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lid == 0)
+            mine->best = PEEK(distance + v);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        BITS best = mine->best;
+        while (k < last && !is_hopeless(weight_at(begin, k, last, BACKWARD_NAMES), best)) {
             barrier(CLK_LOCAL_MEM_FENCE);
             if (k + lid < last)
-                LOWER(&mine->best, pull_edge(BY_WEIGHT(begin, k + lid), best, mine->now,
-                                             BACKWARD_NAMES, SEARCH_NAMES));
+                LOWER_LOCAL(&mine->best, pull_edge(BY_WEIGHT(begin, k + lid), best, mine->now,
+                                                   BACKWARD_NAMES, SEARCH_NAMES));
             barrier(CLK_LOCAL_MEM_FENCE);
             best = mine->best;
             counts.scanned += lid ? 0 : min((OFFSET)GROUP, last - k);

@@ -38,8 +38,8 @@ State (n vertices; D is int32, int64, float32 or float64):
 A list is an array of blocks of BLOCK items. A thread writes into its own blocks, and in the next
 phase it gets them first (blocks.py), since their vertices are in its cache.
 
-A distance that its type does not hold sets OVERFLOW and is not stored: the caller searches again
-with a wider type.
+A distance that its type does not hold sets OVERFLOW and is not stored. If the type has 32 bits, the
+caller searches again with a wider one. Distances beyond float64 are infinite.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ def _relax_prefix(control, arrays, u, me, at):
         candidate = start + weights[k]
         if candidate < window[INFINITY]:
             note_lowest(arrays, me, distance.dtype.type(candidate))
-        elif weights[k] < window[INFINITY]:
-            arrays.counters[OVERFLOW, 0] = 1
         else:
-            k = last  # edges of infinite weight, here and behind, do not count
+            if weights[k] < window[INFINITY]:
+                arrays.counters[OVERFLOW, 0] = 1
+            k = last  # neither this edge nor those behind it lead to a distance of this type
     return at, k - begin, last - k, last - first if before < 0 else ZERO
 
 

@@ -15,20 +15,20 @@
  *     chunk_vertices, chunk_firsts   uint, ulong: pieces of long lists (relax.cl)
  *     counters    ulong       loop.cl lists them */
 
-#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-
 #if defined(IS_DOUBLE)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 #define BITS long
 #define TO_BITS(x) as_long(x)
 #define TO_WEIGHT(x) as_double(x)
 #define INFINITE 0x7ff0000000000000L
-#define LOWER(address, bits) atom_min(address, bits)
-#define READ(address) atom_add(address, (BITS)0)
+/* Distances are at least 0, so they have the order of unsigned integers. */
+#define LOWER(address, bits) ((BITS)lower_long((volatile __global ulong *)(address), (ulong)(bits)))
+#define LOWER_LOCAL(address, bits) lower_long_local((volatile __local ulong *)(address), (ulong)(bits))
+#define READ(address) ((BITS)read_long((volatile __global ulong *)(address)))
 #else
 #define BITS int
 #define LOWER(address, bits) atomic_min(address, bits)
+#define LOWER_LOCAL(address, bits) atomic_min(address, bits)
 #define READ(address) atomic_or(address, 0)
 #if defined(IS_FLOAT)
 #define TO_BITS(x) as_int(x)
@@ -42,8 +42,9 @@
 
 /* Read a distance that others may lower meanwhile. Before an atomic minimum a stale one only costs
  * the atomic. If it is that of a vertex whose list is relaxed, whoever lowers it queues the vertex
- * again. With -DATOMIC_PEEK, for a checker of races, it is atomic too. */
-#ifdef ATOMIC_PEEK
+ * again. With -DATOMIC_PEEK, for a checker of races, it is atomic too, and where two words make a
+ * distance. */
+#if defined(ATOMIC_PEEK) || (defined(IS_DOUBLE) && !defined(INT64_ATOMICS))
 #define PEEK(address) READ(address)
 #else
 #define PEEK(address) (*(address))
@@ -90,28 +91,6 @@ typedef struct {
     BITS lowest;
 } Counts;
 
-#ifdef NVIDIA
-/* Return the next place of a list. The work-items of a warp that come together do one atomic. */
-static uint take_place(volatile __global uint *counter)
-{
-    uint together, lane, place = 0;
-    asm volatile("activemask.b32 %0;" : "=r"(together));
-    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-    const uint leader = 31 - clz(together);
-    if (lane == leader)
-        place = atomic_add(counter, popcount(together));
-    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, %3;"
-                 : "=r"(place)
-                 : "r"(place), "r"(leader), "r"(together));
-    return place + popcount(together & ((1u << lane) - 1));
-}
-#else
-static uint take_place(volatile __global uint *counter)
-{
-    return atomic_inc(counter);
-}
-#endif
-
 static volatile __global uint *step_counter(__local const long *now, uint which,
                                             volatile __global ulong *counters)
 {
@@ -134,6 +113,13 @@ static BITS behind(BITS from, WEIGHT weight)
 #endif
 }
 
+/* Return the weight of entry k of a list, or of the last entry if k is behind it. */
+static WEIGHT weight_at(OFFSET begin, OFFSET k, OFFSET last, BACKWARD)
+{
+    const OFFSET in_list = min(k, max(last, (OFFSET)1) - 1);
+    return backward_weights[BY_WEIGHT(begin, in_list)];
+}
+
 static bool is_infinite(WEIGHT weight)
 {
 #ifdef TO_BITS
@@ -154,7 +140,7 @@ static void append_once(uint v, int mark, volatile __global int *marks,
                         volatile __global uint *counter, __global uint *list)
 {
     if (atomic_xchg(marks + v, mark) != mark)
-        list[take_place(counter)] = v;
+        list[next_place(counter)] = v;
 }
 
 static __global uint *written(__global uint *pair, uint n, long side)

@@ -18,9 +18,9 @@ static uint search_together(OFFSET begin, OFFSET last, BITS mine, __local uint *
 {
     const uint lid = get_local_id(0);
     uint up = NO_VERTEX;
-    for (OFFSET k = begin + PULL_EDGES; k < last && up == NO_VERTEX; k += GROUP) {
-        if (behind(0, backward_weights[BY_WEIGHT(begin, k)]) > mine)
-            break;
+    for (OFFSET k = begin + PULL_EDGES;
+         k < last && up == NO_VERTEX && behind(0, weight_at(begin, k, last, BACKWARD_NAMES)) <= mine;
+         k += GROUP) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0)
             *found = NO_VERTEX;
@@ -74,7 +74,7 @@ __kernel void find_parents(const uint n, __global const BITS *distance, BACKWARD
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint most = count;
         for (uint i = 0; i < most; i++) {
-            const uint u = waiting[i];
+            const uint u = IN_RANGE(waiting[i], n);
             const OFFSET begin = backward_indptr[u];
             const uint up = search_together(begin, backward_indptr[u + 1], distance[u], &found,
                                             distance, BACKWARD_NAMES);

@@ -21,15 +21,15 @@ class Told(NamedTuple):
     problem: str | None
 
 
-def run_module(module: str, timeout_seconds: float, **variables: str) -> Told:
-    """Run a module; `variables` are added to its environment.
+def run_module(module: str, timeout_seconds: float, *arguments: str, **variables: str) -> Told:
+    """Run a module with these arguments; `variables` are added to its environment.
 
     Each of its lines on standard output is a JSON object; other output is dropped.
     """
     done: subprocess.CompletedProcess[bytes] | subprocess.TimeoutExpired
     try:
         done = subprocess.run(
-            [*module_command(module), str(timeout_seconds)],
+            [*module_command(module), str(timeout_seconds), *arguments],
             env=module_environment(**variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -42,7 +42,7 @@ def run_module(module: str, timeout_seconds: float, **variables: str) -> Told:
 
 
 def run_main(main: Callable[[], None]) -> None:
-    """Call `main` in the process that `run_module` starts.
+    """Call `main` in the process that `run_module` starts; arguments begin at `sys.argv[2]`.
 
     A driver may hang and keep Python's lock. Ctrl-C ends the process even then. If `run_module`'s
     process ended before it, the time limit does.

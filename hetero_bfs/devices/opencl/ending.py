@@ -1,0 +1,78 @@
+"""The end of the program while daemon threads use OpenCL.
+
+Up to version 3.13, Python ends a daemon thread as the thread asks for Python's lock once the
+interpreter is being finalised. PyOpenCL asks for it in C++ as a driver returns. The C++ runtime
+lets no thread end there, and aborts the process. So before that, this module lets no other thread
+begin a call of the driver, and waits until the calls that have begun return.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+MOST_SECONDS = 5.0
+"""How long the program's end waits for calls; a driver that hangs must not keep the process."""
+
+_POLL_SECONDS = 1e-3
+_HERE = str(Path(__file__).parent)
+
+begun = False
+"""Whether the program ends. Calls of the driver read it, and then call `leave`."""
+
+_ends_in = 0
+"""The thread that ends the program."""
+
+
+def leave(queues: Sequence[Any] = ()) -> None:
+    """End this thread without a message, after the work in `queues`, unless it ends the program.
+
+    The work may use arrays of the host that are released with the thread.
+
+    Raises
+    ------
+    SystemExit
+        In every other thread.
+    """
+    if threading.get_ident() == _ends_in:
+        return
+    import pyopencl as cl
+
+    for queue in queues:
+        with suppress(cl.Error):
+            queue.finish()
+    raise SystemExit
+
+
+def end() -> None:
+    """Wait until no other thread is in a call of the driver."""
+    global begun, _ends_in
+    _ends_in, begun = threading.get_ident(), True
+    last = time.monotonic() + MOST_SECONDS
+    while _others_in_calls() and time.monotonic() < last:
+        time.sleep(_POLL_SECONDS)
+
+
+def _others_in_calls() -> bool:
+    frames = sys._current_frames()
+    return any(_in_call(frame) for thread, frame in frames.items() if thread != _ends_in)
+
+
+def _in_call(frame: FrameType | None) -> bool:
+    """Tell whether a thread's stack has a function of this package's or of PyOpenCL's files."""
+    folders = (_HERE, str(Path(sys.modules["pyopencl"].__file__ or _HERE).parent))
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(folders):
+            return True
+        frame = frame.f_back
+    return False
+
+
+atexit.register(end)

@@ -1,0 +1,221 @@
+"""Checks of SciPy's sparse matrices, before compiled code follows their offsets and ids.
+
+SciPy's constructors check only lengths, and a matrix's arrays can be replaced afterwards. SciPy's
+own conversions access memory out of bounds if offsets or ids are wrong. So matrices are checked
+before they are converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from itertools import chain
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.list_checks import ids_fault, integer_array, offsets_fault
+from hetero_bfs.support.checks import refuse_masked
+
+
+def convert_matrix(
+    matrix: Any, convert: Callable[[Any], Any], ids_of_rows_later: bool = False
+) -> Any:
+    """Check a sparse matrix of any format and return what a conversion of SciPy makes of it.
+
+    Parameters
+    ----------
+    matrix : sparse array or matrix of SciPy
+    convert : callable
+        It takes the matrix.
+    ids_of_rows_later : bool
+        Whether the ids of a CSR matrix are left to the caller (`check_ids`, or a compiled loop that
+        checks each).
+
+    Raises
+    ------
+    GraphError
+        The matrix is not square; its arrays do not fit together, are masked or have other types;
+        offsets that do not rise; ids out of range.
+    """
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise GraphError(f"the matrix has shape {shape}; it must be square, of shape (N, N)")
+    later = ids_of_rows_later and matrix.format == "csr"
+    check = _check_rows if later else _CHECKS[matrix.format]
+    try:
+        check(matrix)
+        return convert(_readable(matrix))
+    except GraphError:
+        raise
+    except (ValueError, TypeError, OverflowError, AttributeError, IndexError) as error:
+        text = " ".join(str(error).split())
+        raise GraphError(
+            f"the {matrix.format.upper()} matrix cannot be converted: {text}; build it anew, for "
+            "example by scipy.sparse.coo_array((data, (rows, columns)), shape=(N, N))"
+        ) from error
+
+
+def _readable(matrix: Any) -> Any:
+    """Return a matrix whose arrays compiled code can read: native, aligned and contiguous."""
+    names = _ARRAYS.get(matrix.format, ())
+    wrong = [name for name in names if not _is_plain(getattr(matrix, name))]
+    if not wrong:
+        return matrix
+    matrix = copy(matrix)
+    for name in wrong:
+        array = np.asarray(getattr(matrix, name))
+        setattr(matrix, name, np.require(array, array.dtype.newbyteorder("="), ("C", "A")))
+    return matrix
+
+
+def _is_plain(array: Any) -> bool:
+    if type(array) is not np.ndarray or not array.dtype.isnative:
+        return False
+    return bool(array.flags.c_contiguous and array.flags.aligned)
+
+
+def check_ids(given: Any, num_vertices: int, name: str = "indices") -> None:
+    """Raise `GraphError` if an id is not that of a row or column."""
+    fault = ids_fault(np.asarray(given), num_vertices)
+    if fault is not None:
+        raise GraphError(
+            f"{name}[{fault.position}] of the matrix: {fault.text}; number rows and columns from 0 "
+            "(of ids that start at 1 subtract 1)"
+        )
+
+
+def refuse_ids(indices: npt.NDArray[np.uint32], num_vertices: int) -> NoReturn:
+    """Raise `GraphError` for ids of which a compiled loop found one out of range.
+
+    There are fewer than 2**31 vertices; the ids may be a view of int32.
+    """
+    check_ids(indices.view(np.int32), num_vertices)
+    raise GraphError(
+        "ids of the matrix changed during the call; leave them as they are until it ends"
+    )
+
+
+def _check_lists(matrix: Any, num_lists: int) -> None:
+    indptr = integer_array(matrix.indptr, "the matrix's indptr")
+    indices = integer_array(matrix.indices, "the matrix's indices")
+    if indptr.size != num_lists + 1:
+        raise GraphError(
+            f"the matrix's indptr has {indptr.size} entries; {num_lists} lists need {num_lists + 1}"
+        )
+    _check_values(matrix.data, indices.size)
+    fault = offsets_fault(indptr, indices.size)
+    if fault is not None:
+        raise GraphError(
+            f"indptr[{fault.position}] of the matrix: {fault.text}; build the matrix anew from "
+            "rows and columns"
+        )
+
+
+def _check_values(values: Any, num_ids: int, dimensions: int = 1) -> None:
+    refuse_masked("the matrix's data", values)
+    array = np.asarray(values)
+    if array.ndim != dimensions or len(array) != num_ids:
+        raise GraphError(
+            f"the matrix's data has shape {array.shape}, and there are {num_ids} ids; give one "
+            "value for each"
+        )
+    if array.dtype.kind not in "biufc":
+        raise GraphError(f"the matrix's data holds {array.dtype}; give numbers, such as float64")
+
+
+def _check_rows(matrix: Any) -> None:
+    _check_lists(matrix, matrix.shape[0])
+
+
+def _check_compressed(matrix: Any) -> None:
+    _check_rows(matrix)
+    check_ids(matrix.indices, matrix.shape[0])
+
+
+def _check_blocks(matrix: Any) -> None:
+    values = np.asarray(matrix.data)
+    _check_values(matrix.data, len(matrix.indices), 3)
+    height, width = values.shape[1:]
+    n = matrix.shape[0]
+    if height < 1 or width < 1 or n % height or n % width:
+        raise GraphError(
+            f"the matrix has blocks of shape ({height}, {width}); {n} rows and columns must be "
+            "multiples of it"
+        )
+    _check_lists(_Lists(matrix.indptr, matrix.indices, values[:, 0, 0]), n // height)
+    check_ids(matrix.indices, n // width)
+
+
+class _Lists:
+    """The lists of a BSR matrix's blocks."""
+
+    def __init__(self, indptr: Any, indices: Any, data: npt.NDArray[Any]) -> None:
+        self.indptr, self.indices, self.data = indptr, indices, data
+
+
+def _check_coordinates(matrix: Any) -> None:
+    for name, given in (("row", matrix.row), ("col", matrix.col)):
+        ids = integer_array(given, f"the matrix's {name}")
+        _check_values(matrix.data, ids.size)
+        check_ids(ids, matrix.shape[0], name)
+
+
+def _check_diagonals(matrix: Any) -> None:
+    offsets = integer_array(matrix.offsets, "the matrix's offsets")
+    _check_values(matrix.data, offsets.size, 2)
+    if np.unique(offsets).size != offsets.size:
+        raise GraphError("the matrix's offsets name a diagonal twice; add these diagonals up")
+
+
+def _check_linked(matrix: Any) -> None:
+    n = matrix.shape[0]
+    rows, values = matrix.rows, matrix.data
+    for name, lists in (("rows", rows), ("data", values)):
+        if np.shape(lists) != (n,) or not all(isinstance(one, list) for one in lists):
+            raise GraphError(f"the matrix's {name} must be {n} lists; build the matrix anew")
+    lengths = [list(map(len, lists)) for lists in (rows, values)]
+    if lengths[0] != lengths[1]:
+        row = next(i for i, pair in enumerate(zip(*lengths, strict=True)) if pair[0] != pair[1])
+        raise GraphError(
+            f"row {row} of the matrix has {lengths[0][row]} ids and {lengths[1][row]} values; give "
+            "one value for each"
+        )
+    _check_each(list(chain.from_iterable(rows)), "rows", n)
+
+
+def _check_keys(matrix: Any) -> None:
+    keys = list(matrix.keys())
+    if not all(isinstance(key, tuple) and len(key) == 2 for key in keys):
+        raise GraphError("a key of the matrix is not a pair (row, column); build the matrix anew")
+    _check_each(list(chain.from_iterable(keys)), "keys", matrix.shape[0])
+
+
+def _check_each(ids: list[Any], name: str, num_vertices: int) -> None:
+    """Check Python's integers."""
+    try:
+        array = integer_array(np.array(ids), f"the matrix's {name}")
+    except ValueError as error:  # lists of unequal lengths among them
+        raise GraphError(f"the matrix's {name} must be integers; build the matrix anew") from error
+    check_ids(array, num_vertices, name)
+
+
+_LISTS = ("data", "indices", "indptr")
+_ARRAYS = {
+    "csr": _LISTS,
+    "csc": _LISTS,
+    "bsr": _LISTS,
+    "coo": ("data", "row", "col"),
+    "dia": ("data", "offsets"),
+}
+_CHECKS = {
+    "csr": _check_compressed,
+    "csc": _check_compressed,
+    "bsr": _check_blocks,
+    "coo": _check_coordinates,
+    "dia": _check_diagonals,
+    "lil": _check_linked,
+    "dok": _check_keys,
+}

@@ -1,0 +1,112 @@
+"""A folder for compiled code and results of tests, kept between processes, which only you may use.
+
+Compiled code runs with your rights. So an entry is read only from a folder that you own and that
+nobody else may access, and only if it is a regular file that you own. It begins with a SHA-256
+digest of its content and of all that the content depends on, its stamp. So a damaged, stale or
+incomplete entry does not match; it is as if it were not there.
+
+`NUMBA_CACHE_DIR` names the folder; by default it is the user's folder for caches.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.support.files import replacing
+
+
+def tell(text: str) -> None:
+    """Say why nothing is kept. The command line replaces this function."""
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+@cache
+def folder() -> Path | None:
+    """Return the folder; if it cannot be used, say why and return None."""
+    try:
+        place = _place()
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = place.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            raise OSError(0, "it is no folder of yours", str(place))
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            raise OSError(0, "others may use it, too (chmod 700 fixes that)", str(place))
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        _tell_of_failure(f"{where}{error.strerror or error}")
+        return None
+    return place
+
+
+def read(name: str, stamp: bytes) -> bytes:
+    """Return the content of an entry.
+
+    Raises
+    ------
+    OSError
+        There is no such entry of this user's that is complete and has this stamp.
+    """
+    place = folder()
+    if place is None:
+        raise FileNotFoundError
+    descriptor = os.open(place / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise PermissionError
+        digest, content = stream.read(32), stream.read()
+    if hashlib.sha256(stamp + content).digest() != digest:
+        raise OSError("damaged, or of another stamp")
+    return content
+
+
+def write(name: str, stamp: bytes, content: bytes) -> None:
+    """Keep an entry in place of an older one of its name; if that fails, say so once."""
+    place = folder()
+    if place is None:
+        return
+    try:
+        with replacing(place / name, "wb") as stream:
+            stream.write(hashlib.sha256(stamp + content).digest() + content)
+    except HeteroBFSError as error:
+        _tell_of_failure(f"{place}: {getattr(error.__cause__, 'strerror', None) or error}")
+
+
+@contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Let one process after another run the body; all at once if no file can be locked."""
+    place = folder()
+    with ExitStack() as stack:
+        with suppress(OSError):
+            if place is not None:
+                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+                descriptor = os.open(place / name, flags, 0o600)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _place() -> Path:
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    if named:
+        return Path(named).absolute() / f"hetero_bfs-{os.geteuid()}"
+    from platformdirs import user_cache_path
+
+    return Path(user_cache_path("hetero_bfs", appauthor=False)) / "kernels"
+
+
+@cache
+def _tell_of_failure(reason: str) -> None:
+    tell(
+        f"compiled code is not kept, so every run compiles: {reason}; set NUMBA_CACHE_DIR to a "
+        "folder that you can write to"
+    )

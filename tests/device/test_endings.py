@@ -1,0 +1,58 @@
+"""The end of a program while daemon threads use the package: its own exit status, every time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from endings import ENDS, KINDS
+
+from hetero_bfs.devices.opencl.driver import list_devices
+
+pytestmark = pytest.mark.skipif(not list_devices(), reason="no OpenCL device")
+
+PROGRAM = Path(__file__).parents[1] / "endings.py"
+
+
+def ends(kind: str, runs: int, threads: int = 1, end: str = "return") -> tuple[str, str]:
+    """Return the line that counts exit statuses, and what the runs wrote before."""
+    done = subprocess.run(
+        [sys.executable, PROGRAM, kind, str(runs), str(threads), end],
+        capture_output=True,
+        text=True,
+        timeout=390,
+    )
+    *said, last = done.stdout.splitlines()
+    return last.removeprefix(f"{kind} {threads} {end} "), "\n".join([*said, done.stderr])
+
+
+@pytest.mark.parametrize("kind", ["bfs", "engine", "streamed"])
+def test_daemon_threads_leave_the_status_alone(kind):
+    assert ends(kind, 3) == ("{0: 3}", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_use_leaves_the_status_alone(kind):
+    assert ends(kind, 10)[0] == "{0: 10}"
+
+
+@pytest.mark.slow
+def test_several_daemon_threads():
+    assert ends("engine", 10, threads=4) == ("{0: 10}", "")
+
+
+STATUS = {"exit 3": 3, "raise": 1}
+
+
+@pytest.mark.parametrize("end", [e for e in ENDS if e != "return"])
+def test_every_way_to_end(end):
+    """The status is the program's own, output is written, a driver that hangs does not keep it."""
+    counted, said = ends("engine", 1, end=end)
+    assert counted == f"{{{STATUS.get(end, 0)}: 1}}"
+    if end in ("search at exit", "pool", "not daemon", "spawn"):
+        assert said.split("\n") == ["reached True", "reached True", ""]
+    assert "terminate" not in said
+    assert "ValueError" in said or end != "raise"
