@@ -234,8 +234,9 @@ class CPUExecutor(HostRun):
         arrays = self._arrays
         is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
         owners = self._count_owners()
-        link_work(struct, self.threads, owners, is_packed, arrays.work, self._own_work())
-        link_levels(struct, arrays.levels)
+        visible = self._visible(struct)
+        link_work(visible, self.threads, owners, is_packed, arrays.work, self._own_work())
+        link_levels(visible, arrays.levels)
 
     def _bitmap_words(self) -> int:
         """Return the words of a bitmap of all vertices that a list may contain."""
@@ -248,9 +249,7 @@ class CPUExecutor(HostRun):
     @property
     def arrays_type(self) -> Any:
         """The kernels' type of the arrays, the same for all graphs."""
-        from hetero_bfs.support.by_address import Struct
-
-        return Struct(self._name, self.fields).numba_type
+        return self._visible(self.struct).numba_type
 
     def compile_work(self) -> None:
         """Compile what kernels call by address, for these arrays and threads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ def usual_threads(communicator: Communicator) -> int:
 class RankExecutor(CPUExecutor):
     """Runs the levels of a rank; its caller communicates with other ranks."""
 
+    _name = "RankArrays"
     graph: RankGraph
 
     def __init__(
@@ -56,9 +57,8 @@ class RankExecutor(CPUExecutor):
     def _bitmap_words(self) -> int:
         return self.graph.partition.bitmap_words
 
-    @cached_property
-    def _rank_arrays(self) -> Struct:
-        """The `HostArrays`, with the `RankFields` behind them."""
+    def _make_fields(self) -> dict[str, Any]:
+        """Return the `HostArrays`, with the `RankFields` behind them."""
         part = self.partition
         fields = self._pushes.RankFields(
             self.told,
@@ -67,11 +67,11 @@ class RankExecutor(CPUExecutor):
             part.owner_of_line,
             part.first_column,
         )
-        return Struct("RankArrays", self._arrays._asdict() | fields._asdict())
+        return super()._make_fields() | fields._asdict()
 
-    def _struct(self) -> Head:
+    def _visible(self, struct: Struct) -> Head:
         """Return the `HostArrays`, to the kernels of one process."""
-        return Head("HostArrays", self._rank_arrays, len(self._arrays))
+        return Head("HostArrays", struct, len(self._arrays))
 
     def _own_work(self) -> dict[int, int]:
         from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
@@ -81,7 +81,7 @@ class RankExecutor(CPUExecutor):
 
         push = push_alone if self.threads == 1 else push_chunk
         own = {TOP_DOWN: push, BLANK: blank_chunk}
-        return {task: chunk_kernel(work, self._rank_arrays) for task, work in own.items()}
+        return {task: chunk_kernel(work, self.struct) for task, work in own.items()}
 
     def start(self, source: int | None, lists_found: bool = False) -> Frontier:
         """Reset the arrays; the own number `source` is the frontier, if it is not None.
@@ -126,9 +126,9 @@ class RankExecutor(CPUExecutor):
         state = frontier.state
         for rank, words in told:
             first = int(self.partition.first_column[rank])
-            found = self._pushes.receive(self._rank_arrays, state, words, first, *found)
+            found = self._pushes.receive(self.struct, state, words, first, *found)
         if state[schema.FOUND_LISTED] >= 0:
-            self._pushes.list_found(self._rank_arrays, state, found[0])
+            self._pushes.list_found(self.struct, state, found[0])
         schema.advance(state, schema.QUEUE, *found)
 
     def pull(self, frontier: Frontier) -> int:

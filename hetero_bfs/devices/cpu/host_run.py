@@ -57,13 +57,17 @@ class HostRun:
         return self._make_fields()
 
     @cached_property
-    def shared(self) -> Any:
-        """The arrays in the form that kernels take, with the addresses of compiled phases."""
+    def struct(self) -> Any:
+        """All arrays in the form that kernels take."""
         from hetero_bfs.support.by_address import Struct
 
-        struct = Struct(self._name, self.fields)
-        self._link(struct)
-        return self._visible(struct)
+        return Struct(self._name, self.fields)
+
+    @cached_property
+    def shared(self) -> Any:
+        """What loops take: the arrays, with the addresses of compiled phases."""
+        self._link(self.struct)
+        return self._visible(self.struct)
 
     def prepare(self) -> None:
         """Compile, and start the workers; they end by `close`, with this object, or at exit."""
