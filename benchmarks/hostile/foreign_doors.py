@@ -244,7 +244,8 @@ def _graph(
         return
     if matrix.format == "csc" and not directed:
         entries = [(v, u, weight) for u, v, weight in entries]
-    kept = [entry for entry in entries if entry[2] != 0]
+    zeros_are_edges = weighted and matrix.format not in ("bsr", "dia")
+    kept = [entry for entry in entries if entry[2] != 0 or zeros_are_edges]
     same_graph(found, _size(matrix), kept, directed, weighted)
 
 

@@ -12,7 +12,7 @@ from graphs import nasty
 
 import hetero_bfs as hb
 from hetero_bfs.engine import compile_beside
-from hetero_bfs.support import code_cache
+from hetero_bfs.support import code_cache, private_cache
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_process_is_started_once_if_something_is_missing(started, monkeypatch)
     ("where", "name", "value"),
     [
         (code_cache, "is_kept", lambda *_: True),
-        (code_cache, "folder", lambda: None),
+        (private_cache, "folder", lambda: None),
         (compile_beside, "usable_cores", lambda: 1),
         (sys, "executable", "/usr/bin/editor"),
         (sys, "executable", None),

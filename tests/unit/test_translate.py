@@ -129,7 +129,7 @@ def _by_opencl(device, functions, wanted, inputs) -> dict[str, np.ndarray]:
         lines.append(f"    {function.name}({', '.join(given_ + ['&' + h for h in held])});")
         lines += [f"    {name}_{i}[row] = {h};" for i, h in enumerate(held)]
     lines.append("}")
-    scalars = (Path(dialects.__file__).parent / "kernels/scalars.cl").read_text()
+    scalars = (Path(dialects.__file__).parents[1] / "kernels/scalars.cl").read_text()
     options = ["-DHAS_DOUBLE", "-cl-fp32-correctly-rounded-divide-sqrt"]
     program = device.build(options, scalars + "\n".join(lines), [])
     found = {name: np.zeros(ROWS, kind) for name, kind in columns}

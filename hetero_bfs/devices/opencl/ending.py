@@ -55,6 +55,8 @@ def end() -> None:
     """Wait until no other thread is in a call of the driver."""
     global begun, _ends_in
     _ends_in, begun = threading.get_ident(), True
+    if "pyopencl" not in sys.modules:
+        return
     last = time.monotonic() + MOST_SECONDS
     while _others_in_calls() and time.monotonic() < last:
         time.sleep(_POLL_SECONDS)
