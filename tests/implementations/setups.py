@@ -87,12 +87,10 @@ FAST = (
     "tests/device/test_policy.py",
     "tests/device/test_strategies.py",
     "tests/device/test_many_searches.py",
-    "tests/device/test_shortest_paths.py",
     "tests/device/test_components.py",
     "tests/device/test_pagerank.py",
-    "tests/device/test_program_modes.py",
 )
-"""The modules of the fast part. Each kind of kernel is in one of them."""
+"""The modules of the fast part: searches, components, PageRank, and programs as users build them."""
 
 FAST_OPTIONS = ("-m", "not slow", "-k", "(device0 or device1) and not copying")
 """Leaves out what runs on the host alone, and devices that pose as if they shared no memory."""
