@@ -3,7 +3,8 @@
 Up to version 3.13, Python ends a daemon thread as the thread asks for Python's lock once the
 interpreter is being finalised. PyOpenCL asks for it in C++ as a driver returns. The C++ runtime
 lets no thread end there, and aborts the process. So before that, this module lets no other thread
-begin a call of the driver, and waits until the calls that have begun return.
+begin a call of the driver, and waits until no other thread is in a function of this package: there
+it may be in a call, about to begin one, or releasing a driver's objects.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from types import FrameType
 from typing import Any
 
 MOST_SECONDS = 5.0
-"""How long the program's end waits for calls; a driver that hangs must not keep the process."""
+"""How long the program's end waits; a driver that hangs must not keep the process."""
 
 _POLL_SECONDS = 1e-3
-_HERE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parents[2])
 
 begun = False
 """Whether the program ends. Calls of the driver read it, and then call `leave`."""
@@ -52,7 +53,7 @@ def leave(queues: Sequence[Any] = ()) -> None:
 
 
 def end() -> None:
-    """Wait until no other thread is in a call of the driver."""
+    """Wait until no other thread is in this package or in PyOpenCL."""
     global begun, _ends_in
     _ends_in, begun = threading.get_ident(), True
     if "pyopencl" not in sys.modules:
@@ -69,7 +70,7 @@ def _others_in_calls() -> bool:
 
 def _in_call(frame: FrameType | None) -> bool:
     """Tell whether a thread's stack has a function of this package's or of PyOpenCL's files."""
-    folders = (_HERE, str(Path(sys.modules["pyopencl"].__file__ or _HERE).parent))
+    folders = (_PACKAGE, str(Path(sys.modules["pyopencl"].__file__ or _PACKAGE).parent))
     while frame is not None:
         if frame.f_code.co_filename.startswith(folders):
             return True
