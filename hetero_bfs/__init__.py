@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         sssp,
     )
     from hetero_bfs.engine.engine import Engine
+    from hetero_bfs.engine.rank_engine import RankEngine
     from hetero_bfs.errors import (
         ArgumentError,
         DeviceError,
@@ -95,6 +96,7 @@ __all__ = [
     "ProgramError",
     "ProgramResult",
     "RMATEdges",
+    "RankEngine",
     "RunOptions",
     "ShortestPaths",
     "ValidationError",
@@ -150,6 +152,7 @@ _MODULE_OF = {
     "ProgramResult": "programs.result",
     "RMATEdges": "graph.generators.kronecker",
     "RunOptions": "programs.options",
+    "RankEngine": "engine.rank_engine",
     "ValidationError": "errors",
     "ShortestPaths": "algorithms.sssp.result",
     "WindowTrace": "algorithms.sssp.result",
