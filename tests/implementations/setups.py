@@ -90,7 +90,7 @@ FAST = (
     "tests/device/test_components.py",
     "tests/device/test_pagerank.py",
 )
-"""The modules of the fast part: searches, components, PageRank, and programs as users build them."""
+"""The fast part: searches, components, PageRank, and programs as users build them."""
 
 FAST_OPTIONS = ("-m", "not slow", "-k", "(device0 or device1) and not copying")
 """Leaves out what runs on the host alone, and devices that pose as if they shared no memory."""
