@@ -36,12 +36,12 @@ def test_daemon_threads_leave_the_status_alone(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_use_leaves_the_status_alone(kind):
-    assert ends(kind, 10)[0] == "{0: 10}"
+    assert ends(kind, 3)[0] == "{0: 3}"
 
 
 @pytest.mark.slow
 def test_several_daemon_threads():
-    assert ends("engine", 10, threads=4) == ("{0: 10}", "")
+    assert ends("engine", 5, threads=4) == ("{0: 5}", "")
 
 
 STATUS = {"exit 3": 3, "raise": 1}

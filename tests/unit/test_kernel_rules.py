@@ -137,6 +137,7 @@ def test_files_keep_the_rules():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("device", DEVICES)
 def test_programs_keep_the_rules(device):
     """All programs for a device, without those that another device has too."""
