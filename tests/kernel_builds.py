@@ -102,16 +102,14 @@ def record(info: DeviceInfo) -> list[Build]:
 def _made_up_devices(builds: list[Build]) -> Any:
     """Let devices allocate and run nothing; their reads find zeros, their programs are recorded."""
 
-    def program(_: Any, source: str) -> Any:
-        def build(options: list[str], **_: Any) -> Any:
-            builds.append(Build(tuple(options), tuple(_sections(source))))
-            return mock.MagicMock()
+    def build(source: str, options: list[str]) -> Any:
+        builds.append(Build(tuple(options), tuple(_sections(source))))
+        return mock.MagicMock()
 
-        return SimpleNamespace(build=build)
-
-    def open_device(self: OpenCLDevice, info: DeviceInfo) -> None:
+    def open_device(self: OpenCLDevice, info: DeviceInfo, *_: Any) -> None:
         self.info, self.bytes_copied, self.queues = info, 0, []
-        self._cl, self.queue, self.context = mock.MagicMock(Program=program), mock.Mock(), None
+        self._programs = SimpleNamespace(build=build)
+        self._cl, self.queue, self.context = mock.MagicMock(), mock.Mock(), None
 
     def read(_: OpenCLDevice, array: Any, buffer: Any, offset_bytes: int = 0) -> None:
         array[...] = 0
