@@ -77,6 +77,15 @@ def test_other_options_and_other_drivers_have_other_programs(processes, builds, 
     assert len(kept_files()) == 3
 
 
+@pytest.mark.parametrize("variable", ["PYOPENCL_BUILD_OPTIONS", "OCLGRIND_BUILD_OPTIONS"])
+def test_options_of_the_environment_have_other_programs(processes, builds, monkeypatch, variable):
+    """PyOpenCL or the driver adds them, so the package's own options do not show them."""
+    assert filled(processes(), 5)
+    monkeypatch.setenv(variable, "-DOTHER")
+    assert filled(processes(), 5)
+    assert len(builds) == len(kept_files()) == 2
+
+
 @pytest.mark.parametrize("how", ["empty", "cut", "a bit", "another's"])
 def test_a_damaged_or_foreign_binary_is_built_anew(processes, builds, how):
     assert filled(processes(), 5)

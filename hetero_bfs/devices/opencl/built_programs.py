@@ -81,10 +81,12 @@ def _identity(device: Any) -> tuple[str, ...]:
     """Return all that a program depends on beside its source and options."""
     import pyopencl as cl
 
-    platform, forced = device.platform, os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
+    platform = device.platform
+    # PYOPENCL_BUILD_OPTIONS, OCLGRIND_BUILD_OPTIONS
+    forced = [entry for entry in os.environ.items() if entry[0].endswith("_BUILD_OPTIONS")]
     return (
         platform.name, platform.vendor, platform.version, device.name, device.vendor,
-        device.version, device.driver_version, cl.VERSION_TEXT, forced,
+        device.version, device.driver_version, cl.VERSION_TEXT, repr(sorted(forced)),
     )  # fmt: skip
 
 
