@@ -40,6 +40,13 @@ settings.register_profile(
 settings.load_profile("hetero_bfs")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let -m "not slow" leave out what is thorough."""
+    for item in items:
+        if item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.slow)
+
+
 def _devices(posing: bool) -> list:
     """Every usable device; with `posing`, one that shares the host's memory also as if it did not.
 

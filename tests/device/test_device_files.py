@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from under_oclgrind import MARKS, ONE_LAUNCH, TESTS, run
 
 pytestmark = MARKS
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.thorough
 def test_a_few_files(tmp_path):
     words = ["device-files", "--count", "3", "--seed", "1", "--out", str(tmp_path)]
     done = subprocess.run(

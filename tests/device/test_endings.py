@@ -33,13 +33,13 @@ def test_daemon_threads_leave_the_status_alone(kind):
     assert ends(kind, 3) == ("{0: 3}", "")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_use_leaves_the_status_alone(kind):
     assert ends(kind, 3)[0] == "{0: 3}"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_several_daemon_threads():
     assert ends("engine", 5, threads=4) == ("{0: 5}", "")
 
@@ -47,7 +47,14 @@ def test_several_daemon_threads():
 STATUS = {"exit 3": 3, "raise": 1}
 
 
-@pytest.mark.parametrize("end", [e for e in ENDS if e != "return"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        end if end in ("exit 3", "spawn") else pytest.param(end, marks=pytest.mark.thorough)
+        for end in ENDS
+        if end != "return"
+    ],
+)
 def test_every_way_to_end(end):
     """The status is the program's own, output is written, a driver that hangs does not keep it."""
     counted, said = ends("engine", 1, end=end)

@@ -167,6 +167,7 @@ def test_no_bad_access_and_no_race(searched, name):
     assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LOOKED_AT)
 def test_no_race_but_the_one_that_is_meant(searched, name):
     reports = reports_of(searched(LOOKED_AT, *FOUR_GROUPS), name)
@@ -175,6 +176,7 @@ def test_no_race_but_the_one_that_is_meant(searched, name):
     assert reports, "the test is of no use if nothing is found"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", IN_ONE_LAUNCH)
 def test_one_launch_for_a_whole_search(searched, name):
     """oclgrind runs three work-groups at a time, so that the barrier across them is in use.

@@ -44,7 +44,12 @@ for graph, dtype in (
 """
 
 
-@pytest.mark.parametrize("peek", [PEEK, ()], ids=["atomic look", "plain look"])
+THOROUGH = pytest.mark.thorough
+
+
+@pytest.mark.parametrize(
+    "peek", [PEEK, pytest.param((), marks=THOROUGH)], ids=["atomic look", "plain look"]
+)
 def test_shortest_paths_no_bad_access_and_no_race(peek):
     """Without the option looks at distances are races, which are meant."""
     script = SHORTEST_PATHS.format(tests=str(TESTS), step_by_step=True)
@@ -53,6 +58,7 @@ def test_shortest_paths_no_bad_access_and_no_race(peek):
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 
 
+@THOROUGH
 def test_shortest_paths_in_one_launch_no_bad_access():
     done = run(SHORTEST_PATHS.format(tests=str(TESTS), step_by_step=False), *TWO_GROUPS)
     check_said(done)
@@ -97,7 +103,7 @@ assert bool(sent) == {streams}
 
 @pytest.mark.parametrize(
     ("peek", "streams"),
-    [(PEEK, False), ((), False), (PEEK, True)],
+    [(PEEK, False), pytest.param((), False, marks=THOROUGH), (PEEK, True)],
     ids=["atomic look", "plain look", "streamed"],
 )
 def test_components_no_bad_access_and_no_race(peek, streams):
@@ -142,7 +148,7 @@ for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
 """
 
 
-@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("streams", [False, pytest.param(True, marks=THOROUGH)])
 def test_colouring_no_bad_access_and_no_race(streams):
     script = COLOURING.format(tests=str(TESTS), streams=streams, group=32 if streams else 128)
     done = run(script, *FOUR_GROUPS)
@@ -252,6 +258,7 @@ for budget in (None, 8_000):
 """
 
 
+@THOROUGH
 def test_masked_searches_no_bad_access_and_no_race():
     done = run(MASKED.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK)
     check_said(done)
@@ -278,5 +285,6 @@ search_on_devices(info, replace(two_hubs(130), directed=True), [0], 2, "fixed:TG
 """
 
 
+@THOROUGH
 def test_levels_of_ranks_no_bad_access_and_no_race():
     check_said(run(RANKS.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK))

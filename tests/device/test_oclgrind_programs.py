@@ -80,8 +80,13 @@ assert all(program._instead is None for program in made)
 WAYS = (("push",), ("pull",), ("pull", "push"))
 
 
+THOROUGH = pytest.mark.thorough
+
+
 @pytest.mark.parametrize(
-    ("peek", "ways"), [(PEEK, WAYS), ((), WAYS[:1])], ids=["atomic look", "plain look"]
+    ("peek", "ways"),
+    [(PEEK, WAYS), pytest.param((), WAYS[:1], marks=THOROUGH)],
+    ids=["atomic look", "plain look"],
 )
 def test_programs_no_bad_access_and_no_race(peek, ways):
     """Without the option looks at combined messages are races, which are meant; a push looks."""
@@ -91,6 +96,7 @@ def test_programs_no_bad_access_and_no_race(peek, ways):
     assert bool(reports) == (peek == ()), "the test is of no use if nothing is found"
 
 
+@THOROUGH
 def test_programs_in_one_launch_no_bad_access():
     done = run(PROGRAMS.format(tests=str(TESTS), one_launch=True, groups=1, ways=WAYS), *TWO_GROUPS)
     check_said(done)
@@ -129,12 +135,14 @@ assert len(crossed) > 5  # as pairs, as all states, as lists and as bitmaps
 )
 
 
+@THOROUGH
 def test_migrating_programs_no_bad_access_and_no_race():
     script = MIGRATING.format(tests=str(TESTS), one_launch=False, groups=2)
     done = run(script, *FOUR_GROUPS, *PEEK)
     check_said(done, r"PEEK\(combined \+ ")
 
 
+@THOROUGH
 def test_migrating_programs_in_one_launch_no_bad_access():
     done = run(MIGRATING.format(tests=str(TESTS), one_launch=True, groups=1), *TWO_GROUPS)
     check_said(done)
@@ -176,6 +184,7 @@ for program, parameters, direction in (
 )
 
 
+@THOROUGH
 def test_streamed_programs_no_bad_access_and_no_race():
     done = run(STREAMED.format(tests=str(TESTS)), *FOUR_GROUPS, *PEEK)
     check_said(done)
@@ -203,7 +212,7 @@ for directed in (False, True):
 )
 
 
-@pytest.mark.parametrize("one_launch", [False, True])
+@pytest.mark.parametrize("one_launch", [False, pytest.param(True, marks=THOROUGH)])
 def test_monotone_programs_no_bad_access_and_no_race(one_launch):
     groups, options = (1, TWO_GROUPS) if one_launch else (2, FOUR_GROUPS + PEEK)
     script = MONOTONE.format(tests=str(TESTS), one_launch=one_launch, groups=groups)
@@ -253,7 +262,7 @@ for graph in (random_graph(150, 300, 1), replace(grid(4, 30), directed={streams}
 )
 
 
-@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("streams", [False, pytest.param(True, marks=THOROUGH)])
 def test_modes_no_bad_access_and_no_race(streams):
     done = run(MODES.format(tests=str(TESTS), streams=streams), *FOUR_GROUPS)
     check_said(done)

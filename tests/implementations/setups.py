@@ -63,6 +63,7 @@ DRIVERS = {
             "tests/device/test_oclgrind_algorithms.py",
             "tests/device/test_oclgrind_programs.py",
             "tests/device/test_device_files.py",
+            *("-m", ""),
         ),
     ),
 }

@@ -138,7 +138,16 @@ def test_files_keep_the_rules():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "device",
+    [
+        "GPU",
+        pytest.param("CPU", marks=pytest.mark.thorough),
+        "plain",
+        pytest.param("plain GPU", marks=pytest.mark.thorough),
+        pytest.param("NVIDIA", marks=pytest.mark.thorough),
+    ],
+)
 def test_programs_keep_the_rules(device):
     """All programs for a device, without those that another device has too."""
     names = list(DEVICES)
