@@ -133,6 +133,11 @@ class Communities(hb.Program):
         return iteration >= rounds
 
 
+def needs_doubles(program: hb.Program) -> bool:
+    """Tell whether a device runs a program only if it has float64: totals are of that type."""
+    return bool(program.totals) or np.float64 in program.state.values()
+
+
 class Votes(hb.Program):
     """Messages of 32 bits that depend on weights, of which some are none and some are not taken."""
 

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from graphs import edge_list, nasty, path
 from oracle import engine_on
-from sample_programs import Communities, Distances, Labels, Parents, Parity, Ranks, Votes
+from sample_programs import (
+    Communities,
+    Distances,
+    Labels,
+    Parents,
+    Parity,
+    Ranks,
+    Votes,
+    needs_doubles,
+)
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.program_runs import ProgramRuns
@@ -107,6 +116,11 @@ def same(streamed, whole, exact: bool = True, rounding: float = 0.0) -> None:
     assert streamed.converged == whole.converged
 
 
+def skip_without_doubles(device, program: str) -> None:
+    if needs_doubles(PROGRAMS[program][0]) and not device.has_double:
+        pytest.skip(f"{device.name} has no doubles, which {program} needs")
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("name", "directed"), GRAPHS)
 def test_results_are_those_of_whole_lists(opencl_device, name, directed, program):
@@ -114,6 +128,7 @@ def test_results_are_those_of_whole_lists(opencl_device, name, directed, program
 
     A GPU cuts long lists otherwise where they stream, so it adds messages in another order.
     """
+    skip_without_doubles(opencl_device, program)
     rounding = 1e-12 if opencl_device.type == "GPU" else 0.0
     graph = weighted(name, directed)
     least = least_bytes(graph, opencl_device, program)
@@ -143,6 +158,7 @@ def test_results_are_those_of_whole_lists(opencl_device, name, directed, program
 )  # fmt: skip
 def test_layers_and_colours_stream_in_their_order(plain_device, name, directed, mode, program):
     """So a sweep visits the same edges, and sends a list once or twice at most."""
+    skip_without_doubles(plain_device, program)
     graph, options = weighted(name, directed), MODES[mode]
     least = least_bytes(graph, plain_device, program, **options)
     all_lists = (1 + directed) * 8 * graph.graph.num_stored_edges

@@ -267,6 +267,8 @@ def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
     ("dtype", "directed"), [(np.int32, True), (np.float32, False), (np.float64, False)]
 )
 def test_lists_stream_to_a_device_without_room_for_them(apart, dtype, directed):
+    if dtype != np.int32 and not apart.has_double:
+        pytest.skip(f"{apart.name} has no doubles, which distances along float weights need")
     edges = weighted(replace(random_graph(500, 40_000, 3), directed=directed), dtype)
     small = replace(apart, memory_bytes=330_000)
     with (
