@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import csgraph_from_dense, csgraph_from_masked
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.matrix_checks import check_ids, convert_matrix, refuse_ids
 from hetero_bfs.graph.unsorted_lists import Lists
+from hetero_bfs.support.checks import as_array
 
 NO_PREDECESSOR = -9999
 """SciPy's value for no predecessor or source."""
@@ -82,8 +83,8 @@ class Rows:
 def checked_rows(csgraph: Any, directed: bool) -> Rows:
     """Return a sparse, masked or dense matrix row by row; the transpose if it is CSC, undirected.
 
-    Zeros that pad a BSR or DIA matrix are dropped. In a dense matrix 0, infinity and NaN are no
-    edges.
+    Zeros that pad a BSR or DIA matrix are dropped. In a dense matrix infinity, NaN and numbers of
+    at most 1e-8, whatever their sign, are no edges, as in SciPy.
 
     Raises
     ------
@@ -142,17 +143,21 @@ def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixL
 
 
 def _dense_rows(csgraph: Any) -> Rows:
-    shape = np.shape(csgraph)
+    given = type(csgraph).__name__
+    if not np.ma.isMaskedArray(csgraph):
+        csgraph = as_array("csgraph", csgraph)
+    shape = csgraph.shape
     if len(shape) == 2 and shape[0] != shape[1]:
         raise GraphError(f"csgraph has shape {shape}; a graph's matrix is of shape (N, N)")
-    if len(shape) != 2 or np.asarray(csgraph).dtype.kind not in "biuf":
+    if len(shape) != 2 or csgraph.dtype.kind not in "biuf":
         raise GraphError(
-            f"csgraph is {type(csgraph).__name__!r}, no matrix of numbers; give a sparse one, or "
+            f"csgraph is {given!r}, no matrix of numbers; give a sparse one, or "
             "an array of shape (N, N)"
         )
     if np.ma.isMaskedArray(csgraph):
         mask = np.ma.getmaskarray(csgraph)  # SciPy needs that of each entry
-        csr = csgraph_from_masked(np.ma.array(csgraph, mask=mask))
+        csgraph = np.ma.array(csgraph, mask=mask)
+        csr = csgraph_from_masked(csgraph)
     else:
         csr = csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
     return Rows(csr, csgraph)

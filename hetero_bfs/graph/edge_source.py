@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.list_checks import check_equal, check_num_vertices, convert
 from hetero_bfs.support.checks import as_integer, check_choice, check_flag, check_integer
+from hetero_bfs.support.wording import shown
 
 NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
@@ -75,8 +76,8 @@ def check_edge_source(graph: Any) -> None:
     usual = isinstance(dtype, np.dtype) and dtype.isnative and dtype.name in _WEIGHT_TYPES
     if dtype is not None and not usual:
         raise ArgumentError(
-            f"the graph's weight_dtype is {dtype!r}; give np.dtype(np.float64), float32 or int32, "
-            "or None if it has no weights"
+            f"the graph's weight_dtype is {shown(dtype)}; give np.dtype(np.float64), float32 or "
+            "int32, or None if it has no weights"
         )
     check_choice("the graph's duplicates", getattr(graph, "duplicates", "min"), _RULES)
 
@@ -131,12 +132,12 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
     """
     number = as_integer(vertex)
     if number is None:
-        raise GraphError(f"{vertex!r} is no vertex id; ids are integers")
+        raise GraphError(f"{shown(vertex)} is no vertex id; ids are integers")
     if num_vertices == 0:
-        raise GraphError(f"vertex {number} is not in the graph, which has no vertices")
+        raise GraphError(f"vertex {shown(number)} is not in the graph, which has no vertices")
     if not 0 <= number < num_vertices:
         raise GraphError(
-            f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
+            f"vertex {shown(number)} is not in the graph; its ids are 0 to {num_vertices - 1}"
         )
     return number
 
@@ -147,10 +148,16 @@ def check_sources(sources: Any, num_vertices: int) -> list[int]:
     Raises
     ------
     ArgumentError
-        `sources` is not iterable.
+        `sources` is not iterable, or an array of several dimensions.
     GraphError
         One of them is not in the graph.
     """
     if not isinstance(sources, Iterable) or getattr(sources, "ndim", 1) == 0:
-        raise ArgumentError(f"sources is {sources!r}; give a sequence of vertex ids")
+        raise ArgumentError(f"sources is {shown(sources)}; give a sequence of vertex ids")
+    if getattr(sources, "ndim", 1) > 1:
+        shape = tuple(sources.shape)  # type: ignore[attr-defined]
+        raise ArgumentError(
+            f"sources is an array of shape {shape}; give one of one dimension, such as .ravel() "
+            "of it"
+        )
     return [check_vertex(source, num_vertices) for source in sources]

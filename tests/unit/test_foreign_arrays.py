@@ -91,6 +91,9 @@ def damaged() -> dict[str, scipy.sparse.sparray]:
     matrix._dict[0, 6] = 1.0
     found["dia, offsets"] = matrix = coo().todia()
     matrix.offsets = np.arange(50, dtype=np.int32)
+    for offset in (2**32 - 1, 2**63 - 1, -(2**40), np.uint64(2**64 - 1)):  # int32 makes -1 of some
+        found[f"dia, offset {offset}"] = matrix = coo().todia()
+        matrix.offsets = replaced(matrix.offsets, 0, offset, np.array(offset).dtype)
     return found
 
 
@@ -186,7 +189,29 @@ def test_a_dense_matrix_that_is_not_square_or_has_no_mask():
         with pytest.raises(GraphError, match=r"shape \(2, 3\)"):
             getattr(csgraph, call)(np.ones((2, 3)), 0)
     one = np.ma.array([[2.0]])
-    assert csgraph.dijkstra(one).tolist() == [[0.0]]
+    for method in ("auto", "D", "BF", "J", "FW"):
+        assert csgraph.shortest_path(one, method).tolist() == [[0.0]], method
+    for connection in ("weak", "strong"):
+        assert csgraph.connected_components(one, connection=connection)[0] == 1
+
+
+def test_numbers_close_to_0_of_a_dense_matrix_are_no_edges_as_in_scipy():
+    matrix = np.array([[0, 1e-320, 1.1e-8], [-1e-8, 0, 1.0], [0, 0, 0]])
+    for unweighted in (False, True):
+        expected = theirs.dijkstra(matrix, unweighted=unweighted)
+        np.testing.assert_array_equal(csgraph.dijkstra(matrix, unweighted=unweighted), expected)
+    sparse = scipy.sparse.csr_array(matrix)
+    assert csgraph.breadth_first_order(matrix, 0)[0].tolist() == [0, 2]
+    assert csgraph.breadth_first_order(sparse, 0)[0].tolist() == [0, 1, 2]
+
+
+def test_diagonals_outside_the_matrix_have_no_entries():
+    for kind in (np.int8, np.int64, ">i4"):
+        offsets = np.array([1, 100, -100], kind)
+        matrix = scipy.sparse.dia_array((np.ones((3, 3)), offsets), shape=(3, 3))
+        matrix.offsets = offsets
+        assert csgraph.dijkstra(matrix, indices=0).tolist() == [0.0, 1.0, 2.0]
+        assert hb.CSRGraph.from_scipy(matrix, directed=True).indices.tolist() == [1, 2]
 
 
 class Source:
@@ -234,3 +259,69 @@ def test_the_reported_cases_do_not_crash():
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0
     assert "neighbour 1000000 is not below 4" in done.stdout
+
+
+class OnADevice:
+    """An array of which NumPy makes none, as of one in a GPU's memory."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("convert it\nfirst")
+
+
+PATH = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3], 100)
+MASKED = np.ma.array(np.arange(100), mask=np.arange(100) == 5)
+WIDE = np.arange(100)[None]
+
+TAKE_VERTICES = {
+    "bfs": lambda ids: hb.bfs(PATH, ids, devices="cpu"),
+    "bfs_many": lambda ids: hb.bfs_many(PATH, ids, devices="cpu"),
+    "mask": lambda ids: hb.bfs(PATH, 0, mask=ids, devices="cpu"),
+    "src": lambda ids: hb.CSRGraph.from_edges(ids, np.arange(100)),
+    "validate": lambda ids: hb.validate(PATH, 0, ids),
+    "component": lambda ids: hb.check_components(PATH, ids),
+    "colour": lambda ids: hb.check_colouring(PATH, ids),
+}
+TAKE_NUMBERS = {
+    "weights": lambda values: hb.CSRGraph.from_edges([0] * 100, [1] * 100, weights=values),
+    "personalization": lambda values: hb.pagerank(PATH, personalization=values),
+    "rank": lambda values: hb.check_pagerank(PATH, values),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", TAKE_VERTICES | TAKE_NUMBERS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        MASKED, WIDE, WIDE.T, np.float64(3), [[0], [1, 2]], ["a"] * 100, OnADevice(),
+        np.zeros(100, "M8[s]"), np.zeros(100, complex), np.zeros(100, [("a", int)]),
+        np.ma.array(np.zeros(100, [("a", int)]), mask=True), [None] * 100, [10**400] * 100,
+        [10**5000] * 100,
+    ],
+)  # fmt: skip
+def test_what_is_no_array_of_vertices_or_numbers_is_refused_in_a_line(call, values):
+    with pytest.raises((ArgumentError, GraphError)) as caught:
+        (TAKE_VERTICES | TAKE_NUMBERS)[call](values)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+def test_many_sources_are_of_one_dimension():
+    with pytest.raises(ArgumentError, match=r"array of shape \(1, 100\); .* such as .ravel\(\)"):
+        hb.bfs_many(PATH, WIDE)
+
+
+def test_arguments_of_csgraph_lose_no_mask_and_are_numbers():
+    matrix = coo()
+    with pytest.raises(GraphError, match="indices has 1 of 2 entries masked"):
+        csgraph.dijkstra(matrix, indices=np.ma.array([0, 1], mask=[False, True]))
+    with pytest.raises(GraphError, match=r"indices is .*makes no array"):
+        csgraph.dijkstra(matrix, indices=[[0], [1, 2]])
+    for limit in ("1", None, np.ones(2), 1j):
+        with pytest.raises(ArgumentError, match="limit is"):
+            csgraph.dijkstra(matrix, limit=limit)
+    assert csgraph.dijkstra(matrix, indices=0, limit=np.array(1.0))[2] == np.inf
+    with pytest.raises(ArgumentError, match="connection is None"):
+        csgraph.connected_components(matrix, connection=None)
+    with pytest.raises(GraphError, match=r"csgraph is \[\[1\], \[1, 2\]\], of which"):
+        csgraph.dijkstra([[1], [1, 2]])

@@ -14,7 +14,7 @@ from hetero_bfs.graph.csr import CSRGraph, replace_weights
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights, refuse_negative
-from hetero_bfs.support.checks import check_integer, check_real
+from hetero_bfs.support.checks import as_array, check_integer, check_real
 from hetero_bfs.support.wording import setting
 
 _MOST_GIVEN = 2.0**64
@@ -78,6 +78,8 @@ def check_settings(
     ------
     ArgumentError
         One of them is wrong.
+    GraphError
+        Entries of `personalization` are masked.
     """
     alpha, tol = check_real("alpha", alpha), check_real("tol", tol)
     if not 0 < alpha < 1:
@@ -91,9 +93,12 @@ def check_settings(
 
 
 def _normalised(personalization: Any, num_vertices: int) -> npt.NDArray[np.float64]:
+    array = as_array("personalization", personalization)
     try:
-        array = np.array(personalization, np.float64)
-    except (TypeError, ValueError):
+        if array.size and array.dtype.kind not in "biufO":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError("personalization holds no numbers; give one for each vertex") from None
     if array.shape != (num_vertices,):
         raise ArgumentError(
