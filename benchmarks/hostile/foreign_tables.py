@@ -91,7 +91,7 @@ def _from_edges(chance: Random) -> None:
         "from_edges",
     )
     if graph is not None and expected is not None:
-        same_graph(graph, n, expected, directed, "weights" in given.arrays)
+        same_graph(graph, n, expected, directed, given.arrays.get("weights") is not None)
 
 
 def _from_edge_list(**arguments: Any) -> Any:
