@@ -62,7 +62,11 @@ class Rows:
         return values.size > 0 and not values.min() >= 0 and bool((values < 0).any())
 
     def for_scipy(self, weighted: bool = True) -> Any:
-        """Return a matrix whose ids are in range, if `weighted` without weights that are NaN."""
+        """Return a matrix whose ids are in range.
+
+        If `weighted`, weights that are NaN are left out. Otherwise an entry that is stored several
+        times is stored once: SciPy's search for strongly connected components would not end.
+        """
         csr = self.csr
         check_ids(csr.indices, csr.shape[0])
         if self.given is not csr:
@@ -72,12 +76,23 @@ class Rows:
         data = csr.data.astype(np.float64, copy=False)  # it does so itself, but not of all types
         lists = data, indices, indptr
         plain = scipy.sparse.csr_array(lists, shape=csr.shape)
+        if not weighted:
+            return _without_duplicates(plain)
         known = ~np.isnan(data)
-        if known.all() or not weighted:
+        if known.all():
             return plain
         coo = plain.tocoo()
         ends = coo.row[known], coo.col[known]
         return scipy.sparse.coo_array((coo.data[known], ends), shape=csr.shape).tocsr()
+
+
+def _without_duplicates(csr: Any) -> Any:
+    """Return rows in their order if no entry is stored twice, else sorted rows."""
+    if csr.has_canonical_format:
+        return csr
+    summed = csr.copy()
+    summed.sum_duplicates()
+    return csr if summed.nnz == csr.nnz else summed
 
 
 def checked_rows(csgraph: Any, directed: bool) -> Rows:

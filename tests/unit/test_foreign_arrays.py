@@ -205,6 +205,16 @@ def test_numbers_close_to_0_of_a_dense_matrix_are_no_edges_as_in_scipy():
     assert csgraph.breadth_first_order(sparse, 0)[0].tolist() == [0, 1, 2]
 
 
+def test_strong_components_of_a_matrix_with_an_entry_twice():
+    """SciPy's own search does not end."""
+    lists = np.ones(4), np.array([1, 1, 0, 2]), np.array([0, 2, 4, 4])
+    matrix = scipy.sparse.csr_array(lists, shape=(3, 3))
+    count, label = csgraph.connected_components(matrix, connection="strong")
+    assert count == 2
+    assert label[0] == label[1] != label[2]
+    assert matrix.nnz == 4
+
+
 def test_diagonals_outside_the_matrix_have_no_entries():
     for kind in (np.int8, np.int64, ">i4"):
         offsets = np.array([1, 100, -100], kind)
