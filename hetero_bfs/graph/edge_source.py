@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.list_checks import check_equal, check_num_vertices, convert
-from hetero_bfs.support.checks import as_integer, check_choice, check_flag, check_integer
+from hetero_bfs.support.checks import (
+    as_integer,
+    check_choice,
+    check_flag,
+    check_integer,
+    refuse_masked,
+)
 from hetero_bfs.support.wording import shown
 
 NO_VERTEX = 0xFFFFFFFF
@@ -82,7 +88,9 @@ def check_edge_source(graph: Any) -> None:
     check_choice("the graph's duplicates", getattr(graph, "duplicates", "min"), _RULES)
 
 
-def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
+def typed_chunks(
+    edges: EdgeSource, size: int | None = None
+) -> Iterator[tuple[VertexArray, VertexArray]]:
     """Yield a source's chunks as read-only views, so that compiled loops get one type.
 
     It does not check whether the ends are vertices: loops or `check_ends` must do that.
@@ -92,7 +100,7 @@ def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]
     GraphError
         A chunk is not two uint32 arrays of equal length.
     """
-    for src, dst in edges.chunks():
+    for src, dst in edges.chunks() if size is None else edges.chunks(size):
         for name, ends in (("src", src), ("dst", dst)):
             check_chunk_array(name, ends, np.dtype(np.uint32), "chunks()")
         check_equal(src, dst)
@@ -100,13 +108,14 @@ def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]
 
 
 def check_chunk_array(name: str, array: Any, dtype: np.dtype[Any], method: str) -> None:
-    """Raise `GraphError` unless an array of a chunk is one-dimensional and of this type."""
+    """Raise `GraphError` unless an array of a chunk is one-dimensional, of this type, unmasked."""
     if not (isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == 1):
         held = getattr(array, "dtype", type(array).__name__)
         raise GraphError(
             f"{name} of a chunk of edges holds {held}; {method} must give one-dimensional arrays "
             f"of {dtype}"
         )
+    refuse_masked(f"{name} of a chunk of edges", array)
 
 
 def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
