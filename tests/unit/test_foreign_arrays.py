@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.csgraph as theirs
+from array_memory import other_memory
 
 import hetero_bfs as hb
 from hetero_bfs import csgraph
@@ -122,26 +123,6 @@ def test_the_message_names_value_limit_and_remedy():
     matrix = compressed("csr", indices=np.array([1, 2, -3, 3], np.int32))
     with pytest.raises(GraphError, match=r"neighbour -3 is negative; ids start at 0"):
         csgraph.breadth_first_order(matrix, 4)  # which is not in a list that is read
-
-
-def other_memory() -> dict[str, object]:
-    def read_only(array):
-        array = array.copy()
-        array.flags.writeable = False
-        return array
-
-    def unaligned(array):
-        shifted = np.zeros(array.nbytes + 1, np.uint8)[1:].view(array.dtype)
-        shifted[:] = array
-        return shifted
-
-    return {
-        "read-only": read_only,
-        "big-endian": lambda array: array.astype(array.dtype.newbyteorder(">")),
-        "with gaps": lambda array: np.repeat(array, 2)[::2],
-        "backwards": lambda array: array[::-1].copy()[::-1],
-        "unaligned": unaligned,
-    }
 
 
 @pytest.mark.parametrize("memory", other_memory())
@@ -269,69 +250,3 @@ def test_the_reported_cases_do_not_crash():
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0
     assert "neighbour 1000000 is not below 4" in done.stdout
-
-
-class OnADevice:
-    """An array of which NumPy makes none, as of one in a GPU's memory."""
-
-    def __array__(self, dtype=None, copy=None):
-        raise TypeError("convert it\nfirst")
-
-
-PATH = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3], 100)
-MASKED = np.ma.array(np.arange(100), mask=np.arange(100) == 5)
-WIDE = np.arange(100)[None]
-
-TAKE_VERTICES = {
-    "bfs": lambda ids: hb.bfs(PATH, ids, devices="cpu"),
-    "bfs_many": lambda ids: hb.bfs_many(PATH, ids, devices="cpu"),
-    "mask": lambda ids: hb.bfs(PATH, 0, mask=ids, devices="cpu"),
-    "src": lambda ids: hb.CSRGraph.from_edges(ids, np.arange(100)),
-    "validate": lambda ids: hb.validate(PATH, 0, ids),
-    "component": lambda ids: hb.check_components(PATH, ids),
-    "colour": lambda ids: hb.check_colouring(PATH, ids),
-}
-TAKE_NUMBERS = {
-    "weights": lambda values: hb.CSRGraph.from_edges([0] * 100, [1] * 100, weights=values),
-    "personalization": lambda values: hb.pagerank(PATH, personalization=values),
-    "rank": lambda values: hb.check_pagerank(PATH, values),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("call", TAKE_VERTICES | TAKE_NUMBERS)
-@pytest.mark.parametrize(
-    "values",
-    [
-        MASKED, WIDE, WIDE.T, np.float64(3), [[0], [1, 2]], ["a"] * 100, OnADevice(),
-        np.zeros(100, "M8[s]"), np.zeros(100, complex), np.zeros(100, [("a", int)]),
-        np.ma.array(np.zeros(100, [("a", int)]), mask=True), [None] * 100, [10**400] * 100,
-        [10**5000] * 100,
-    ],
-)  # fmt: skip
-def test_what_is_no_array_of_vertices_or_numbers_is_refused_in_a_line(call, values):
-    with pytest.raises((ArgumentError, GraphError)) as caught:
-        (TAKE_VERTICES | TAKE_NUMBERS)[call](values)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert len(message) < 400
-
-
-def test_many_sources_are_of_one_dimension():
-    with pytest.raises(ArgumentError, match=r"array of shape \(1, 100\); .* such as .ravel\(\)"):
-        hb.bfs_many(PATH, WIDE)
-
-
-def test_arguments_of_csgraph_lose_no_mask_and_are_numbers():
-    matrix = coo()
-    with pytest.raises(GraphError, match="indices has 1 of 2 entries masked"):
-        csgraph.dijkstra(matrix, indices=np.ma.array([0, 1], mask=[False, True]))
-    with pytest.raises(GraphError, match=r"indices is .*makes no array"):
-        csgraph.dijkstra(matrix, indices=[[0], [1, 2]])
-    for limit in ("1", None, np.ones(2), 1j):
-        with pytest.raises(ArgumentError, match="limit is"):
-            csgraph.dijkstra(matrix, limit=limit)
-    assert csgraph.dijkstra(matrix, indices=0, limit=np.array(1.0))[2] == np.inf
-    with pytest.raises(ArgumentError, match="connection is None"):
-        csgraph.connected_components(matrix, connection=None)
-    with pytest.raises(GraphError, match=r"csgraph is \[\[1\], \[1, 2\]\], of which"):
-        csgraph.dijkstra([[1], [1, 2]])
