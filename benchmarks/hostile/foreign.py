@@ -16,7 +16,9 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.hostile.campaign import Attempt, Campaign
+from benchmarks.hostile.foreign_calls import try_program, try_ranks
 from benchmarks.hostile.foreign_doors import Unlike, try_matrix
+from benchmarks.hostile.foreign_networkx import try_networkx
 from benchmarks.hostile.foreign_tables import try_arrays, try_engine
 
 _PATIENCE_SECONDS = 600  # for one case: the first ones compile
@@ -25,6 +27,9 @@ KINDS: dict[str, tuple[Callable[[Random], None], int]] = {
     "matrices": (try_matrix, 120),
     "arrays": (try_arrays, 70),
     "engines": (try_engine, 10),
+    "programs": (try_program, 10),
+    "ranks": (try_ranks, 10),
+    "networkx": (try_networkx, 60),
 }
 """What a kind tries, and cases of one input: engines are slower."""
 

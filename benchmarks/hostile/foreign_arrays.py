@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from itertools import pairwise
 from random import Random
@@ -96,10 +97,10 @@ def damaged_array(chance: Random, array: Any) -> Any:
     if deed <= 2 and array.size:
         if chance.random() < 0.5 and array.dtype.kind in "iu":
             array = array.astype(np.int64)
-        limits = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
         number = chance.choice((*_NUMBERS, array.size, array.size + 1, 0, 1))
-        if limits is None or limits.min <= number <= limits.max:
-            array.flat[chance.randrange(array.size)] = number
+        place = chance.randrange(array.size)
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            array.flat[place] = number  # not all types can hold it
         return array
     if deed == 3 and array.dtype.kind in "iu":
         return array + 1  # as in Fortran and MATLAB
@@ -116,7 +117,8 @@ def damaged_array(chance: Random, array: Any) -> Any:
         except (TypeError, ValueError):
             return array.astype(object)
     if deed == 7:
-        return chance.choice((array.reshape(-1, 1), array[None], array.sum(), None, array.tolist()))
+        first = array.flat[0] if array.size else 0
+        return chance.choice((array.reshape(-1, 1), array[None], first, None, array.tolist()))
     masked = np.ma.array(array, mask=False)
     if array.size and chance.random() < 0.7:
         masked[(0,) * array.ndim] = np.ma.masked
@@ -188,13 +190,20 @@ def integers(array: Any) -> list[int] | None:
 
 
 def numbers(array: Any, dimensions: int = 1) -> Any:
-    """Return an array of real numbers as float64; None for anything else."""
+    """Return an array of real numbers, also of Python's, as float64; None for anything else.
+
+    An empty array has no wrong numbers.
+    """
     if np.ma.is_masked(array):
         return None
     array = np.asarray(array)
-    if array.ndim != dimensions or array.dtype.kind not in "biuf":
+    if array.ndim != dimensions:
         return None
-    return array.astype(np.float64)
+    if array.size == 0:
+        return np.zeros(array.shape)
+    if array.dtype.kind == "O" and all(isinstance(one, int | float) for one in array.flat):
+        array = np.asarray(array.tolist())
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 
 def read_lists(indptr: Any, indices: Any, lists: int, most: int) -> list[list[int]] | None:

@@ -90,9 +90,9 @@ def _dense(chance: Random, n: int, drawn: list[Entry]) -> tuple[Any, bool, list[
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "biuf":
         return matrix, False, None
     cells = array.astype(np.float64)
-    present = (cells != 0) & np.isfinite(cells)
+    present = (np.abs(cells) > 1e-8) & np.isfinite(cells)  # as in SciPy
     if np.ma.isMaskedArray(matrix):
-        present = ~np.ma.getmaskarray(matrix)  # as in SciPy: zeros are edges, too
+        present = ~np.ma.getmaskarray(matrix)  # zeros are edges, too
     edges = np.argwhere(present).tolist()
     return matrix, sound, [(u, v, float(cells[u, v])) for u, v in edges]
 
@@ -227,7 +227,7 @@ def _graph(
     chance: Random, matrix: Any, entries: list[Entry] | None, sound: bool, directed: bool
 ) -> None:
     weighted = chance.random() < 0.5
-    values = getattr(matrix, "data", np.zeros(0))
+    values = _values(matrix)
     if np.asarray(values).dtype.kind == "c" or (weighted and not _usual(values)):
         sound = False  # such weights may be refused
         entries = [] if entries is None and not weighted else entries
@@ -247,6 +247,12 @@ def _graph(
     zeros_are_edges = weighted and matrix.format not in ("bsr", "dia")
     kept = [entry for entry in entries if entry[2] != 0 or zeros_are_edges]
     same_graph(found, _size(matrix), kept, directed, weighted)
+
+
+def _values(matrix: Any) -> Any:
+    if matrix.format == "dok":
+        return np.array(list(matrix.values()))
+    return matrix.data
 
 
 def _usual(values: Any) -> bool:

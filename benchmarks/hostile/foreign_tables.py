@@ -20,7 +20,7 @@ from hetero_bfs.graph.edge_source import EdgeSource
 _ID_TYPES = (np.uint32, np.uint32, np.int32, np.int64, np.uint64, np.int16, ">i4", ">u8")
 
 
-class _Given:
+class Given:
     """Arrays of a call by name, some of them damaged."""
 
     def __init__(self, chance: Random, arrays: dict[str, Any]) -> None:
@@ -42,12 +42,14 @@ class _Given:
         return weights is None or np.asarray(weights).dtype in (np.float64, np.float32, np.int32)
 
 
-def _edges(chance: Random) -> tuple[int, list[tuple[int, int, float]]]:
+def draw_edges(chance: Random) -> tuple[int, list[tuple[int, int, float]]]:
+    """Return a number of vertices and edges with weights."""
     n = chance.choice((1, 2, 3, 5, 8, 12))
     return n, foreign.draw_entries(chance, n, chance.random() < 0.3, False)
 
 
-def _ends(chance: Random, edges: list[tuple[int, int, float]]) -> dict[str, Any]:
+def edge_arrays(chance: Random, edges: list[tuple[int, int, float]]) -> dict[str, Any]:
+    """Return edges as arrays by name, often with weights."""
     kind = chance.choice(_ID_TYPES)
     arrays = {
         "src": np.array([u for u, _, _ in edges], kind),
@@ -59,7 +61,7 @@ def _ends(chance: Random, edges: list[tuple[int, int, float]]) -> dict[str, Any]
     return arrays
 
 
-def _read(arrays: dict[str, Any], n: int) -> list[tuple[int, int, float]] | None:
+def read_edges(arrays: dict[str, Any], n: int) -> list[tuple[int, int, float]] | None:
     """Return edges of arrays; None if they are damaged."""
     src, dst = foreign.integers(arrays["src"]), foreign.integers(arrays["dst"])
     if src is None or dst is None or len(src) != len(dst):
@@ -79,10 +81,10 @@ def try_arrays(chance: Random) -> None:
 
 
 def _from_edges(chance: Random) -> None:
-    n, edges = _edges(chance)
+    n, edges = draw_edges(chance)
     directed = chance.random() < 0.5
-    given = _Given(chance, _ends(chance, edges))
-    expected = _read(given.arrays, n)
+    given = Given(chance, edge_arrays(chance, edges))
+    expected = read_edges(given.arrays, n)
     made = chance.choice((hb.CSRGraph.from_edges, _from_edge_list))
     graph = outcome(
         lambda: made(**given.arrays, num_vertices=n, directed=directed),
@@ -91,14 +93,14 @@ def _from_edges(chance: Random) -> None:
         "from_edges",
     )
     if graph is not None and expected is not None:
-        same_graph(graph, n, expected, directed, "weights" in given.arrays)
+        same_graph(graph, n, expected, directed, given.arrays.get("weights") is not None)
 
 
 def _from_edge_list(**arguments: Any) -> Any:
     return hb.CSRGraph.from_edge_source(hb.EdgeList(**arguments))
 
 
-class _Source:
+class OwnSource:
     """A user's own source of edges."""
 
     def __init__(self, n: int, directed: bool, arrays: dict[str, Any]) -> None:
@@ -108,29 +110,32 @@ class _Source:
         self.weight_dtype = getattr(arrays.get("weights"), "dtype", None)
 
     def chunks(self, size: int = 0) -> Iterator[tuple[Any, Any]]:
+        """Yield all edges."""
         yield self.arrays["src"], self.arrays["dst"]
 
     def weighted_chunks(self, size: int = 0) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield all edges with their weights."""
         yield self.arrays["src"], self.arrays["dst"], self.arrays["weights"]
 
 
 def _own_source(chance: Random) -> None:
-    n, edges = _edges(chance)
-    arrays = _ends(chance, edges)
+    n, edges = draw_edges(chance)
+    arrays = edge_arrays(chance, edges)
     arrays |= {name: arrays[name].astype(np.uint32) for name in ("src", "dst")}
-    given = _Given(chance, arrays)
-    source: EdgeSource = _Source(n, chance.random() < 0.5, given.arrays)
-    if chance.random() < 0.1:
+    given = Given(chance, arrays)
+    source: EdgeSource = OwnSource(n, chance.random() < 0.5, given.arrays)
+    lies = chance.random() < 0.1
+    if lies:
         lie = chance.choice(("num_vertices", "num_input_edges", "weight_dtype", "both_directions"))
         given.sound = False
         number = chance.choice((0, 1, n, -1, None, 2**40, "a", True, np.float32))
         setattr(source, lie, number)
-    expected = _read(given.arrays, n)
+    expected = read_edges(given.arrays, n)
     usual = all(given.arrays[name].dtype == np.uint32 for name in ("src", "dst") if given.sound)
     graph = outcome(
         lambda: hb.CSRGraph.from_edge_source(source),
         given.sound and usual and given.usual_weights(),
-        expected is not None or not given.sound,
+        expected is not None or lies,
         "from_edge_source",
     )
     if graph is None or not given.sound:
@@ -142,7 +147,7 @@ def _own_source(chance: Random) -> None:
 
 
 def _lists(chance: Random) -> None:
-    n, edges = _edges(chance)
+    n, edges = draw_edges(chance)
     directed = chance.random() < 0.5
     sound = hb.CSRGraph.from_edges(
         [u for u, _, _ in edges] or np.zeros(0, np.uint32),
@@ -156,7 +161,7 @@ def _lists(chance: Random) -> None:
         "input_degree": sound.input_degree.astype(kind),
         "weights": sound.weights.copy() if chance.random() < 0.5 else None,
     }
-    given = _Given(chance, arrays)
+    given = Given(chance, arrays)
     lists = foreign.read_lists(arrays["indptr"], arrays["indices"], _count(arrays["indptr"]), 2**32)
     graph = outcome(
         lambda: hb.CSRGraph(**arrays, directed=directed, num_input_edges=sound.num_input_edges),
@@ -176,8 +181,8 @@ def _count(indptr: Any) -> int:
 
 
 def _from_pandas(chance: Random) -> None:
-    n, edges = _edges(chance)
-    given = _Given(chance, _ends(chance, edges))
+    n, edges = draw_edges(chance)
+    given = Given(chance, edge_arrays(chance, edges))
     names = {"src": "source", "dst": "target", "weights": "weight"}
     try:
         frame = pd.DataFrame({names[name]: array for name, array in given.arrays.items()})
@@ -204,10 +209,10 @@ def _from_pandas(chance: Random) -> None:
     _table_is_right(chance, hb.CSRGraph.from_pandas, frame, given, n)
 
 
-def _table_is_right(chance: Random, made: Any, table: Any, given: _Given, n: int) -> None:
+def _table_is_right(chance: Random, made: Any, table: Any, given: Given, n: int) -> None:
     directed = chance.random() < 0.5
     weight = "weight" if "weights" in given.arrays else None
-    expected = _read(given.arrays, n) if given.sound else None
+    expected = read_edges(given.arrays, n) if given.sound else None
     graph = outcome(
         lambda: made(table, weight=weight, num_vertices=n, directed=directed),
         given.sound and given.usual_weights(),
@@ -225,8 +230,8 @@ def _table_is_right(chance: Random, made: Any, table: Any, given: _Given, n: int
 def _from_arrow(chance: Random) -> None:
     import pyarrow as pa
 
-    n, edges = _edges(chance)
-    given = _Given(chance, _ends(chance, edges))
+    n, edges = draw_edges(chance)
+    given = Given(chance, edge_arrays(chance, edges))
     names = {"src": "source", "dst": "target", "weights": "weight"}
     try:
         columns = {}
@@ -274,9 +279,9 @@ def try_engine(chance: Random) -> None:
     chance.choice((_masked, _masked, _many, _ranks))(chance, engine, case)
 
 
-def _ids(chance: Random, n: int, count: int) -> _Given:
+def _ids(chance: Random, n: int, count: int) -> Given:
     ids = [chance.randrange(n) for _ in range(count)]
-    return _Given(chance, {"ids": np.array(ids, chance.choice(_ID_TYPES))})
+    return Given(chance, {"ids": np.array(ids, chance.choice(_ID_TYPES))})
 
 
 def _vertices(array: Any, n: int) -> list[int] | None:
@@ -293,7 +298,7 @@ def _masked(chance: Random, engine: Any, case: Case) -> None:
     if flags and passed is not None:
         mask = np.zeros(n, np.bool_)
         mask[passed] = True
-        given = _Given(chance, {"ids": mask})
+        given = Given(chance, {"ids": mask})
         mask = given.arrays["ids"]
         if not given.sound:
             passed = None
@@ -324,7 +329,7 @@ def _many(chance: Random, engine: Any, case: Case) -> None:
 
 def _ranks(chance: Random, engine: Any, case: Case) -> None:
     shares = np.array([chance.choice((0.0, 1.0, 2.0)) for _ in range(case.num_vertices)])
-    given = _Given(chance, {"ids": shares})
+    given = Given(chance, {"ids": shares})
     personalization = given.arrays["ids"]
     result = outcome(
         lambda: engine.pagerank(personalization=personalization),

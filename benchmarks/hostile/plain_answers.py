@@ -79,16 +79,27 @@ def components(case: Case) -> list[int]:
     return [top(v) for v in range(case.num_vertices)]
 
 
-def ranks(case: Case, alpha: float) -> np.ndarray:
-    """Return PageRank by solving the linear equations; those without out-edges link to all."""
+def ranks(
+    case: Case, alpha: float, restart: np.ndarray | None = None, weighted: bool = False
+) -> np.ndarray:
+    """Return PageRank by solving the linear equations.
+
+    Vertices that pass nothing on link to all, in the proportions of restarts.
+    """
     n = case.num_vertices
     links = np.zeros((n, n))
+    share = np.full(n, 1 / n) if restart is None else restart / restart.sum()
     for u, where in enumerate(neighbours(case)):
-        for v in where:
-            links[v, u] = 1 / len(where)
-        if not where:
-            links[:, u] = 1 / n
-    return np.linalg.solve(np.eye(n) - alpha * links, np.full(n, (1 - alpha) / n))
+        largest = max(where.values(), default=0.0) if weighted else 1.0
+        given = {
+            v: (w / largest if largest else 0.0) if weighted else 1.0 for v, w in where.items()
+        }
+        total = sum(given.values())
+        for v, part in given.items() if total else ():
+            links[v, u] = part / total
+        if not total:
+            links[:, u] = share
+    return np.linalg.solve(np.eye(n) - alpha * links, (1 - alpha) * share)
 
 
 def tree_problem(case: Case, step: Step, level: list[int], parent: list[int]) -> str | None:

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -35,7 +36,7 @@ def draw_case(chance: Random) -> Case:
     name = chance.choice(list(KINDS))
     if name in PROGRAMS:
         return replace(draw_program(name)(chance), place="cpu")
-    case = draw_graph(chance, weighted=name == "sssp")
+    case = draw_graph(chance, weighted=name in ("sssp", "weighted pagerank"))
     steps: list[Step] = [
         {"sources": [chance.randrange(case.num_vertices)], "reverse": chance.random() < 0.3}
         for _ in range(_RUNS)
@@ -73,11 +74,15 @@ def _components(engine: RankEngine, case: Case, step: Step) -> Found:
     return lambda: None if found == plain.components(case) else f"components {found[:20]}"
 
 
-def _pagerank(engine: RankEngine, case: Case, step: Step) -> Found:
-    rank = engine.pagerank(_ALPHA, _TOL, max_iter=10_000).rank
+def _pagerank(engine: RankEngine, case: Case, step: Step, weighted: bool = False) -> Found:
+    restart = None
+    if step["reverse"]:
+        restart = np.zeros(case.num_vertices)
+        restart[step["sources"]] = 1.0
+    rank = engine.pagerank(_ALPHA, _TOL, 10_000, weighted, restart).rank
 
     def problem() -> str | None:
-        wrong = float(np.abs(rank - plain.ranks(case, _ALPHA)).sum())
+        wrong = float(np.abs(rank - plain.ranks(case, _ALPHA, restart, weighted)).sum())
         bound = case.num_vertices * _TOL / (1 - _ALPHA)
         return None if wrong <= bound else f"ranks are off by {wrong}, more than {bound}"
 
@@ -101,6 +106,7 @@ def _program(engine: RankEngine, case: Case, step: Step) -> Found:
 
 KINDS: dict[str, Callable[[RankEngine, Case, Step], Found]] = {
     "bfs": _bfs, "sssp": _sssp, "components": _components, "pagerank": _pagerank,
+    "weighted pagerank": partial(_pagerank, weighted=True),
     **{name: _program for name in PROGRAMS if name != "Communities"},  # most_frequent: one process
 }  # fmt: skip
 """What runs; only `problem` of what it returns is for rank 0 alone."""

@@ -25,7 +25,10 @@ def run(options: Namespace) -> int:
     """Carry out the command; returns the exit status."""
     given, device = (options.alpha, options.tol, options.max_iter), None
     if launched_ranks() > 1:
-        edges, result = find_by_ranks(options, lambda engine: engine.pagerank(*given))
+        weighted = options.weighted
+        edges, result = find_by_ranks(
+            options, lambda engine: engine.pagerank(*given, weighted), weighted
+        )
         if edges is None:
             return 0
     else:

@@ -45,7 +45,6 @@ def _check_options(options: Namespace) -> None:
         "--max-alloc": options.max_alloc_bytes is not None,
         "--order": options.order not in ("auto", "degree"),
         "--threads": options.threads not in (None, 1),
-        "--weighted": getattr(options, "weighted", False),
     }
     for name, given in refused.items():
         if given:

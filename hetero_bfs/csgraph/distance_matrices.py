@@ -26,6 +26,7 @@ from hetero_bfs.engine.opening_costs import opening_seconds, search_seconds
 from hetero_bfs.errors import ArgumentError, ForkError, GraphError
 from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.support.checks import as_array, check_real
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
 """Distances (infinite where not reached) and parents (no vertex's number where there is none)."""
@@ -108,8 +109,9 @@ def dijkstra(
         return scipy_dijkstra(
             rows.for_scipy(), directed, indices, return_predecessors, unweighted, limit, min_only
         )
+    limit = check_real("limit", limit)
     if not limit >= 0:
-        raise ArgumentError(f"limit is {limit!r}; give a number of at least 0")
+        raise ArgumentError(f"limit is {limit}; give a number of at least 0")
     matrix = read_matrix(rows, directed, not unweighted)
     sources = _sources(indices, matrix.num_vertices)
     if min_only:
@@ -130,7 +132,9 @@ def dijkstra(
 def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
     if indices is None:
         return np.arange(num_vertices, dtype=np.int32)
-    given = np.array(indices)
+    given = as_array("indices", indices)
+    if given.size == 0:
+        given = np.empty(given.shape, np.int32)
     if given.dtype.kind not in "biuf":
         raise ArgumentError(f"indices has type {given.dtype}; give integers of at most 64 bits")
     if given.dtype.kind == "f":  # SciPy cuts fractions, too

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import csgraph_from_dense, csgraph_from_masked
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.matrix_checks import check_ids, convert_matrix, refuse_ids
 from hetero_bfs.graph.unsorted_lists import Lists
+from hetero_bfs.support.checks import as_array
 
 NO_PREDECESSOR = -9999
 """SciPy's value for no predecessor or source."""
@@ -61,7 +62,11 @@ class Rows:
         return values.size > 0 and not values.min() >= 0 and bool((values < 0).any())
 
     def for_scipy(self, weighted: bool = True) -> Any:
-        """Return a matrix whose ids are in range, if `weighted` without weights that are NaN."""
+        """Return a matrix whose ids are in range.
+
+        If `weighted`, weights that are NaN are left out. Otherwise an entry that is stored several
+        times is stored once: SciPy's search for strongly connected components would not end.
+        """
         csr = self.csr
         check_ids(csr.indices, csr.shape[0])
         if self.given is not csr:
@@ -71,19 +76,30 @@ class Rows:
         data = csr.data.astype(np.float64, copy=False)  # it does so itself, but not of all types
         lists = data, indices, indptr
         plain = scipy.sparse.csr_array(lists, shape=csr.shape)
+        if not weighted:
+            return _without_duplicates(plain)
         known = ~np.isnan(data)
-        if known.all() or not weighted:
+        if known.all():
             return plain
         coo = plain.tocoo()
         ends = coo.row[known], coo.col[known]
         return scipy.sparse.coo_array((coo.data[known], ends), shape=csr.shape).tocsr()
 
 
+def _without_duplicates(csr: Any) -> Any:
+    """Return rows in their order if no entry is stored twice, else sorted rows."""
+    if csr.has_canonical_format:
+        return csr
+    summed = csr.copy()
+    summed.sum_duplicates()
+    return csr if summed.nnz == csr.nnz else summed
+
+
 def checked_rows(csgraph: Any, directed: bool) -> Rows:
     """Return a sparse, masked or dense matrix row by row; the transpose if it is CSC, undirected.
 
-    Zeros that pad a BSR or DIA matrix are dropped. In a dense matrix 0, infinity and NaN are no
-    edges.
+    Zeros that pad a BSR or DIA matrix are dropped. In a dense matrix infinity, NaN and numbers of
+    at most 1e-8, whatever their sign, are no edges, as in SciPy.
 
     Raises
     ------
@@ -142,17 +158,21 @@ def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixL
 
 
 def _dense_rows(csgraph: Any) -> Rows:
-    shape = np.shape(csgraph)
+    given = type(csgraph).__name__
+    if not np.ma.isMaskedArray(csgraph):
+        csgraph = as_array("csgraph", csgraph)
+    shape = csgraph.shape
     if len(shape) == 2 and shape[0] != shape[1]:
         raise GraphError(f"csgraph has shape {shape}; a graph's matrix is of shape (N, N)")
-    if len(shape) != 2 or np.asarray(csgraph).dtype.kind not in "biuf":
+    if len(shape) != 2 or csgraph.dtype.kind not in "biuf":
         raise GraphError(
-            f"csgraph is {type(csgraph).__name__!r}, no matrix of numbers; give a sparse one, or "
+            f"csgraph is {given!r}, no matrix of numbers; give a sparse one, or "
             "an array of shape (N, N)"
         )
     if np.ma.isMaskedArray(csgraph):
         mask = np.ma.getmaskarray(csgraph)  # SciPy needs that of each entry
-        csr = csgraph_from_masked(np.ma.array(csgraph, mask=mask))
+        csgraph = np.ma.array(csgraph, mask=mask)
+        csr = csgraph_from_masked(csgraph)
     else:
         csr = csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
     return Rows(csr, csgraph)

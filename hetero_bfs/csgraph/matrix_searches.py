@@ -10,9 +10,9 @@ from scipy.sparse.csgraph import connected_components as scipy_components
 
 from hetero_bfs.algorithms.bfs.serial import search_from
 from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, checked_rows, read_matrix
-from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.matrix_checks import refuse_ids
+from hetero_bfs.support.checks import check_choice
 
 Order = npt.NDArray[np.int32]
 
@@ -79,9 +79,9 @@ def connected_components(
     """
     from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
-    if connection.lower() not in ("weak", "strong"):
-        raise ArgumentError(f'connection is {connection!r}; give "weak" or "strong"')
-    if directed and connection.lower() == "strong":
+    kind = connection.lower() if isinstance(connection, str) else connection
+    check_choice("connection", kind, ("weak", "strong"))
+    if directed and kind == "strong":
         given = checked_rows(csgraph, directed).for_scipy(weighted=False)
         result: tuple[int, Order] = scipy_components(given, True, "strong", return_labels)
         return result

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,14 @@ from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.components.result import Components
 from hetero_bfs.algorithms.pagerank.lists import RankSettings, check_settings
+from hetero_bfs.algorithms.pagerank.ranks import weighted_part
 from hetero_bfs.algorithms.pagerank.result import PageRank
 from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
 from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
-from hetero_bfs.programs.built_in import LeastLabels, PowerRanks
+from hetero_bfs.graph.lists import input_degree_of
+from hetero_bfs.programs.built_in import LeastLabels, PowerRanks, WeightedPowerRanks
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.plan import Parameters, Plan
@@ -40,6 +42,7 @@ from hetero_bfs.ranks.gathered_result import (
 )
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.ranks.shares import FileShare, read_share, share_out
+from hetero_bfs.support.checks import check_flag
 from hetero_bfs.support.one_process import OfOneProcess
 from hetero_bfs.support.parallel import at_most
 
@@ -103,6 +106,7 @@ class RankEngine(OfOneProcess):
         self._graphs: dict[Along, RankGraph] = {}
         self._steps: dict[Along, float] = {}
         self._paths: RankPathSearch | None = None
+        self._weighted: tuple[RankGraph, npt.NDArray[np.float64]] | None = None
 
     @property
     def num_vertices(self) -> int:
@@ -121,7 +125,7 @@ class RankEngine(OfOneProcess):
             On all ranks: no such vertex.
         """
         communicator, n = self.communicator, self.num_vertices
-        source = agreed(communicator, lambda: check_vertex(source, n))
+        source, reverse = agreed(communicator, lambda: _checked_search(source, reverse, n))
         directed = self.graph.graph.directed
         back = reverse and directed
         if back not in self._searches:
@@ -155,13 +159,19 @@ class RankEngine(OfOneProcess):
             self.communicator, lambda: self._checked(program, options, parameters)
         )
         way: Along = plan.along if self.graph.graph.directed else "out"
-        key = way, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
-        if key not in self._programs:
-            self._programs[key] = RankProgram(self.communicator, self._along(way), plan)
         if options.bucket_width is None and "priority" in plan.methods:
             if way not in self._steps:
                 self._steps[way] = self._usual_step(self._along(way))
             limits = limits._replace(bucket_width=self._steps[way])
+        return self._run(plan, limits, self._along(way), way)
+
+    def _run(
+        self, plan: Plan, limits: Limits, graph: RankGraph, part: Along | Literal["scaled"]
+    ) -> RankProgramResult:
+        """Run a program on a part of the graph, of this name."""
+        key = part, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
+        if key not in self._programs:
+            self._programs[key] = RankProgram(self.communicator, graph, plan)
         return self._programs[key].run(plan, limits)
 
     def _checked(
@@ -232,30 +242,61 @@ class RankEngine(OfOneProcess):
         count = int(np.count_nonzero(component == np.arange(component.size)))
         return Components(component, count, result.seconds, 0.0, result.traces)
 
-    def pagerank(self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100) -> PageRank:
+    def pagerank(
+        self,
+        alpha: float = 0.85,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        weighted: bool = False,
+        personalization: Any = None,
+    ) -> PageRank:
         """Rank the vertices; see `hetero_bfs.pagerank`.
+
+        All ranks give the same `personalization`.
 
         Raises
         ------
         AgreedError
-            On all ranks: a parameter is out of range.
+            On all ranks: a parameter is out of range; `weighted`, and the graph has no weights, or
+            one that is negative or infinite.
         """
-        settings: RankSettings = agreed(
-            self.communicator, lambda: check_settings(self.num_vertices, alpha, tol, max_iter)
-        )
+
+        def checked() -> RankSettings:
+            check_flag("weighted", weighted)
+            return check_settings(self.num_vertices, alpha, tol, max_iter, personalization)
+
+        settings = agreed(self.communicator, checked)
         share = 1.0 / max(self.num_vertices, 1)
-        result = self.run(
-            PowerRanks(),
-            RunOptions(max_iterations=settings.max_iter),
-            start=share,
-            restart=share,
-            alpha=settings.alpha,
-            goal=settings.change,
-        )
+        restart = share if settings.personalization is None else settings.personalization
+        parameters = {
+            "start": share, "restart": restart, "alpha": settings.alpha, "goal": settings.change,
+        }  # fmt: skip
+        options = RunOptions(max_iterations=settings.max_iter)
+        if weighted:
+            result = self._run_weighted(options, parameters)
+        else:
+            result = self.run(PowerRanks(), options, **parameters)
         change = result.totals["change"] if result.iterations else np.inf
         return PageRank(
             result.gathered("rank"), result.seconds, change, result.converged, result.traces
         )
+
+    def _run_weighted(self, options: RunOptions, parameters: dict[str, Any]) -> RankProgramResult:
+        """Run PageRank by weights."""
+        if self._weighted is None:
+            self._weighted = agreed(self.communicator, lambda: weighted_part(self.graph))
+        graph, given = self._weighted
+        program = WeightedPowerRanks()
+        plan, limits = agreed(
+            self.communicator,
+            lambda: self._checked(program, options, parameters | {"given": given}),
+        )
+        return self._run(plan, limits, graph, "scaled")
+
+
+def _checked_search(source: Any, reverse: Any, num_vertices: int) -> tuple[int, bool]:
+    check_flag("reverse", reverse)
+    return check_vertex(source, num_vertices), bool(reverse)
 
 
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
@@ -265,6 +306,7 @@ def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
         raise ArgumentError(f"{said}; give RankEngine(edges) on rank 0, None on all others")
     if edges is not None:
         check_edge_source(edges)
+        input_degree_of(edges, np.empty(0, np.uint32))  # raises
 
 
 def _world() -> Communicator:

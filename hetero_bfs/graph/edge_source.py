@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.list_checks import check_equal, check_num_vertices, convert
-from hetero_bfs.support.checks import as_integer, check_choice, check_flag, check_integer
+from hetero_bfs.support.checks import (
+    as_integer,
+    check_choice,
+    check_flag,
+    check_integer,
+    refuse_masked,
+)
+from hetero_bfs.support.wording import shown
 
 NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
@@ -75,13 +82,15 @@ def check_edge_source(graph: Any) -> None:
     usual = isinstance(dtype, np.dtype) and dtype.isnative and dtype.name in _WEIGHT_TYPES
     if dtype is not None and not usual:
         raise ArgumentError(
-            f"the graph's weight_dtype is {dtype!r}; give np.dtype(np.float64), float32 or int32, "
-            "or None if it has no weights"
+            f"the graph's weight_dtype is {shown(dtype)}; give np.dtype(np.float64), float32 or "
+            "int32, or None if it has no weights"
         )
     check_choice("the graph's duplicates", getattr(graph, "duplicates", "min"), _RULES)
 
 
-def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]:
+def typed_chunks(
+    edges: EdgeSource, size: int | None = None
+) -> Iterator[tuple[VertexArray, VertexArray]]:
     """Yield a source's chunks as read-only views, so that compiled loops get one type.
 
     It does not check whether the ends are vertices: loops or `check_ends` must do that.
@@ -91,7 +100,7 @@ def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]
     GraphError
         A chunk is not two uint32 arrays of equal length.
     """
-    for src, dst in edges.chunks():
+    for src, dst in edges.chunks() if size is None else edges.chunks(size):
         for name, ends in (("src", src), ("dst", dst)):
             check_chunk_array(name, ends, np.dtype(np.uint32), "chunks()")
         check_equal(src, dst)
@@ -99,13 +108,14 @@ def typed_chunks(edges: EdgeSource) -> Iterator[tuple[VertexArray, VertexArray]]
 
 
 def check_chunk_array(name: str, array: Any, dtype: np.dtype[Any], method: str) -> None:
-    """Raise `GraphError` unless an array of a chunk is one-dimensional and of this type."""
+    """Raise `GraphError` unless an array of a chunk is one-dimensional, of this type, unmasked."""
     if not (isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == 1):
         held = getattr(array, "dtype", type(array).__name__)
         raise GraphError(
             f"{name} of a chunk of edges holds {held}; {method} must give one-dimensional arrays "
             f"of {dtype}"
         )
+    refuse_masked(f"{name} of a chunk of edges", array)
 
 
 def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
@@ -131,12 +141,12 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
     """
     number = as_integer(vertex)
     if number is None:
-        raise GraphError(f"{vertex!r} is no vertex id; ids are integers")
+        raise GraphError(f"{shown(vertex)} is no vertex id; ids are integers")
     if num_vertices == 0:
-        raise GraphError(f"vertex {number} is not in the graph, which has no vertices")
+        raise GraphError(f"vertex {shown(number)} is not in the graph, which has no vertices")
     if not 0 <= number < num_vertices:
         raise GraphError(
-            f"vertex {number} is not in the graph; its ids are 0 to {num_vertices - 1}"
+            f"vertex {shown(number)} is not in the graph; its ids are 0 to {num_vertices - 1}"
         )
     return number
 
@@ -147,10 +157,16 @@ def check_sources(sources: Any, num_vertices: int) -> list[int]:
     Raises
     ------
     ArgumentError
-        `sources` is not iterable.
+        `sources` is not iterable, or an array of several dimensions.
     GraphError
         One of them is not in the graph.
     """
     if not isinstance(sources, Iterable) or getattr(sources, "ndim", 1) == 0:
-        raise ArgumentError(f"sources is {sources!r}; give a sequence of vertex ids")
+        raise ArgumentError(f"sources is {shown(sources)}; give a sequence of vertex ids")
+    if getattr(sources, "ndim", 1) > 1:
+        shape = tuple(sources.shape)  # type: ignore[attr-defined]
+        raise ArgumentError(
+            f"sources is an array of shape {shape}; give one of one dimension, such as .ravel() "
+            "of it"
+        )
     return [check_vertex(source, num_vertices) for source in sources]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.support.checks import refuse_masked
+from hetero_bfs.support.checks import as_array
 
 MAX_VERTICES = 2**32 - 2
 """Most vertices a graph may have, so that every id and `NO_VERTEX` fit in 32 bits."""
@@ -44,12 +44,11 @@ def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     GraphError
         The array has another number of dimensions, or entries that are no integers or masked.
     """
-    refuse_masked(name, values)
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.ndim != 1:
         raise GraphError(f"{name} has {array.ndim} dimensions; give a one-dimensional array")
     if array.size == 0:
-        return array.astype(np.uint32)
+        return np.empty(0, np.uint32)
     if array.dtype.kind not in "iu":
         raise GraphError(f"{name} holds {array.dtype}; entries must be integers")
     return array

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.list_checks import ids_fault, integer_array, offsets_fault
-from hetero_bfs.support.checks import refuse_masked
+from hetero_bfs.support.checks import as_array
 
 
 def convert_matrix(
@@ -98,6 +98,10 @@ def refuse_ids(indices: npt.NDArray[np.uint32], num_vertices: int) -> NoReturn:
     )
 
 
+_MOST_OFFSET = 2**30
+"""Smaller offsets of diagonals do not overflow when SciPy adds the number of a row."""
+
+
 def _check_lists(matrix: Any, num_lists: int) -> None:
     indptr = integer_array(matrix.indptr, "the matrix's indptr")
     indices = integer_array(matrix.indices, "the matrix's indices")
@@ -115,8 +119,7 @@ def _check_lists(matrix: Any, num_lists: int) -> None:
 
 
 def _check_values(values: Any, num_ids: int, dimensions: int = 1) -> None:
-    refuse_masked("the matrix's data", values)
-    array = np.asarray(values)
+    array = as_array("the matrix's data", values)
     if array.ndim != dimensions or len(array) != num_ids:
         raise GraphError(
             f"the matrix's data has shape {array.shape}, and there are {num_ids} ids; give one "
@@ -166,6 +169,14 @@ def _check_coordinates(matrix: Any) -> None:
 def _check_diagonals(matrix: Any) -> None:
     offsets = integer_array(matrix.offsets, "the matrix's offsets")
     _check_values(matrix.data, offsets.size, 2)
+    limit = max(matrix.shape[0], _MOST_OFFSET)
+    wrong = (offsets <= -limit) | (offsets >= limit)
+    if wrong.any():  # SciPy would make int32 of them
+        k = int(wrong.argmax())
+        raise GraphError(
+            f"offsets[{k}] of the matrix is {offsets[k]}, and it has only {matrix.shape[0]} "
+            "diagonals on each side; offsets below the main diagonal are negative, of a signed type"
+        )
     if np.unique(offsets).size != offsets.size:
         raise GraphError("the matrix's offsets name a diagonal twice; add these diagonals up")
 

@@ -191,7 +191,7 @@ def _ids(name: Any, array: npt.NDArray[Any], convert_by: str) -> npt.NDArray[Any
         if not whole.all():
             first = int(np.argmin(whole))
             convert = f"entry {first} is {array[first]}; leave out its row, then {convert}"
-        elif np.abs(array).max() > _MOST_EXACT:
+        elif float(np.abs(array).max()) > _MOST_EXACT:
             convert = "it lost digits of ids beyond 2**53; read them again as integers"
     elif kind != "b":
         convert = "number the vertices first, for example by pandas.factorize"

@@ -22,8 +22,9 @@ from hetero_bfs.graph.edge_source import (
     check_chunk_array,
 )
 from hetero_bfs.graph.list_checks import Fault, check_equal, convert, frozen
-from hetero_bfs.support.checks import refuse_masked
+from hetero_bfs.support.checks import as_array
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.wording import shown
 
 Duplicates = Literal["min", "max", "sum"]
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
@@ -54,8 +55,7 @@ def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
         Another number of entries than edges, entries that are not real numbers, NaN, masked
         entries.
     """
-    refuse_masked("weights", weights)
-    array = np.asarray(weights)
+    array = as_array("weights", weights)
     if array.shape != (num_edges,):
         raise GraphError(
             f"weights has shape {array.shape} and there are {num_edges} edges; give one weight "
@@ -107,8 +107,8 @@ def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.ND
         if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
             kind = type(value).__name__
             raise GraphError(
-                f"{name} holds {value!r} of type {kind}; give numbers of type int32, float32 or "
-                f'float64, such as .{convert_by}("float64") of it'
+                f"{name} holds {shown(value)} of type {kind}; give numbers of type int32, float32 "
+                f'or float64, such as .{convert_by}("float64") of it'
             )
     try:
         numbers = np.asarray(array.tolist())

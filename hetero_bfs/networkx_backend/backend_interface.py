@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from inspect import Signature, signature
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from hetero_bfs.networkx_backend import (
     centrality,
@@ -18,6 +20,7 @@ from hetero_bfs.networkx_backend import (
 )
 from hetero_bfs.networkx_backend.backend_info import FUNCTIONS
 from hetero_bfs.networkx_backend.conversion import convert_from_nx, convert_to_nx
+from hetero_bfs.support.wording import shown
 
 __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
@@ -37,6 +40,10 @@ Answer = bool | str
 
 _LEFT_TO_NETWORKX = ("sort_neighbors", "sp", "e", "nstart", "dangling")
 """Arguments that only NetworkX supports."""
+
+_LIMITS = ("cutoff", "depth_limit", "distance")
+
+_MOST_EXACT = 2**53  # integers up to it are exact as float64
 
 _WEIGHTED = {
     "pagerank",
@@ -66,14 +73,25 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
     for argument in _LEFT_TO_NETWORKX:
         if given.get(argument) is not None:
             return f"{argument} is given"
+    for argument in _LIMITS:
+        if not _is_usual_limit(given.get(argument)):
+            return f"{argument} is {shown(given[argument])}"
     weight = given.get("weight")
     if callable(weight) or (weight is not None and name not in _WEIGHTED):
-        return f"weight is {weight!r}"
+        return f"weight is {shown(weight)}"
     if name in _WEIGHTED and given["G"].is_multigraph():
         return "the graph may have parallel edges"
     if name == "greedy_color":
         return _can_color(**given)
     return True
+
+
+def _is_usual_limit(value: Any) -> bool:
+    """Tell whether compiled loops compare with a limit as NetworkX does."""
+    if value is None:
+        return True
+    usual = isinstance(value, int | float | np.integer)
+    return usual and (abs(value) <= _MOST_EXACT or abs(value) == math.inf)
 
 
 def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = False) -> Answer:

@@ -15,6 +15,7 @@ class PowerRanks(Program):
     """
 
     state = {"rank": np.float64}  # noqa: RUF012
+    message_type = np.float64
     combine = plus
     all_active = True
     totals = ("dangling", "change")

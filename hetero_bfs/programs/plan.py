@@ -27,6 +27,8 @@ from hetero_bfs.programs.monoids import (
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.support.checks import refuse_masked
+from hetero_bfs.support.wording import shown
 
 REQUIRED = ("initial", "message", "apply")
 OPTIONAL = ("receives", "measure", "finished", "priority", "combine")
@@ -56,6 +58,8 @@ class Parameters:
         ------
         ArgumentError
             One is neither a number nor an array of one number a vertex.
+        GraphError
+            Entries of an array are masked.
         """
         integers: dict[str, int] = {}
         fractions: dict[str, float] = {}
@@ -66,18 +70,21 @@ class Parameters:
                     f"{name} holds options, which are no parameter; give them without a name: "
                     "engine.run(program, hb.RunOptions(...))"
                 )
+            refuse_masked(f"parameter {name}", value)
             if isinstance(value, np.ndarray) and value.ndim:
                 arrays[name] = _checked_array(name, value, num_vertices)
                 continue
-            number = value.item() if isinstance(value, np.generic | np.ndarray) else value
+            number = value
+            if isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biuf":
+                number = value.item()
             if isinstance(number, int) and -(2**63) <= number < 2**63:
                 integers[name] = number
             elif isinstance(number, float):
                 fractions[name] = number
             else:
                 raise ArgumentError(
-                    f"parameter {name} is {_shortened(value)}; give a number of 64 bits, or an "
-                    f"array of {num_vertices} of them"
+                    f"parameter {name} is {shown(value)}; give a number of 64 bits, or a "
+                    f"NumPy array of {num_vertices} of them"
                 )
         return cls(integers, fractions, arrays)
 
@@ -102,12 +109,8 @@ def _checked_array(name: str, array: npt.NDArray[Any], num_vertices: int) -> npt
             f"parameter {name} is an array of shape {array.shape} and type {array.dtype}; give one "
             f"value a vertex, shape ({num_vertices},), of {', '.join(FIELD_TYPES)}"
         )
-    return array.astype(array.dtype.name, copy=False)  # in the machine's order of bytes
-
-
-def _shortened(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    native = array.dtype.name  # in the machine's order of bytes
+    return np.asarray(array).astype(native, copy=False)
 
 
 class Plan:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -12,7 +13,13 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import AgreedError, GraphError
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray, check_ends
+from hetero_bfs.graph.edge_source import (
+    NO_VERTEX,
+    EdgeSource,
+    VertexArray,
+    check_ends,
+    typed_chunks,
+)
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.graph.search_graph import first_neighbours_of
 from hetero_bfs.graph.weights import (
@@ -21,8 +28,10 @@ from hetero_bfs.graph.weights import (
     Duplicates,
     WeightArray,
     weight_dtype_of,
+    weighted_chunks,
 )
 from hetero_bfs.ranks.communicator import Communicator, parts_of
+from hetero_bfs.ranks.faults import agreed
 from hetero_bfs.ranks.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
 from hetero_bfs.support.memory import aligned_empty, shrink
 
@@ -30,6 +39,8 @@ CHUNK_EDGES = 1 << 20
 """Edges that a rank sends in a round: at most 16 MiB of keys."""
 
 _LEAST_SHARED = 1 << 16  # keys that are worth another thread
+
+_OTHERS = "the edges were others when they were read again; chunks() must give the same each time"
 
 Keys = npt.NDArray[np.uint64]
 
@@ -54,10 +65,11 @@ def construct(
 
     Raises
     ------
-    GraphError
-        An edge has an end that is no vertex; only the rank that reads it raises this.
     AgreedError
-        The vertices of all ranks need more than 32 bits; all ranks raise this.
+        On all ranks: an edge has an end that is no vertex, a chunk of edges is none, a sum of
+        weights is beyond int32, or the vertices of all ranks need more than 32 bits.
+    GraphError
+        The edges were others when they were read again; only the rank that reads them raises this.
     """
     from hetero_bfs.ranks.kernels.owned_lists import renumber_keys
 
@@ -77,7 +89,8 @@ def construct(
     while ways:
         keys, weights = ways.pop(0)
         renumber_keys(keys, own, all_numbers, first)
-        made.append(_sorted_lists(keys, weights, rule, old_of_own.size))
+        sort = partial(_sorted_lists, keys, weights, rule, old_of_own.size)
+        made.append(agreed(communicator, sort))
     leading = old_of_own.size if share.directed else _num_leading(made[0].degree)
     sizes = np.array(communicator.collect((old_of_own.size, leading)), np.int64)
     partition = Partition(share.num_vertices, rank, sizes[:, 0].copy(), sizes[:, 1].copy())
@@ -96,13 +109,14 @@ def construct(
 
 
 def _chunks(
-    share: Any, back: bool
+    share: EdgeSource, back: bool
 ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]:
     """Yield the edges of a share, from their ends to their starts if `back`."""
+    chunks: Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]
     if weight_dtype_of(share) is None:
-        chunks = ((src, dst, None) for src, dst in share.chunks(CHUNK_EDGES))
+        chunks = ((src, dst, None) for src, dst in typed_chunks(share, CHUNK_EDGES))
     else:
-        chunks = share.weighted_chunks(CHUNK_EDGES)
+        chunks = weighted_chunks(share, CHUNK_EDGES)
     for src, dst, weights in chunks:
         check_ends(src, dst, share.num_vertices)
         yield (dst, src, weights) if back else (src, dst, weights)
@@ -121,11 +135,16 @@ def _collect_keys(
     both = not (share.both_directions or share.directed)
     by_part = np.empty((numba.get_num_threads(), ranks), np.int64)
     counts = np.zeros(ranks, np.int64)
-    rounds = np.zeros(1, np.int64)
-    for src, dst, _ in _chunks(share, back):
-        count_keys(src, dst, both, by_part)
-        counts += by_part.sum(axis=0)
-        rounds[0] += 1
+
+    def count() -> int:
+        rounds = 0
+        for src, dst, _ in _chunks(share, back):
+            count_keys(src, dst, both, by_part)
+            counts[:] += by_part.sum(axis=0)
+            rounds += 1
+        return rounds
+
+    rounds = np.array([agreed(communicator, count)])
     received = np.empty_like(counts)
     communicator.exchange(counts, received)
     communicator.reduce_to_all(rounds, "max")
@@ -149,12 +168,16 @@ def _collect_keys(
         make_keys(src, dst, weights, both, places, send, sent)
         communicator.exchange(counts, received)
         more = int(received.sum())
+        if filled + more > keys.size:
+            raise GraphError(_OTHERS)
         into = keys[filled : filled + more]
         communicator.exchange_parts(send, counts, begins, into, received)
         if all_weights is not None:
             there = all_weights[filled : filled + more]
             communicator.exchange_parts(sent, counts, begins, there, received)
         filled += more
+    if filled < keys.size:
+        raise GraphError(_OTHERS)
     return keys, all_weights
 
 
@@ -233,7 +256,7 @@ def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, si
     Raises
     ------
     GraphError
-        A sum of weights is beyond int32; only this rank raises it.
+        A sum of weights is beyond int32.
     """
     from hetero_bfs.graph.kernels.by_weight import sort_by_weight
     from hetero_bfs.ranks.kernels.owned_lists import combine_duplicates, place_by_vertex

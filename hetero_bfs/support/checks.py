@@ -11,37 +11,38 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.wording import setting, shown
 
 
 def check_flag(name: str, value: Any) -> None:
     """Raise `ArgumentError` unless the value is True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ArgumentError(f"{setting(name)} is {value!r}; give True or False")
+        raise ArgumentError(f"{setting(name)} is {shown(value)}; give True or False")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise `ArgumentError` unless the value is one of these texts."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
-        raise ArgumentError(f"{setting(name)} is {value!r}; give one of {listed}")
+        raise ArgumentError(f"{setting(name)} is {shown(value)}; give one of {listed}")
 
 
 def check_type(name: str, value: Any, types: type | tuple[type, ...], remedy: str) -> None:
     """Raise `ArgumentError` for a value of another type; `remedy` ends the message."""
     if not isinstance(value, types):
-        raise ArgumentError(f"{setting(name)} is {value!r}; give {remedy}")
+        raise ArgumentError(f"{setting(name)} is {shown(value)}; give {remedy}")
 
 
 def as_integer(value: Any) -> int | None:
     """Return an integer as Python's int, None for anything else.
 
     NumPy's integers, zero-dimensional arrays of integers, and objects with `__index__` count as
-    integers. True and False do not.
+    integers. True, False and masked entries do not.
     """
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, (bool, np.bool_)) or np.ma.is_masked(value):
         return None
     try:
         return operator.index(value)
@@ -64,29 +65,84 @@ def check_integer(
         fits = f" of at least {low}" if high is None else f" from {low} to {high}"
     number = as_integer(value)
     if number is None:
-        raise ArgumentError(f"{setting(name)} is {value!r}; give an integer{fits}{remedy}")
+        raise ArgumentError(f"{setting(name)} is {shown(value)}; give an integer{fits}{remedy}")
     if (low is not None and number < low) or (high is not None and number > high):
-        raise ArgumentError(f"{setting(name)} is {number}; give an integer{fits}{remedy}")
+        raise ArgumentError(f"{setting(name)} is {shown(number)}; give an integer{fits}{remedy}")
     return number
 
 
 def check_real(name: str, value: Any) -> float:
     """Return a number, integer or not, as Python's float; True and False are none.
 
+    A zero-dimensional array of a number is one.
+
     Raises
     ------
     ArgumentError
         The value is no number.
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ArgumentError(f"{setting(name)} is {value!r}; give a number")
-    return float(value)
+    number = value
+    if isinstance(value, np.ndarray) and value.ndim == 0 and not np.ma.is_masked(value):
+        number = value[()]
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, Real):
+        raise ArgumentError(f"{setting(name)} is {shown(value)}; give a number")
+    try:
+        return float(number)
+    except OverflowError:
+        raise ArgumentError(
+            f"{setting(name)} is {shown(value)}; give a number of at most 1.8e308"
+        ) from None
 
 
 def refuse_masked(name: str, values: Any) -> None:
     """Raise `GraphError` for an array with masked entries, since the mask would be lost."""
-    if np.ma.is_masked(values):
+    if not isinstance(values, np.ma.MaskedArray) or values.dtype.names is not None:
+        return
+    masked = int(np.count_nonzero(np.ma.getmaskarray(values)))
+    if masked:
         raise GraphError(
-            f"{name} has {int(values.mask.sum())} of {values.size} entries masked; give an "
-            "array without them, such as .compressed() of it"
+            f"{name} has {masked} of {values.size} entries masked; give an array without them, "
+            "such as .compressed() of it"
         )
+
+
+def as_array(name: str, values: Any) -> npt.NDArray[Any]:
+    """Return values as an array of any type and shape.
+
+    Raises
+    ------
+    GraphError
+        Entries are masked, or NumPy can make no array of the values.
+    """
+    refuse_masked(name, values)
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError, OverflowError, BufferError) as error:
+        reason = " ".join(str(error).split())
+        raise GraphError(
+            f"{name} is {shown(values)}, of which NumPy makes no array ({reason}); give a NumPy "
+            "array, or a list of numbers"
+        ) from error
+
+
+def numbers_of_vertices(
+    name: str, values: Any, num_vertices: int, kinds: str = "iu"
+) -> npt.NDArray[Any]:
+    """Return values as an array of one number for each vertex; `kinds` are those of NumPy's types.
+
+    Raises
+    ------
+    ArgumentError
+        Another shape, or entries of another kind.
+    GraphError
+        As `as_array`.
+    """
+    array = as_array(name, values)
+    if array.shape != (num_vertices,):
+        raise ArgumentError(
+            f"{name} has shape {array.shape}; give one number for each of {num_vertices} vertices"
+        )
+    if array.size and array.dtype.kind not in kinds:
+        wanted = "numbers" if "f" in kinds else "integers"
+        raise ArgumentError(f"{name} holds {array.dtype}; give {wanted}")
+    return array

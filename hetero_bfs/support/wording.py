@@ -49,6 +49,15 @@ def number_of(count: int, noun: str) -> str:
     return f"{count} {noun.removesuffix('ex')}ices" if noun.endswith("ex") else f"{count} {noun}s"
 
 
+def shown(value: object, most: int = 60) -> str:
+    """Return a value in one short line: the text of an array has many."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes no integers of more than 4300 digits
+        return f"a huge {type(value).__name__}"
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def setting(name: str, value: object = None) -> str:
     """Name an argument, with its value if one is given: device='0', or --device 0."""
     if _as_options.get() and name in _OPTIONS:

@@ -47,7 +47,7 @@ def test_the_count_does_not_depend_on_how_edges_come(edges):
 
 
 def test_wrong_arguments():
-    with pytest.raises(hb.ArgumentError, match=r"component has shape \(3,\); give one label"):
+    with pytest.raises(hb.ArgumentError, match=r"component has shape \(3,\); give one number"):
         hb.check_components(EDGES, np.zeros(3, int))
     with pytest.raises(hb.ArgumentError, match="component holds float64; give integers"):
         hb.check_components(EDGES, np.zeros(6))

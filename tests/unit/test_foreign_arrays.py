@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.csgraph as theirs
+from array_memory import other_memory
 
 import hetero_bfs as hb
 from hetero_bfs import csgraph
@@ -91,6 +92,9 @@ def damaged() -> dict[str, scipy.sparse.sparray]:
     matrix._dict[0, 6] = 1.0
     found["dia, offsets"] = matrix = coo().todia()
     matrix.offsets = np.arange(50, dtype=np.int32)
+    for offset in (2**32 - 1, 2**63 - 1, -(2**40), np.uint64(2**64 - 1)):  # int32 makes -1 of some
+        found[f"dia, offset {offset}"] = matrix = coo().todia()
+        matrix.offsets = replaced(matrix.offsets, 0, offset, np.array(offset).dtype)
     return found
 
 
@@ -119,26 +123,6 @@ def test_the_message_names_value_limit_and_remedy():
     matrix = compressed("csr", indices=np.array([1, 2, -3, 3], np.int32))
     with pytest.raises(GraphError, match=r"neighbour -3 is negative; ids start at 0"):
         csgraph.breadth_first_order(matrix, 4)  # which is not in a list that is read
-
-
-def other_memory() -> dict[str, object]:
-    def read_only(array):
-        array = array.copy()
-        array.flags.writeable = False
-        return array
-
-    def unaligned(array):
-        shifted = np.zeros(array.nbytes + 1, np.uint8)[1:].view(array.dtype)
-        shifted[:] = array
-        return shifted
-
-    return {
-        "read-only": read_only,
-        "big-endian": lambda array: array.astype(array.dtype.newbyteorder(">")),
-        "with gaps": lambda array: np.repeat(array, 2)[::2],
-        "backwards": lambda array: array[::-1].copy()[::-1],
-        "unaligned": unaligned,
-    }
 
 
 @pytest.mark.parametrize("memory", other_memory())
@@ -186,7 +170,39 @@ def test_a_dense_matrix_that_is_not_square_or_has_no_mask():
         with pytest.raises(GraphError, match=r"shape \(2, 3\)"):
             getattr(csgraph, call)(np.ones((2, 3)), 0)
     one = np.ma.array([[2.0]])
-    assert csgraph.dijkstra(one).tolist() == [[0.0]]
+    for method in ("auto", "D", "BF", "J", "FW"):
+        assert csgraph.shortest_path(one, method).tolist() == [[0.0]], method
+    for connection in ("weak", "strong"):
+        assert csgraph.connected_components(one, connection=connection)[0] == 1
+
+
+def test_numbers_close_to_0_of_a_dense_matrix_are_no_edges_as_in_scipy():
+    matrix = np.array([[0, 1e-320, 1.1e-8], [-1e-8, 0, 1.0], [0, 0, 0]])
+    for unweighted in (False, True):
+        expected = theirs.dijkstra(matrix, unweighted=unweighted)
+        np.testing.assert_array_equal(csgraph.dijkstra(matrix, unweighted=unweighted), expected)
+    sparse = scipy.sparse.csr_array(matrix)
+    assert csgraph.breadth_first_order(matrix, 0)[0].tolist() == [0, 2]
+    assert csgraph.breadth_first_order(sparse, 0)[0].tolist() == [0, 1, 2]
+
+
+def test_strong_components_of_a_matrix_with_an_entry_twice():
+    """SciPy's own search does not end."""
+    lists = np.ones(4), np.array([1, 1, 0, 2]), np.array([0, 2, 4, 4])
+    matrix = scipy.sparse.csr_array(lists, shape=(3, 3))
+    count, label = csgraph.connected_components(matrix, connection="strong")
+    assert count == 2
+    assert label[0] == label[1] != label[2]
+    assert matrix.nnz == 4
+
+
+def test_diagonals_outside_the_matrix_have_no_entries():
+    for kind in (np.int8, np.int64, ">i4"):
+        offsets = np.array([1, 100, -100], kind)
+        matrix = scipy.sparse.dia_array((np.ones((3, 3)), offsets), shape=(3, 3))
+        matrix.offsets = offsets
+        assert csgraph.dijkstra(matrix, indices=0).tolist() == [0.0, 1.0, 2.0]
+        assert hb.CSRGraph.from_scipy(matrix, directed=True).indices.tolist() == [1, 2]
 
 
 class Source:

@@ -153,13 +153,21 @@ def test_a_directed_graph_file(count, tmp_path):
         assert figures(together)[1] == figures(alone)[1]
 
 
-@pytest.mark.parametrize("command", ["sssp", "components", "pagerank"])
-def test_other_commands_find_what_one_process_finds(command, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("sssp", ["--directed"]),
+        ("components", ["--directed"]),
+        ("pagerank", ["--tol", "1e-10"]),
+        ("pagerank", ["--tol", "1e-10", "--weighted", "--directed"]),
+    ],
+)
+def test_other_commands_find_what_one_process_finds(command, more, tmp_path):
     ends = np.random.default_rng(4).integers(0, 300, (700, 2))
     graph, alone, together = (tmp_path / name for name in ("graph.el", "alone.npy", "ranks.npy"))
     graph.write_text("".join(f"{u} {v} {u % 9 + 1}\n" for u, v in ends.tolist()))
     options = [command, graph, *(["--source", ends[0, 0]] if command == "sssp" else [])]
-    options += ["--tol", "1e-10"] if command == "pagerank" else ["--directed"]
+    options += more
     assert run(*options, "--devices", "cpu", "--out", alone) == 0
     done = mpirun(*ranks(2, *options, "--out", together))
     assert done.returncode == 0, done.stderr
@@ -179,6 +187,7 @@ REFUSED = {
     "--device of --kernel sssp": ["graph500", "--kernel", "sssp", "--device", "0"],
     "vertex 9": ["sssp", "weighted.el", "--source", "9"],
     "weights": ["sssp", "plain.el", "--source", "1"],
+    "only two columns": ["pagerank", "plain.el", "--weighted"],
     "--order needs a single process": ["components", "plain.el", "--order", "given"],
     "graph500, sssp, components, pagerank run on several": ["devices"],
 }

@@ -388,6 +388,11 @@ def test_weights_that_are_left_to_networkx(weight):
         ("single_source_dijkstra", {"source": 0, "weight": lambda u, v, data: 1}),
         ("greedy_color", {"strategy": "smallest_last"}),
         ("greedy_color", {"interchange": True}),
+        ("single_source_dijkstra_path", {"source": 0, "cutoff": float("nan")}),
+        ("single_source_dijkstra_path", {"source": 0, "cutoff": "a"}),
+        ("single_source_shortest_path", {"source": 0, "cutoff": Fraction(3, 2)}),
+        ("bfs_edges", {"source": 0, "depth_limit": 10**400}),
+        ("bfs_edges", {"source": 0, "depth_limit": np.float32(1)}),
     ],
 )
 def test_arguments_that_are_left_to_networkx(name, arguments):

@@ -138,7 +138,7 @@ def test_weights_of_duplicates(rule):
 def test_a_sum_of_weights_beyond_int32():
     weights = np.full(2, 2**31 - 1, np.int32)
     edges = EdgeList(np.array([0, 1]), np.array([1, 0]), 2, False, weights, "sum")
-    with pytest.raises(GraphError, match="32-bit"):
+    with pytest.raises(AgreedError, match="32-bit"):
         run_ranks(1, lambda c: construct(c, edges, 2))
 
 
@@ -155,9 +155,73 @@ def test_components_and_ranks(name, directed):
     np.testing.assert_allclose(found[1].rank, ranks, atol=1e-8)
 
 
+WEIGHTS = {
+    "float32": np.float32([0, 0.5, 1, 7]),
+    "int32": np.int32([0, 1, 2**31 - 1]),
+    "float64, large": np.float64([1e308, 1.5e308, 0]),
+    "float64, small": np.float64([1e-320, 5e-320, 0]),
+    "float64, both": np.float64([1e-320, 1e308, 1]),
+}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_ranks_by_weights_are_those_of_one_process(weights, directed):
+    edges = nasty("sparse random", directed)
+    drawn = np.random.default_rng(5).choice(WEIGHTS[weights], edges.src.size)
+    edges = replace(edges, weights=drawn)
+    share = np.zeros(edges.num_vertices)
+    share[[3, 5]] = 1, 3
+    with hb.Engine(edges, devices="cpu", threads=1) as alone:
+        for personalization in (None, share):
+            asked = {"tol": 1e-12, "max_iter": 1000, "weighted": True}
+            asked["personalization"] = personalization
+            expected = alone.pagerank(**asked).rank
+            for ranks in (1, 2, 3, 4) if weights == "float32" else (3,):
+                found = by_ranks(edges, ranks, lambda engine, asked=asked: engine.pagerank(**asked))
+                assert found.converged
+                np.testing.assert_allclose(found.rank, expected, atol=1e-9)
+
+
+def test_ranks_with_and_without_weights_on_one_engine():
+    edges = weighted(nasty("R-MAT", directed=True))
+    with hb.Engine(edges, devices="cpu", threads=1) as alone:
+        expected = [alone.pagerank(tol=1e-12, weighted=way).rank for way in (False, True, False)]
+    found = by_ranks(
+        edges,
+        2,
+        lambda engine: [engine.pagerank(tol=1e-12, weighted=w).rank for w in (False, True, False)],
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("weights", "asked", "words"),
+    [
+        (None, {"weighted": True}, "the graph has no weights"),
+        (-1.0, {"weighted": True}, "has weight -1.0; weighted ranks need weights of at least 0"),
+        (np.inf, {"weighted": True}, "weighted ranks need finite weights"),
+        (1.0, {"weighted": 1}, "weighted is 1; give True or False"),
+        (1.0, {"personalization": [1.0]}, "personalization has shape"),
+        (1.0, {"personalization": ["a"] * 9}, "personalization holds no numbers"),
+        (1.0, {"personalization": np.ma.array(np.ones(9), mask=np.arange(9) == 1)}, "1 of 9"),
+    ],
+)
+def test_ranks_that_are_refused_on_all_ranks(weights, asked, words):
+    ends = np.arange(8)
+    values = None if weights is None else np.where(ends == 3, weights, 1.0)
+    edges = EdgeList(ends, ends + 1, 9, True, values)
+    with pytest.raises(AgreedError, match=words):
+        by_ranks(edges, 3, lambda engine: engine.pagerank(**asked))
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [
+        (lambda engine: engine.bfs(0, reverse=1), "reverse is 1; give True or False"),
+        (lambda engine: engine.bfs(np.ma.array(0, mask=True)), "no vertex id"),
+        (lambda engine: engine.run(Reached(), mask=[0] * 9), "parameter mask is"),
         (lambda engine: engine.run(Communities()), "most_frequent"),
         (lambda engine: engine.run(Labels(), hb.RunOptions(mode="asynchronous")), "synchronous"),
         (lambda engine: engine.sssp(10**6), "vertex 1000000"),
@@ -195,6 +259,74 @@ def test_edges_on_other_ranks_than_the_first(where, words):
     edges = nasty("star")
     with pytest.raises(AgreedError, match=words):
         run_ranks(3, lambda c: RankEngine(edges if c.rank in where else None, c))
+
+
+class Source:
+    """A user's own source of edges, whose chunks are `read[i]` when they are read again."""
+
+    num_vertices, num_input_edges, directed, both_directions = 3, 2, False, False
+
+    def __init__(self, *read, weights=None, input_degree=None):
+        self.read, self.times, self.input_degree = read, -1, input_degree
+        self.weight_dtype = None if weights is None else weights.dtype
+        self.weights = weights
+
+    def chunks(self, size=0):
+        self.times = min(self.times + 1, len(self.read) - 1)
+        yield tuple(np.asanyarray(ends) for ends in self.read[self.times])
+
+    def weighted_chunks(self, size=0):
+        yield *next(self.chunks()), self.weights
+
+
+U = np.uint32
+MASKED = np.ma.array([0, 1], dtype=np.uint32, mask=[False, True])
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (Source((U([0, 1]), U([1, 3]))), r"edge \(1, 3\) in a graph of only 3 vertices"),
+        (Source((MASKED, U([1, 2]))), "src of a chunk of edges has 1 of 2 entries masked"),
+        (Source((U([0, 1]), U([1]))), "src has 2 entries and dst 1"),
+        (Source(([0.0, 1.0], [1.0, 2.0])), "src of a chunk of edges holds float64"),
+        (Source((U([[0, 1]]), U([[1, 2]]))), "src of a chunk of edges"),
+        (Source((U([0, 1]), U([1, 2])), weights=np.ones(3)), "2 edges and 3 weights"),
+        (Source((U([0, 1]), U([1, 2])), weights=np.float32([1, np.nan])), "is NaN"),
+        (Source((U([0, 1]), U([1, 2])), input_degree=np.zeros(2, U)), "input_degree has 2 entries"),
+        (Source((U([0, 1]), U([1, 2])), input_degree=np.zeros(3)), "input_degree holds float64"),
+    ],
+)
+def test_a_wrong_source_of_edges_is_refused_on_all_ranks(source, words, ranks):
+    with pytest.raises(AgreedError, match=words):
+        by_ranks(source, ranks, lambda engine: engine)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("later", [([0, 1, 2], [1, 2, 0]), ([0], [1])])
+def test_edges_that_are_others_when_they_are_read_again(later, ranks):
+    source = Source((U([0, 1]), U([1, 2])), tuple(map(U, later)))
+    with pytest.raises(GraphError, match="the edges were others when they were read again"):
+        by_ranks(source, ranks, lambda engine: engine)
+
+
+def test_big_endian_strided_and_read_only_edges_and_arguments():
+    edges = weighted(nasty("star"))
+    n = edges.num_vertices
+    other = EdgeList(
+        np.repeat(edges.src, 2)[::2], edges.dst.astype(">i8"), n, False, edges.weights.astype(">f8")
+    )
+    flags = (np.arange(n) % 7).astype(np.uint32)
+    strided = np.repeat(flags.astype(">u4"), 2)[::2]
+    strided.flags.writeable = False
+    states = [
+        by_ranks(given, 2, lambda e, mask=mask: e.run(Reached(), mask=mask).gathered("mask"))
+        for given, mask in ((edges, flags), (other, strided))
+    ]
+    np.testing.assert_array_equal(*states)
+    distances = [by_ranks(given, 2, lambda e: e.sssp(0).distance) for given in (edges, other)]
+    np.testing.assert_array_equal(*distances)
 
 
 def test_widths_of_buckets_are_found_once():

@@ -37,8 +37,9 @@ from hetero_bfs.graph.edge_source import (
     typed_chunks,
 )
 from hetero_bfs.support import forks, memory
-from hetero_bfs.support.checks import as_integer, check_integer, refuse_masked
+from hetero_bfs.support.checks import as_array, as_integer, check_integer
 from hetero_bfs.support.progress import progress
+from hetero_bfs.support.wording import shown
 
 MAX_SEARCHES = 64
 """Most searches that one pass validates: a tree edge has one bit for each."""
@@ -105,10 +106,12 @@ class Validator:
         num_vertices = self.edges.num_vertices
         number = as_integer(source)
         if number is None:
-            raise GraphError(f"source {source!r} is no vertex id; ids are integers")
+            raise GraphError(f"source {shown(source)} is no vertex id; ids are integers")
         source = number
         if not 0 <= source < num_vertices:
-            raise GraphError(f"source {source} is no vertex of a graph of {num_vertices} vertices")
+            raise GraphError(
+                f"source {shown(source)} is no vertex of a graph of {num_vertices} vertices"
+            )
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)
         packed = np.empty(num_vertices, np.int64)
@@ -290,9 +293,11 @@ def validate(
     check_edge_source(edges)
     n = edges.num_vertices
     sources = check_sources(source, n) if several else [check_vertex(source, n)]
-    flags = np.zeros(n, np.bool_) if mask is None else np.asarray(mask, np.bool_)
-    if flags.shape != (n,):
-        raise GraphError(f"mask has shape {flags.shape}; give shape ({n},)")
+    flags = np.zeros(n, np.bool_) if mask is None else as_array("mask", mask)
+    if flags.shape != (n,) or flags.dtype != np.bool_:
+        raise GraphError(
+            f"mask holds {flags.dtype} in shape {flags.shape}; give a bool array of shape ({n},)"
+        )
     asked = AskedEdges(edges, tuple(dict.fromkeys(sources)), flags, reverse)
     validator = Validator(asked, 1)
     parent = _signed(parent, "parent", n)
@@ -331,8 +336,7 @@ def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
 
 def _signed(array: npt.NDArray[Any], name: str, num_vertices: int) -> npt.NDArray[Any]:
     """Return int32 unchanged and other integers as int64, if shape and dtype are valid."""
-    refuse_masked(name, array)
-    array = np.asarray(array)
+    array = as_array(name, array)
     if array.shape != (num_vertices,):
         raise GraphError(f"{name} has shape {array.shape}; give shape ({num_vertices},)")
     if array.dtype.kind not in "iu" or not np.can_cast(array.dtype, np.int64):

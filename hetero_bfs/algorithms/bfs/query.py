@@ -13,7 +13,8 @@ from hetero_bfs.algorithms.bfs.seeds import Seeds
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_sources, check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.support.checks import check_choice, check_flag, check_integer, refuse_masked
+from hetero_bfs.support.checks import as_array, check_choice, check_flag, check_integer
+from hetero_bfs.support.wording import shown
 
 Want = Literal["parents", "levels"]
 """What a search returns: parents, from which levels follow when they are read; or levels alone."""
@@ -162,10 +163,9 @@ def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
     GraphError
         An id is not in the graph.
     """
-    refuse_masked("mask", mask)
     if not isinstance(mask, Iterable):
-        raise ArgumentError(f"mask is {mask!r}; give a bool array or a sequence of vertex ids")
-    given = np.asarray(mask if hasattr(mask, "__len__") else list(mask))
+        raise ArgumentError(f"mask is {shown(mask)}; give a bool array or a sequence of vertex ids")
+    given = as_array("mask", mask if hasattr(mask, "__len__") else list(mask))
     if given.dtype == np.bool_ and given.shape == (num_vertices,):
         return given
     flags = np.zeros(num_vertices, np.bool_)

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import (
     EdgeSource,
     check_edge_source,
     check_ends,
     typed_chunks,
 )
+from hetero_bfs.support.checks import numbers_of_vertices
 
 
 def check_colouring(edges: EdgeSource, colour: npt.NDArray[np.integer[Any]]) -> CheckOutcome:
@@ -31,13 +31,11 @@ def check_colouring(edges: EdgeSource, colour: npt.NDArray[np.integer[Any]]) -> 
     ------
     ArgumentError
         An array of another shape, or of no integers.
+    GraphError
+        Colours are masked.
     """
     check_edge_source(edges)
-    colour = np.asarray(colour)
-    if colour.shape != (edges.num_vertices,):
-        raise ArgumentError(f"colour has shape {colour.shape}; give one for each vertex")
-    if colour.dtype.kind not in "iu":
-        raise ArgumentError(f"colour holds {colour.dtype}; give integers")
+    colour = numbers_of_vertices("colour", colour, edges.num_vertices)
     if colour.size and colour.min() < 0:
         v = int(colour.argmin())
         return CheckOutcome(False, f"check 1 (all are coloured): vertex {v} has {colour[v]}")

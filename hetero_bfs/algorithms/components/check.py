@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import check_edge_source, check_ends, typed_chunks
+from hetero_bfs.support.checks import numbers_of_vertices
 
 _Ids = npt.NDArray[np.int64]
 
@@ -35,16 +35,12 @@ def check_components(edges: Any, component: npt.NDArray[np.integer[Any]]) -> Che
     ------
     ArgumentError
         `edges` is no source of edges, or the array has another shape or no integers.
+    GraphError
+        Labels are masked.
     """
     check_edge_source(edges)
     n = edges.num_vertices
-    if np.shape(component) != (n,):
-        raise ArgumentError(
-            f"component has shape {np.shape(component)}; give one label for each of {n} vertices"
-        )
-    if n and np.asarray(component).dtype.kind not in "iu":
-        raise ArgumentError(f"component holds {np.asarray(component).dtype}; give integers")
-    label = np.asarray(component).astype(np.int64)
+    label = numbers_of_vertices("component", component, n).astype(np.int64)
     failure = _check_labels(label) or _check_edges(edges, label) or _check_count(edges, label)
     if failure is not None:
         return CheckOutcome(False, failure)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import ArgumentError, ValidationError
+from hetero_bfs.errors import ValidationError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.weights import needed_weights
+from hetero_bfs.support.checks import numbers_of_vertices
 
 
 @dataclass(frozen=True)
@@ -62,16 +63,15 @@ def check_pagerank(
     Raises
     ------
     ArgumentError
-        An array of another shape.
+        An array of another shape, or of no numbers.
     GraphError
         `weighted`, and the graph has no weights.
     """
     lists = graph if isinstance(graph, CSRGraph) else CSRGraph.from_edge_source(graph)
     n = lists.num_vertices
-    for name, array in (("rank", rank), ("personalization", personalization)):
-        if array is not None and np.shape(array) != (n,):
-            raise ArgumentError(f"{name} has shape {np.shape(array)}; give one for each vertex")
-    x = np.asarray(rank, np.float64)
+    x = np.asarray(numbers_of_vertices("rank", rank, n, "biuf"), np.float64)
+    if personalization is not None:
+        personalization = numbers_of_vertices("personalization", personalization, n, "biuf")
     bad = ~np.isfinite(x) | (x < 0)
     if bad.any():
         v = int(bad.argmax())

@@ -14,7 +14,7 @@ from hetero_bfs.graph.csr import CSRGraph, replace_weights
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights, refuse_negative
-from hetero_bfs.support.checks import check_integer, check_real
+from hetero_bfs.support.checks import as_array, check_integer, check_real
 from hetero_bfs.support.wording import setting
 
 _MOST_GIVEN = 2.0**64
@@ -78,6 +78,8 @@ def check_settings(
     ------
     ArgumentError
         One of them is wrong.
+    GraphError
+        Entries of `personalization` are masked.
     """
     alpha, tol = check_real("alpha", alpha), check_real("tol", tol)
     if not 0 < alpha < 1:
@@ -91,9 +93,12 @@ def check_settings(
 
 
 def _normalised(personalization: Any, num_vertices: int) -> npt.NDArray[np.float64]:
+    array = as_array("personalization", personalization)
     try:
-        array = np.array(personalization, np.float64)
-    except (TypeError, ValueError):
+        if array.size and array.dtype.kind not in "biufO":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError("personalization holds no numbers; give one for each vertex") from None
     if array.shape != (num_vertices,):
         raise ArgumentError(
@@ -143,10 +148,10 @@ class RankLists:
         if weighted:
             names = graph.relabelling.old_of_new
             refuse_negative(graph.graph, names, "weighted ranks", are_finite=True)
-            self.given = _sums(graph.graph)
-            if not _fit(self.given):
+            self.given = sum_weights(graph.graph)
+            if not sums_fit(self.given):
                 self.graph = _scaled(graph)
-                self.given = _sums(self.graph.graph)
+                self.given = sum_weights(self.graph.graph)
 
     @property
     def num_vertices(self) -> int:
@@ -177,7 +182,7 @@ class RankLists:
         return np.flatnonzero(self.graph.relabelling.new_of_old == NO_VERTEX)
 
 
-def _sums(lists: CSRGraph) -> npt.NDArray[np.float64]:
+def sum_weights(lists: CSRGraph) -> npt.NDArray[np.float64]:
     """Return the sum of the weights in each list."""
     from hetero_bfs.algorithms.pagerank.kernels.list_sums import sum_lists
 
@@ -186,31 +191,44 @@ def _sums(lists: CSRGraph) -> npt.NDArray[np.float64]:
     return total
 
 
-def _fit(sums: npt.NDArray[np.float64]) -> bool:
+def sums_fit(sums: npt.NDArray[np.float64]) -> bool:
     """Tell whether all sums but those of 0 are far from the limits of float32."""
     least = sums.min(where=sums > 0, initial=1.0)
     return bool(least >= 1 / _MOST_GIVEN and sums.max(initial=0.0) <= _MOST_GIVEN)
 
 
 def _scaled(graph: SearchGraph) -> SearchGraph:
-    """Return a graph in which the largest weight of each vertex's outgoing edges is about 1.
-
-    Only ratios of these weights matter. A factor is a power of two, so the ratios are the same. A
-    weight that is smaller than the largest one by more than its type's range becomes 0, which is
-    right within the rounding of ranks.
-    """
+    """Return a graph in which the largest weight of each vertex's outgoing edges is about 1."""
     lists, transpose = graph.graph, graph.graph.transpose
+    factor = _near_one(lists)
+    forward = _times(lists, np.repeat(factor, np.diff(lists.indptr)))
+    # Both ways of an undirected edge have their own weight now.
+    forward.__dict__["directed"] = True
+    forward.__dict__["_transposed"] = _times(transpose, factor[transpose.indices])
+    return replace(graph, graph=forward)
+
+
+def scaled_lists(lists: CSRGraph) -> CSRGraph:
+    """Return lists in each of which the largest weight is about 1; their transpose is the same."""
+    forward = _times(lists, np.repeat(_near_one(lists), np.diff(lists.indptr)))
+    forward.__dict__["_transposed"] = lists.transpose
+    return forward
+
+
+def _near_one(lists: CSRGraph) -> npt.NDArray[np.float64]:
+    """Return the factor of each list by which its largest weight becomes about 1.
+
+    Only ratios of a vertex's weights matter. A factor is a power of two, so the ratios are the
+    same. A weight that is smaller than the largest one by more than its type's range becomes 0,
+    which is right within the rounding of ranks.
+    """
     degree = np.diff(lists.indptr)
     has_edges = degree > 0
     largest = np.zeros(degree.size)
     largest[has_edges] = np.maximum.reduceat(needed_weights(lists), lists.indptr[:-1][has_edges])
     exponent = np.clip(np.frexp(largest)[1], -_MOST_EXPONENT, _MOST_EXPONENT)
-    factor = np.ldexp(1.0, -exponent)
-    forward = _times(lists, np.repeat(factor, degree))
-    # Both ways of an undirected edge have their own weight now.
-    forward.__dict__["directed"] = True
-    forward.__dict__["_transposed"] = _times(transpose, factor[transpose.indices])
-    return replace(graph, graph=forward)
+    factor: npt.NDArray[np.float64] = np.ldexp(1.0, -exponent)
+    return factor
 
 
 def _times(lists: CSRGraph, factors: npt.NDArray[np.float64]) -> CSRGraph:

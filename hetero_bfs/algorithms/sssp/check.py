@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, check_ends, check_vertex
 from hetero_bfs.graph.weights import weight_dtype_of, weighted_chunks
 from hetero_bfs.support import forks
+from hetero_bfs.support.checks import numbers_of_vertices
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.progress import progress
 
@@ -178,7 +179,7 @@ class PathChecker:
         Raises
         ------
         ArgumentError
-            An array of another shape.
+            An array of another shape, or of no numbers.
         GraphError
             A source that is not in the graph.
         ValueError
@@ -188,11 +189,9 @@ class PathChecker:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
         n = self.edges.num_vertices
         source = check_vertex(source, n)
-        for name, array in (("distance", distance), ("parent", parent)):
-            if np.shape(array) != (n,):
-                raise ArgumentError(f"{name} has shape {np.shape(array)}; give one for each vertex")
-        far = np.ascontiguousarray(distance, np.float64)
-        up = np.ascontiguousarray(parent, np.int64)
+        far = numbers_of_vertices("distance", distance, n, "biuf")
+        far = np.ascontiguousarray(far, np.float64)
+        up = np.ascontiguousarray(numbers_of_vertices("parent", parent, n), np.int64)
         search = _Search(source, _check_source(source, far, up))
         self._searches.append(search)
         forks.use_loops()
@@ -265,7 +264,7 @@ def check_paths(
     Raises
     ------
     ArgumentError
-        An array of another shape.
+        An array of another shape, or of no numbers.
     GraphError
         A source that is not in the graph, or a graph without weights.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,12 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.io.graph_files import opened
+
+_OF_DAMAGED_FILES = (
+    ValueError, EOFError, OSError, TypeError, OverflowError, MemoryError, SyntaxError,
+    RecursionError, TokenError,
+)  # fmt: skip
+"""What NumPy raises for them."""
 
 
 def read_vertices(path: Path) -> npt.NDArray[Any]:
@@ -25,14 +32,19 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
     with opened(path) as file:
         if path.suffix == ".npy":
             try:
-                return np.asarray(np.load(file, allow_pickle=False))
-            except (ValueError, EOFError, OSError) as error:
-                raise GraphFileError(f"{path}: is no NumPy array: {error}") from None
+                return np.lib.format.read_array(file, allow_pickle=False)
+            except _OF_DAMAGED_FILES as error:
+                reason = " ".join(str(error).split())[:200]
+                raise GraphFileError(
+                    f"{path}: is no NumPy array ({reason}); write it by numpy.save"
+                ) from None
         ids = []
         for number, line in enumerate(file, 1):
             text = line.strip()
             if text and not text.startswith(b"#"):
                 try:
+                    if not text.removeprefix(b"-").isdigit():  # Python reads 1_0, too
+                        raise ValueError
                     ids.append(np.int64(int(text)))
                 except (ValueError, OverflowError):
                     shown = text[:40].decode(errors="replace")
