@@ -16,7 +16,7 @@ from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report
 from hetero_bfs.options import EngineOptions
 
-ON_CPU = EngineOptions(selector="fixed:TC", devices="cpu")
+ON_CPU = EngineOptions(selector="fixed:TC", device="cpu")
 
 
 QUICK = Graph500Options(scale=10, energy_seconds=0.01, engine=ON_CPU)
@@ -32,8 +32,8 @@ def run(device, **changes) -> Graph500Report:
     engine = {name: changes.pop(name) for name in changes.keys() & vars(ON_CPU).keys()}
     if device is None:
         return run_graph500(replace(QUICK, engine=replace(ON_CPU, **engine), **changes))
-    engine = replace(ON_CPU, devices="all", **engine)
-    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[device]):
+    engine = replace(ON_CPU, device=None, **engine)
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device]):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 

@@ -35,7 +35,7 @@ class Hops(hb.Program):
 def levels(graph: hb.CSRGraph, source: int) -> npt.NDArray[np.int32]:
     """Search with an engine; errors have one base class."""
     try:
-        with hb.Engine(graph, selector="auto", devices="cpu") as engine:
+        with hb.Engine(graph, selector="auto", device="cpu") as engine:
             result: hb.BFSResult = engine.bfs(source)
             paths: hb.ShortestPaths = engine.sssp(source)
     except hb.HeteroBFSError as error:
@@ -53,7 +53,7 @@ def main(folder: Path) -> None:
     graph = hb.CSRGraph.from_edges(source, target, weights=np.ones(3, np.float32))
     found = levels(graph, 0)
     ranks: hb.PageRank = hb.pagerank(graph)
-    hops = hb.Engine(graph, devices="cpu").run(Hops()).hops
+    hops = hb.Engine(graph, device="cpu").run(Hops()).hops
     assert np.array_equal(hops, found)
     outcome = hb.validate(graph, 0, hb.bfs(graph, 0).parent)
     hb.save_timeline(folder / "ranks.svg", ranks)

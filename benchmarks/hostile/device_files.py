@@ -100,9 +100,7 @@ def _levels(case: _Case) -> None:
         group_size=32, vertices_per_item=4, edges_per_item=1, single_group_edges=64,
         cooperative_groups=2, groups_per_unit=1, one_launch=case.one_launch,
     )  # fmt: skip
-    chosen = mock.patch(
-        "hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[case.device]
-    )
+    chosen = mock.patch("hetero_bfs.options.choose_devices", return_value=[case.device])
     for max_alloc in (None, 64):
         with contextlib.suppress(SplitError), chosen:  # a long list is larger than a part
             options = {"tuning": tuning, "max_alloc_bytes": max_alloc}
@@ -122,7 +120,7 @@ def _search(engine: hb.Engine, case: _Case) -> None:
 def _many(case: _Case) -> None:
     last = case.graph.num_vertices - 1
     found = case.opened(ManyRuns).search(Query((case.source, last), want="levels"), "device")
-    with hb.Engine(case.graph, "fixed:TC", devices="cpu") as engine:
+    with hb.Engine(case.graph, "fixed:TC", device="cpu") as engine:
         right = [engine.bfs(source).level for source in (case.source, last)]
     if not np.array_equal(found.level, right):
         raise RuntimeError(f"levels {found.level[:, :20]}, expected {right}")

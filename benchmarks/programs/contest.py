@@ -82,6 +82,6 @@ A = TypeVar("A", bound=Analysis)
 @contextmanager
 def opened(kind: type[A], edges: EdgeSource, options: argparse.Namespace) -> Iterator[A]:
     """Make the graph ready for one of our algorithms, with the script's options."""
-    settings = EngineOptions(devices=options.devices, threads=options.threads)
+    settings = EngineOptions(device=options.device, threads=options.threads)
     with open_analysis(kind, build_search_graph(edges), settings) as analysis:
         yield analysis

@@ -143,7 +143,7 @@ def make_contest(
 ) -> Iterator[Contest]:
     """Return who takes part."""
     contest = Contest(True, lambda one, other: True)  # answers are compared here
-    settings = EngineOptions(devices=options.devices, threads=options.threads)
+    settings = EngineOptions(device=options.device, threads=options.threads)
     source = int(np.argmax(np.diff(graph.indptr)))
     rank_settings = RankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
     with ExitStack() as stack:
@@ -157,8 +157,8 @@ def make_contest(
         )
         for place in programs.places:
             pairs = _Pairs(contest, programs, place, source)
-            devices = "cpu" if place == "cpu" else options.devices
-            engine = hb.Engine(edges, devices=devices, threads=options.threads)
+            device = "cpu" if place == "cpu" else options.device
+            engine = hb.Engine(edges, device=device, threads=options.threads)
             search, user = pairs.add("BFS", stack.enter_context(engine).bfs, Parents())
             tree = validate(edges, source, user.parent.astype(np.int64), search.level)
             _confirm("BFS", tree.valid)

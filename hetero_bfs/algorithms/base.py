@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.strategies import MOST_DEVICES
 from hetero_bfs.scheduling.trials import Places
 
 T = TypeVar("T")
@@ -118,14 +116,8 @@ def open_analysis(
     """
     import numba
 
-    info, notes = None, []
-    if options.devices != "cpu":
-        try:
-            info = within_limits(choose_devices(options.device, MOST_DEVICES)[0], options)
-        except DeviceError as error:
-            if options.device is not None:
-                raise
-            notes.append(f"searching on the CPU only: {error}")
+    found, notes = options.find_devices()
+    info = within_limits(found[0], options) if found else None
     if not isinstance(graph, SearchGraph):
         if kind.needs_weights and weight_dtype_of(graph) is None:
             needed_weights(graph)

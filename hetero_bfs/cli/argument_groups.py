@@ -5,10 +5,18 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from typing import Any, NoReturn
 
 from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+class _Replaced(argparse.Action):
+    """The old option of the CPU alone, which says what replaces it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser.error("--devices is part of --device now; give --device cpu for no OpenCL device")
 
 
 def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:
@@ -126,15 +134,12 @@ def add_device_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add(
         "--device",
+        type=_device,
         metavar="DEVICE",
-        help="OpenCL device by index or part of its name; several with commas, or all",
+        help="OpenCL device by index or part of its name; several with commas, or all; cpu for "
+        "none",
     )
-    add(
-        "--devices",
-        choices=("all", "cpu"),
-        default="all",
-        help="cpu: search without an OpenCL device (default %(default)s)",
-    )
+    add("--devices", nargs="?", action=_Replaced, help=argparse.SUPPRESS)
     add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
 
 
@@ -190,6 +195,10 @@ def byte_count(text: str) -> int:
     if size < 4:
         raise argparse.ArgumentTypeError(f"{text!r} is below one edge (4 bytes)")
     return size
+
+
+def _device(text: str) -> str | None:
+    return None if text.strip().lower() == "auto" else text
 
 
 def _selector(text: str) -> str:

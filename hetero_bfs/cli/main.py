@@ -87,7 +87,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.print_help()
         parser.exit(2)
     try:
-        _check_agreement(options)
+        if hasattr(options, "optimize"):
+            check_objective(options.selector, options.optimize)
     except HeteroBFSError as error:
         parser.error(str(error))
     if getattr(options, "directed", False) and not getattr(options, "graph", True):
@@ -123,13 +124,3 @@ def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:
         "--decision-interval": options.decision_interval != 1,
         "--no-correction": not options.correction,
     }
-
-
-def _check_agreement(options: argparse.Namespace) -> None:
-    """Check that an engine's settings agree, with the checks of `EngineOptions`."""
-    if getattr(options, "device", None) is not None:
-        from hetero_bfs.devices.opencl.driver import check_device_agrees
-
-        check_device_agrees(options.device, options.devices)
-    if hasattr(options, "optimize"):
-        check_objective(options.selector, options.optimize)

@@ -107,14 +107,13 @@ def _check_files(options: Namespace) -> None:
 
 def _check_objective(options: Namespace) -> None:
     """Check that the model has the objective's watts, before a graph is read."""
-    from hetero_bfs.devices.opencl.driver import choose_device
+    from hetero_bfs.devices.opencl.driver import choose_devices
     from hetero_bfs.scheduling.by_objective import make_objective_selector
-    from hetero_bfs.scheduling.strategies import available
+    from hetero_bfs.scheduling.strategies import MOST_DEVICES, available
 
     device = None
-    if options.devices == "all":
-        with suppress(DeviceError):  # a device given by name was checked before
-            device = choose_device(options.device)
+    with suppress(DeviceError, IndexError):  # a device given by name was checked before
+        device = choose_devices(options.device, MOST_DEVICES)[0]
     make_objective_selector(
         "learned", device, available(device is not None), False, options.optimize
     )

@@ -40,7 +40,7 @@ def find_by_ranks(
 def _check_options(options: Namespace) -> None:
     """Refuse what several ranks cannot do."""
     refused = {
-        "--device": options.device is not None,
+        "--device": options.device not in (None, "cpu"),
         "--device-memory": options.device_memory_bytes is not None,
         "--max-alloc": options.max_alloc_bytes is not None,
         "--order": options.order not in ("auto", "degree"),

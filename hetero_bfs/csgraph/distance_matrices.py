@@ -197,11 +197,11 @@ def _engine_rows(
 ) -> Iterator[Row]:
     """Open an engine, which `stack` closes, and return an iterator over what it finds."""
     if edges.weights is not None:
-        options = EngineOptions(devices="cpu")
+        options = EngineOptions(device="cpu")
         searches = stack.enter_context(open_analysis(PathSearches, edges, options))
         paths = (searches.search(source) for source in sources)
         return ((found.distance, found.parent) for found in paths)
-    engine = stack.enter_context(Engine(edges, devices="cpu", correction=False))
+    engine = stack.enter_context(Engine(edges, device="cpu", correction=False))
     if with_parents:
         trees = (engine.bfs(source) for source in sources)
         return ((_as_distance(tree.level), tree.parent) for tree in trees)

@@ -25,7 +25,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.options import EngineOptions
+from hetero_bfs.options import EngineOptions, refuses_devices
 from hetero_bfs.support.checks import check_integer
 
 Graph = CSRGraph | EdgeSource | SearchGraph
@@ -33,6 +33,7 @@ Graph = CSRGraph | EdgeSource | SearchGraph
 _MOST_EXACT = 255  # the last class is a uint8, too
 
 
+@refuses_devices
 def bfs(
     graph: Graph,
     source: Vertices,
@@ -44,21 +45,21 @@ def bfs(
     reverse: bool = False,
     want: Want = "parents",
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> BFSResult:
     """Search once. For many searches of one graph, keep an `Engine`.
 
-    `Engine.bfs` describes the arguments, `EngineOptions` `device`, `devices` and `threads`.
+    `Engine.bfs` describes the arguments, `EngineOptions` `device` and `threads`.
     """
     _check_graph(graph)
     # Before the graph is built:
     query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want)
-    options = EngineOptions(selector, device=device, devices=devices, threads=threads)
+    options = EngineOptions(selector, device=device, threads=threads)
     with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer(query)
 
 
+@refuses_devices
 def bfs_many(
     graph: Graph,
     sources: Iterable[int],
@@ -68,24 +69,23 @@ def bfs_many(
     reverse: bool = False,
     want: ManyWant = "levels",
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> ManySearches:
     """Search from many vertices, 64 side by side. For repeated calls, keep an `Engine`.
 
-    `Engine.bfs_many` describes the arguments, `EngineOptions` `device`, `devices` and `threads`.
+    `Engine.bfs_many` describes the arguments, `EngineOptions` `device` and `threads`.
     """
     _check_graph(graph)
     query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
-    options = EngineOptions(device=device, devices=devices, threads=threads)
+    options = EngineOptions(device=device, threads=threads)
     with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer_many(query)
 
 
+@refuses_devices
 def colour(
     graph: Graph,
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> Colouring:
     """Colour a graph so that no edge joins two vertices of the same colour.
@@ -101,7 +101,7 @@ def colour(
     graph : CSRGraph, EdgeSource or SearchGraph
     device : str, optional
         Index or part of the name of an OpenCL device that colours; by default the CPU does.
-    devices, threads
+    threads
         See `EngineOptions`.
 
     Raises
@@ -112,7 +112,7 @@ def colour(
         The device is not there, or cannot hold the graph.
     """
     _check_graph(graph)
-    options = _options(device, devices, threads)
+    options = _options(device, threads)
     with open_analysis(Colourings, graph, options) as colourings:
         return colourings.colour(None if device is None else "device")
 
@@ -131,10 +131,10 @@ def hybrid_classes(
     return np.minimum(found, num_exact).astype(np.uint8)
 
 
+@refuses_devices
 def connected_components(
     graph: Graph,
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> Components:
     """Find the connected components; in a directed graph, the weakly connected ones.
@@ -144,7 +144,7 @@ def connected_components(
     graph : CSRGraph, EdgeSource or SearchGraph
     device : str, optional
         Index or part of the name of an OpenCL device that finds them; by default the CPU does.
-    devices, threads
+    threads
         See `EngineOptions`.
 
     Raises
@@ -155,16 +155,16 @@ def connected_components(
         The device is not there, or cannot hold the graph.
     """
     _check_graph(graph)
-    options = _options(device, devices, threads)
+    options = _options(device, threads)
     with open_analysis(ComponentRuns, graph, options) as runs:
         return runs.find(None if device is None else "device")
 
 
+@refuses_devices
 def sssp(
     graph: Graph,
     source: int,
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> ShortestPaths:
     """Find the least distances from one vertex. For many searches of one graph, keep an `Engine`.
@@ -176,7 +176,7 @@ def sssp(
     source : int
     device : str, optional
         Index or part of the name of an OpenCL device that runs the search; by default the CPU does.
-    devices, threads
+    threads
         See `EngineOptions`.
 
     Raises
@@ -188,13 +188,14 @@ def sssp(
     """
     _check_graph(graph)
     source = check_vertex(source, graph.num_vertices)
-    options = _options(device, devices, threads)
+    options = _options(device, threads)
     with open_analysis(PathSearches, graph, options) as searches:
         result = searches.search(source, None if device is None else "device")
         _ = result.parent  # its lists are here now
         return result
 
 
+@refuses_devices
 def pagerank(
     graph: Graph,
     alpha: float = 0.85,
@@ -203,7 +204,6 @@ def pagerank(
     weighted: bool = False,
     personalization: Any = None,
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> PageRank:
     """Compute PageRank (Brin and Page, 1998) as NetworkX's `pagerank` defines it.
@@ -229,7 +229,7 @@ def pagerank(
         Shares of restarts and of the ranks of dangling vertices; by default equal for all vertices.
     device : str, optional
         Index or part of the name of an OpenCL device that iterates; by default the CPU does.
-    devices, threads
+    threads
         See `EngineOptions`.
 
     Raises
@@ -243,7 +243,7 @@ def pagerank(
     """
     _check_graph(graph)
     settings = check_settings(graph.num_vertices, alpha, tol, max_iter, personalization)
-    options = _options(device, devices, threads)
+    options = _options(device, threads)
     with open_analysis(ranks_kind(weighted), graph, options) as ranks:
         return ranks.rank(settings, "cpu" if device is None else "device")
 
@@ -260,8 +260,6 @@ def _along(graph: Graph, reverse: bool) -> Graph:
     return (graph if isinstance(graph, SearchGraph) else build_search_graph(graph)).reversed()
 
 
-def _options(device: str | None, devices: str, threads: int | None) -> EngineOptions:
+def _options(device: str | None, threads: int | None) -> EngineOptions:
     """Return an engine's settings; without a named device, those of the CPU alone."""
-    return EngineOptions(
-        device=device, devices="cpu" if device is None else devices, threads=threads
-    )
+    return EngineOptions(device="cpu" if device is None else device, threads=threads)

@@ -21,7 +21,6 @@ from hetero_bfs.algorithms.bfs.reference import has_high_diameter, reference_sta
 from hetero_bfs.algorithms.bfs.restoring import SavedParents
 from hetero_bfs.algorithms.bfs.warm_up import warm_up
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
 from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.engine.engine_html import engine_html
@@ -35,7 +34,7 @@ from hetero_bfs.scheduling.by_objective import make_objective_selector
 from hetero_bfs.scheduling.model_selectors import ModelSelector
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
-from hetero_bfs.scheduling.strategies import MOST_DEVICES, ObjectiveName, available
+from hetero_bfs.scheduling.strategies import ObjectiveName, available
 from hetero_bfs.support import forks
 from hetero_bfs.support.one_process import OfOneProcess
 
@@ -68,7 +67,7 @@ class Engine(SearchMethods, OfOneProcess):
     @takes_settings(EngineOptions)
     def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
         if options.device is not None:
-            choose_devices(options.device, MOST_DEVICES)  # raises before the graph is built
+            options.find_devices()  # raises before the graph is built
         self.notes: list[str] = []
         self.options = options
         self.decision_interval = options.decision_interval

@@ -63,8 +63,8 @@ def engine_of(graph: ConvertedGraph) -> Iterator[Engine]:
         key = id(graph)
         if key not in _OPEN:
             edges = ListedEdges(graph.successors, graph.directed, graph.weights)
-            devices = nx.config.backends.hetero.devices
-            engine = Engine(edges, devices=devices, correction=False)
+            device = nx.config.backends.hetero.device
+            engine = Engine(edges, device=device, correction=False)
             _OPEN[key] = engine
             weakref.finalize(graph, _close, key)
             if len(_OPEN) > MOST_OPEN:

@@ -12,7 +12,6 @@ _OPTIONS = {
     "depth_limit": "--depth-limit",
     "device": "--device",
     "device_memory_bytes": "--device-memory",
-    "devices": "--devices",
     "directed": "--directed",
     "edgefactor": "--edgefactor",
     "graphs": "--graph",

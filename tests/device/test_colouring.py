@@ -148,7 +148,7 @@ def test_the_host_takes_over_from_a_device_where_chains_are_long(plain_device):
 
 def test_engine(place):
     edges = nasty("Kronecker 10")
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         results = [engine.colour() for _ in range(5)]
         for result in results:

@@ -146,7 +146,7 @@ def test_phases_are_those_that_are_of_use():
 
 def test_engine(place):
     edges = nasty("Kronecker 10")
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         tried = [engine.connected_components() for _ in range(4)]
         for result in tried:

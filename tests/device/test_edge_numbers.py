@@ -107,7 +107,7 @@ def ranks_by_one_call(graph, device, options):
 
 
 def ranks_by_engine(graph, device, options):
-    with hb.Engine(graph, devices="cpu", selector="fixed:TC") as engine:
+    with hb.Engine(graph, device="cpu", selector="fixed:TC") as engine:
         return [engine.pagerank(weighted=True, **options)]
 
 
@@ -179,7 +179,7 @@ def paths_by_one_call(graph, source, device):
 
 
 def paths_by_engine(graph, source, device):
-    with hb.Engine(graph, devices="cpu", selector="fixed:TC") as engine:
+    with hb.Engine(graph, device="cpu", selector="fixed:TC") as engine:
         return [engine.sssp(source)]
 
 
@@ -302,7 +302,7 @@ def test_commands(tmp_path, weights):
     graph = hb.CSRGraph.from_edges([0, 0, 1, 2], [1, 2, 2, 3], weights=[*weights, 1e308])
     path, out = tmp_path / "g.wel", tmp_path / "out.npy"
     write(graph, path)
-    options = ("--devices=cpu", f"--out={out}", "--tol=1e-9")
+    options = ("--device=cpu", f"--out={out}", "--tol=1e-9")
     assert run("pagerank", path, "--weighted", *options) == 0
     assert np.abs(np.load(out) - exact_ranks(graph)).sum() < 1e-7
     assert run("sssp", path, "--source", 0, *options[:2]) == 0

@@ -24,13 +24,13 @@ from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.options import EngineOptions
 
 QUICK = Graph500Options(kernel="sssp", scale=10, energy_seconds=0.01)
-SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--devices", "cpu"]
+SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--device", "cpu"]
 
 
 def run(device, **changes) -> Graph500Report:
     """Run on a DeviceInfo, or on the CPU alone (None)."""
-    engine = EngineOptions(devices="cpu" if device is None else "all", threads=2)
-    with mock.patch("hetero_bfs.algorithms.base.choose_devices", return_value=[device]):
+    engine = EngineOptions(device="cpu" if device is None else "all", threads=2)
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device]):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 
@@ -151,7 +151,7 @@ def test_an_invalid_search_is_named(what, check, capsys, tmp_path):
     path = tmp_path / "r.json"
     command = ["graph500", "--kernel", "sssp", "--scale", "10", "--sources", "4"]
     with Breaking(what).patch():
-        assert cli.main([*command, "--devices", "cpu", "--json", str(path)]) == 1
+        assert cli.main([*command, "--device", "cpu", "--json", str(path)]) == 1
     printed = capsys.readouterr().out
     assert printed.startswith("INVALID: 1 of 4 searches failed")
     assert re.search(f"source 214: {check} ", printed)

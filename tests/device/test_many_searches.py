@@ -101,7 +101,7 @@ def test_long_paths_are_searched_one_by_one():
     edges = replace(roads(60, 70))
     sources = [0, 3, 3, 4000]
     levels = np.stack([true_levels(edges, source) for source in sources])
-    with hb.Engine(edges, "fixed:TC", devices="cpu") as engine:
+    with hb.Engine(edges, "fixed:TC", device="cpu") as engine:
         assert engine.high_diameter
         found = engine.bfs_many(sources)
         check(found, levels)

@@ -239,7 +239,7 @@ TUNING = Tuning(
 edges = random_graph(300, 700, 6)
 for budget in (None, 8_000):
     infos = [replace(choose_devices(None, 1)[0], type="GPU", unified_memory=budget is None)]
-    patched = mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=infos)
+    patched = mock.patch("hetero_bfs.options.choose_devices", return_value=infos)
     options = dict(tuning=TUNING, device_memory_bytes=budget, order="degree")
     with patched, hb.Engine(edges, "fixed:TG", **options) as engine:
         assert engine.device_info.name.startswith("Oclgrind"), engine.notes

@@ -211,7 +211,7 @@ def test_a_tolerance_of_0_is_never_met():
 
 def test_engine(place):
     edges = nasty("Kronecker 10")
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         results = [engine.pagerank() for _ in range(5)]
         for result in results:

@@ -241,7 +241,7 @@ def test_the_first_run_of_a_place_does_not_count():
 
 def test_engine(place):
     edges = weighted(nasty("Kronecker 10"), np.float64)
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         for _ in range(5):
             confirm(edges, engine.sssp(5))

@@ -67,7 +67,7 @@ def test_on_a_device(graph, opencl_device, tmp_path, capsys):
 
 
 def test_json_on_standard_output(graph, capsys):
-    assert run("colour", graph, "--json", "-", "--devices", "cpu") == 0
+    assert run("colour", graph, "--json", "-", "--device", "cpu") == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["device"] is None
     assert "3 colours" in captured.err

@@ -194,7 +194,7 @@ def test_a_study_folder_holds_nothing_else(tmp_path, capsys):
 )
 def test_settings_that_cannot_be(graph, monkeypatch, capsys, variable, value, words):
     monkeypatch.setenv(variable, value)
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 1
+    assert run("bfs", graph, "--source", 0, "--device", "cpu") == 1
     assert words in one_line(capsys)
 
 
@@ -279,10 +279,10 @@ def test_devices_without_a_runtime(monkeypatch, capsys):
 def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, tmp_path, capsys):
     ship(monkeypatch, tmp_path / "shipped")
     name = trained(None)
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
+    assert run("bfs", graph, "--source", 0, "--device", "cpu") == 0
     assert "hetero-bfs train" not in capsys.readouterr().err
     os.remove(f"{os.environ['HETERO_BFS_MODELS']}/{name}.json")
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
+    assert run("bfs", graph, "--source", 0, "--device", "cpu") == 0
     assert "hetero-bfs train" in capsys.readouterr().err
 
 
@@ -293,7 +293,7 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
             data[table] = {name: {"constant": 1000.0} for name in data[table]}
 
     trained(None, seconds_for_all)
-    arguments = ["graph500", "--scale", 8, "--sources", 2, "--devices", "cpu", "--no-validate"]
+    arguments = ["graph500", "--scale", 8, "--sources", 2, "--device", "cpu", "--no-validate"]
     arguments += ["--selector", "learned", "--json", tmp_path / "report.json"]
     assert run(*arguments, *(["--no-correction"] if off else [])) == 0
     printed = capsys.readouterr().out
@@ -318,7 +318,7 @@ def test_calibrating_from_an_unknown_model_lists_own_and_shipped(monkeypatch, tm
     ship(monkeypatch, tmp_path / "shipped", model_json("theirs__card"))
     (tmp_path / "own").mkdir()
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
-    arguments = ["train", "--calibrate", "--from", "that", "--devices", "cpu"]
+    arguments = ["train", "--calibrate", "--from", "that", "--device", "cpu"]
     assert run(*arguments) == 1
     error = one_line(capsys)
     assert f"yours, in {tmp_path / 'own'}: none; shipped: theirs__card" in error

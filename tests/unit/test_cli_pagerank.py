@@ -47,7 +47,7 @@ def test_pagerank(graph, tmp_path, capsys):
 
 
 def test_direction_and_json_on_standard_output(graph, capsys):
-    assert run("pagerank", graph, "--directed", "--json", "-", "--devices", "cpu") == 0
+    assert run("pagerank", graph, "--directed", "--json", "-", "--device", "cpu") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["highest"][0]["vertex"] == 4
     assert data["device"] is None

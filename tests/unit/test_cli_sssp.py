@@ -49,7 +49,7 @@ def test_sssp(graph, tmp_path, capsys):
 
 
 def test_direction_and_json_on_standard_output(graph, capsys):
-    assert run("sssp", graph, "--source", 2, "--directed", "--json", "-", "--devices", "cpu") == 0
+    assert run("sssp", graph, "--source", 2, "--directed", "--json", "-", "--device", "cpu") == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["reached"], data["largest_distance"], data["device"]) == (2, 1.5, None)
 
