@@ -10,7 +10,7 @@ import numpy as np
 from oracle import true_levels
 
 from hetero_bfs.algorithms.bfs import restoring as results
-from hetero_bfs.engine import search_methods
+from hetero_bfs.engine import engine as engines
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report
@@ -111,4 +111,4 @@ class Breaking:
         return parent
 
     def patch(self):
-        return mock.patch.object(search_methods, "restored_parents", self)
+        return mock.patch.object(engines, "restored_parents", self)

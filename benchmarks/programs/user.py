@@ -163,20 +163,20 @@ def make_contest(
             tree = validate(edges, source, user.parent.astype(np.int64), search.level)
             _confirm("BFS", tree.valid)
             tuned, *users = pairs.add(
-                "SSSP", partial(paths.search, place=place), Paths(), MonotonePaths()
+                "SSSP", partial(paths.run, place=place), Paths(), MonotonePaths()
             )
             for user in users:
                 _confirm("SSSP", np.allclose(user.distance, tuned.distance))
             tuned, *users = pairs.add(
                 "components",
-                lambda _, place=place: components.find(place),
+                lambda _, place=place: components.run(place=place),
                 *(Labels(), OrderedLabels()),
             )
             for user in users:
                 _confirm("components", np.array_equal(user.label, tuned.component))
             tuned, user = pairs.add(
                 "PageRank",
-                lambda _, place=place: ranks.rank(rank_settings, place),
+                lambda _, place=place: ranks.run(rank_settings, place=place),
                 Ranks(),
                 alpha=_ALPHA,
                 tol=_CHANGE,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, TypeVar
 
+from hetero_bfs.algorithms.table import commands
 from hetero_bfs.errors import AgreedError, HeteroBFSError
 from hetero_bfs.support.launcher import launched_rank, launched_ranks, tasks_without_mpi
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_BY_RANKS = ("graph500", "sssp", "components", "pagerank")
+_BY_RANKS = ("graph500", *(name for name, row in commands().items() if row.on_ranks))
 
 
 @contextmanager

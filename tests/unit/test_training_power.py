@@ -13,7 +13,7 @@ from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.energy import measurement as energy_report
-from hetero_bfs.engine import search_methods
+from hetero_bfs.engine import engine as engines
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.options import EngineOptions
@@ -105,7 +105,7 @@ def world(monkeypatch):
 
     for module in (metering, power, energy_report):
         monkeypatch.setattr(module, "time", made)
-    for module in (search_methods, power):
+    for module in (engines, power):
         monkeypatch.setattr(module, "Search", TimedSearch)
     return made
 
