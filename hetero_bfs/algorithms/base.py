@@ -8,10 +8,11 @@ the graph in its own way and passes the query on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
@@ -250,32 +251,7 @@ class Analysis(Prepared, Generic[R]):
         raise NotImplementedError
 
 
-class Outcome(Protocol):
-    """The outcome of a check."""
-
-    def raise_if_invalid(self) -> None:
-        """Raise `ValidationError` unless the result is valid."""
-
-
-class Reportable(Protocol):
-    """A result, as a report uses it."""
-
-    seconds: float
-    streamed_bytes: int
-
-    @property
-    def traces(self) -> Sequence[Any]:
-        """The iterations, phases or windows."""
-
-    @property
-    def used_device(self) -> bool:
-        """Whether an OpenCL device took part."""
-
-
-F = TypeVar("F", bound=Reportable)
-
-
-class Report(Generic[F]):
+class Report(Generic[R]):
     """What an algorithm's command checks, writes as JSON and prints of a result.
 
     Parameters
@@ -283,14 +259,15 @@ class Report(Generic[F]):
     edges : EdgeSource
         The graph.
     result : object
+        With `seconds`, `traces`, `used_device` and `streamed_bytes`.
     arguments : mapping
         Of the run, by name.
     """
 
-    def __init__(self, edges: Any, result: F, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, edges: Any, result: R, arguments: Mapping[str, Any]) -> None:
         self.edges, self.result, self.arguments = edges, result, arguments
 
-    def check(self) -> Outcome | None:
+    def check(self) -> CheckOutcome | None:
         """Check the result by other code; None if nothing is promised of it."""
         raise NotImplementedError
 
@@ -308,7 +285,8 @@ class Report(Generic[F]):
 
     def table(self) -> str:
         """Return a line for each trace."""
-        return format_iterations(self.result.traces)
+        result: Any = self.result
+        return format_iterations(result.traces)
 
 
 A = TypeVar("A", bound=Prepared)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType, MethodType
 from typing import (
@@ -65,6 +66,7 @@ class Output(NamedTuple):
     help: str
 
 
+@dataclass(eq=False)
 class Row(Generic[P, R]):
     """An algorithm, as every door has it.
 
@@ -78,10 +80,10 @@ class Row(Generic[P, R]):
         Of its section in the reference.
     help, description : str
         Of the command.
-    options : mapping of str
-        The help of each argument that the command has as an option.
     outputs : mapping of Output
         By the name of the option.
+    options : mapping of str
+        The help of each argument that the command has as an option.
     record : str
         What a row of the trace stands for.
     names : mapping of str
@@ -92,28 +94,23 @@ class Row(Generic[P, R]):
         The help of these arguments of the command.
     """
 
-    def __init__(
-        self,
-        ask: Callable[Concatenate[int, P], Request[R]],
-        *,
-        command: str,
-        title: str,
-        help: str,
-        description: str,
-        outputs: Mapping[str, Output],
-        options: Mapping[str, str] | None = None,
-        record: str = "iteration",
-        names: Mapping[str, str] | None = None,
-        on_ranks: bool = False,
-        graph: str = "graph file",
-        directed: str = "keep the edges' direction",
-    ) -> None:
-        self.ask, self.command, self.title = ask, command, title
-        self.name: str = ask.__name__
-        self.help, self.description = help, description
-        self.options, self.outputs, self.record = options or {}, outputs, record
-        self.names, self.on_ranks = names or {}, on_ranks
-        self.graph, self.directed = graph, directed
+    ask: Callable[Concatenate[int, P], Request[R]]
+    command: str
+    title: str
+    help: str
+    description: str
+    outputs: Mapping[str, Output]
+    options: Mapping[str, str] = field(default_factory=dict)
+    record: str = "iteration"
+    names: Mapping[str, str] = field(default_factory=dict)
+    on_ranks: bool = False
+    graph: str = "graph file"
+    directed: str = "keep the edges' direction"
+
+    @property
+    def name(self) -> str:
+        """Of the function, and of the methods."""
+        return self.ask.__name__
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
