@@ -115,7 +115,9 @@ def parse() -> argparse.Namespace:
         help=f"graphs beside the generated ones; by default {', '.join(_FILES)} in tests/data",
     )
     parser.add_argument("--only", metavar="WORDS", help="cases that have one of these words")
-    parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu"), default="auto", help="or the CPU alone"
+    )
     parser.add_argument("--keys", type=positive, default=8, help="search keys of each graph")
     parser.add_argument("--rounds", type=positive, default=60, help="at most; default: %(default)s")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON")
@@ -133,8 +135,8 @@ def choose_cases(options: argparse.Namespace) -> list[Case]:
     files = [str(Path(file).resolve()) for file in files]
     cases = [Case(graph, "search") for graph in (*_GENERATED, *files)]
     types = {device.type for device in list_devices() if device.problem is None}
-    on_gpu = options.devices == "all" and "GPU" in types
-    if options.devices == "all" and types:
+    on_gpu = options.device == "auto" and "GPU" in types
+    if options.device == "auto" and types:
         cases += [Case(graph, "device") for graph in (_ON_GPU if on_gpu else _ON_DEVICE)]
         cases += [Case(graph, "auto") for graph in _ON_GPU if on_gpu]
     cases += [Case(graph, "build") for graph in (*_BUILT, *files)]
@@ -213,7 +215,7 @@ def describe(
     device = any(row.case.endswith(("/device", "/auto")) for row in rows)
     info = choose_device() if device else None
     command = f"python benchmarks/compare.py OLD NEW --keys {options.keys}"
-    command += f" --rounds {options.rounds} --devices {options.devices}"
+    command += f" --rounds {options.rounds} --device {options.device}"
     if options.files:
         command += f" --graph {' '.join(Path(file).name for file in options.files)}"
     if options.only:

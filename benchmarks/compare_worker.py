@@ -9,6 +9,7 @@ commits have other modules. `prepare` selects a case; the other requests apply t
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
@@ -98,7 +99,10 @@ class Worker:
         if self.what == "device":
             return self.hb.Engine(self.edges, selector="fixed:TG,BG")
         anywhere = self.what == "auto" or self.what in ALGORITHMS
-        return self.hb.Engine(self.edges, **({} if anywhere else {"devices": "cpu"}))
+        # The older package may have a setting of its own for the CPU alone.
+        known = inspect.signature(self.hb.Engine).parameters
+        alone = {"devices" if "devices" in known else "device": "cpu"}
+        return self.hb.Engine(self.edges, **({} if anywhere else alone))
 
     def keys(self, count: int) -> list[int]:
         """Draw vertices that have edges."""

@@ -41,7 +41,7 @@ class Case:
     @cached_property
     def engine(self) -> hb.Engine:
         """Our engine, shared by the two contestants that time it."""
-        return hb.Engine(self.graph, devices="cpu")
+        return hb.Engine(self.graph, device="cpu")
 
 
 class Contestant:

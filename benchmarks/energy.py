@@ -32,7 +32,7 @@ from hetero_bfs import energy
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
@@ -54,7 +54,7 @@ SELECTORS = ("auto", "learned")
 def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
-    info = choose_device(options.device) if options.devices == "all" else None
+    info = next(iter(choose_devices(options.device)), None)
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log
     meters, missing = meters_of(info, options.power_log, [])
@@ -74,8 +74,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--devices", choices=("all", "cpu"), default="all")
+    parser.add_argument("--device", help="index or part of the name, or cpu; by default a GPU")
     parser.add_argument("--scales", type=numbers, default=[18], help="of Kronecker graphs: 20,22")
     parser.add_argument("--keys", type=positive, default=16, help="search keys (default 16)")
     parser.add_argument(

@@ -76,7 +76,6 @@ def describe(
 ) -> str:
     scales = ",".join(str(scale) for scale in options.scales)
     given = f" --device {options.device}" if options.device else ""
-    given += " --devices cpu" if options.devices == "cpu" else ""
     given += " --watts" if options.watts else ""
     given += " --power-log ..." if options.power_log else ""
     periods = metering.periods()

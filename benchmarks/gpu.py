@@ -108,7 +108,7 @@ def open_engines(
     make: dict[str, Callable[[], hb.Engine]] = {
         "auto": lambda: probe,
         "steps": lambda: hb.Engine(graph, device=options.device, tuning=tuning.step_by_step()),
-        "cpu": lambda: hb.Engine(graph, devices="cpu"),
+        "cpu": lambda: hb.Engine(graph, device="cpu"),
     }
     if kronecker_scale(name):
         make["parts"] = lambda: hb.Engine(

@@ -18,7 +18,7 @@ from tables import markdown, provenance, run_script
 
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.generators.families import families
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
@@ -30,7 +30,7 @@ _LONGEST = 60  # characters of a schedule in the table
 def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
-    info = None if options.devices == "cpu" else choose_device(options.device)
+    info = next(iter(choose_devices(options.device)), None)
     tables = []
     for graph in [graph for scale in options.scales for graph in families(scale)]:
         print(graph.name, flush=True)
@@ -42,8 +42,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
+    parser.add_argument("--device", help="index or part of the name, or cpu; by default a GPU")
     parser.add_argument("--scales", type=positive, nargs="+", default=[14, 16])
     parser.add_argument("--rounds", type=positive, default=ROUNDS, help="replays, at least")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="for the results")
@@ -73,7 +72,7 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
         runs[name] = [text if len(text) <= _LONGEST else "long" for text in table[name]]
     scales = " ".join(map(str, options.scales))
     words = f"python benchmarks/program_regret.py --out ... --scales {scales}"
-    words += " --devices cpu" * (options.devices == "cpu") + f" --rounds {options.rounds}"
+    words += " --device cpu" * (options.device == "cpu") + f" --rounds {options.rounds}"
     return "\n".join(
         [
             "# Regret of vertex programs",

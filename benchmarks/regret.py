@@ -17,7 +17,7 @@ from tables import markdown, provenance, run_script
 
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
@@ -28,7 +28,7 @@ _SHOWN = ("oracle", "learned", "thresholds", "auto", "average", "none")
 def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
-    info = None if options.devices == "cpu" else choose_device(options.device)
+    info = next(iter(choose_devices(options.device)), None)
     tables = []
     for graph in graphs_of(options, info):
         print(graph.name, flush=True)
@@ -39,8 +39,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--devices", choices=("all", "cpu"), default="all", help="or the CPU alone")
+    parser.add_argument("--device", help="index or part of the name, or cpu; by default a GPU")
     parser.add_argument("--graphs", help="names and files, with commas; by default every family")
     parser.add_argument("--quick", action="store_true", help="one small graph of each kind")
     parser.add_argument("--sources", type=positive, default=4, help="searches of each graph")
@@ -68,7 +67,7 @@ def command(options: argparse.Namespace) -> str:
     words = ["python benchmarks/regret.py --out ..."]
     if options.graphs is not None:
         words.append("--graphs " + ",".join(Path(n).name for n in options.graphs.split(",")))
-    words += ["--quick"] * options.quick + ["--devices cpu"] * (options.devices == "cpu")
+    words += ["--quick"] * options.quick + ["--device cpu"] * (options.device == "cpu")
     return " ".join([*words, f"--sources {options.sources} --rounds {options.rounds}"])
 
 

@@ -137,7 +137,7 @@ def run(one: Contestant, reference: str | None) -> tuple[float, float]:
         return figure(text, "harmonic_mean_TEPS"), figure(text, "median_time")
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        arguments = f"--scale {one.scale} --devices cpu --threads {one.threads} --json {report}"
+        arguments = f"--scale {one.scale} --device cpu --threads {one.threads} --json {report}"
         output([*launcher, "hetero-bfs", "graph500", *arguments.split()])
         bfs = json.loads(report.read_text())["bfs"]
     return bfs["harmonic_mean_teps"], bfs["median_time_seconds"]

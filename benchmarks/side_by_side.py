@@ -1,7 +1,7 @@
 """Searches side by side (`Engine.bfs_many`) beside as many single ones, in turn in one run.
 
     python benchmarks/side_by_side.py --scale 16 18 20 --out FILE.md
-    python benchmarks/side_by_side.py --scale 20 22 --devices all --out FILE.md
+    python benchmarks/side_by_side.py --scale 20 22 --device auto --out FILE.md
 
 All run on the CPU, or where the engine chooses to. A round is one turn of each; the table has
 medians of the rounds, in ms for 64 searches. "single" is from the source to complete parents,
@@ -21,17 +21,17 @@ from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive, scale
-from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.support.files import replacing
 
 _SEARCHES = 64
 _SEED = 1
 
 
-def measure(log2_vertices: int, rounds: int, devices: str) -> dict[str, float]:
+def measure(log2_vertices: int, rounds: int, device: str) -> dict[str, float]:
     """Return the row of one Kronecker graph."""
     seconds: dict[str, list[float]] = {name: [] for name in ("single", "calls", "levels", "sums")}
-    with hb.Engine(hb.kronecker(log2_vertices), devices=devices) as engine:
+    with hb.Engine(hb.kronecker(log2_vertices), device=device) as engine:
         degree = engine.graph.input_degree
         random = np.random.default_rng(_SEED)
         sources = random.choice(np.flatnonzero(degree), _SEARCHES, replace=False).tolist()
@@ -61,17 +61,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=scale, nargs="+", default=[16, 18, 20])
     parser.add_argument("--rounds", type=positive, default=9)
-    parser.add_argument("--devices", choices=["all", "cpu"], default="cpu")
+    parser.add_argument("--device", choices=["auto", "cpu"], default="cpu")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    info = choose_device() if options.devices == "all" else None
-    rows = [measure(one, options.rounds, options.devices) for one in options.scale]
+    info = next(iter(choose_devices(options.device)), None)
+    rows = [measure(one, options.rounds, options.device) for one in options.scale]
     table = pd.DataFrame(rows).round(2)
     table["scale"] = table["scale"].astype(int)
     scales = " ".join(map(str, options.scale))
     command = (
         f"python benchmarks/side_by_side.py --scale {scales} --rounds {options.rounds} "
-        f"--devices {options.devices}"
+        f"--device {options.device}"
     )
     text = "\n".join(
         [

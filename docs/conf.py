@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 from hetero_bfs import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
+from reference_rows import MARK, sections
 from run_notebook import as_markdown
 
 project = "hetero_bfs"
@@ -38,6 +39,12 @@ def link_to_results(_app: Sphinx, _page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\(((?:\.\./)+benchmarks/[^)]*\.md)\)", r"](path:\1)", source[0])
 
 
+def add_algorithms(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Add the algorithms of the table to the reference."""
+    if page == "reference":
+        source[0] = source[0].replace(MARK, sections())
+
+
 class NotebookParser(MystParser):  # type: ignore[misc]
     """Reads a notebook as the Markdown that its cells and their outputs are."""
 
@@ -53,3 +60,4 @@ def setup(app: Sphinx) -> None:
     app.add_source_suffix(".ipynb", "notebook")
     app.add_source_parser(NotebookParser)
     app.connect("source-read", link_to_results)
+    app.connect("source-read", add_algorithms)

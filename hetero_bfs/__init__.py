@@ -25,15 +25,9 @@ if TYPE_CHECKING:
     from hetero_bfs.algorithms.pagerank.result import PageRank
     from hetero_bfs.algorithms.sssp.check import check_paths
     from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
-    from hetero_bfs.engine.calls import (
-        bfs,
-        bfs_many,
-        colour,
-        connected_components,
-        hybrid_classes,
-        pagerank,
-        sssp,
-    )
+    from hetero_bfs.algorithms.table import Algorithms as _Algorithms
+    from hetero_bfs.engine.calls import bfs, bfs_many, hybrid_classes
+    from hetero_bfs.engine.calls import one_call as _one_call
     from hetero_bfs.engine.engine import Engine
     from hetero_bfs.engine.rank_engine import RankEngine
     from hetero_bfs.errors import (
@@ -67,6 +61,11 @@ if TYPE_CHECKING:
     from hetero_bfs.scheduling.iterations import IterationTrace
     from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
     from hetero_bfs.timeline.timeline_files import save_timeline
+
+    colour = _one_call(_Algorithms.colour)
+    connected_components = _one_call(_Algorithms.connected_components)
+    pagerank = _one_call(_Algorithms.pagerank)
+    sssp = _one_call(_Algorithms.sssp)
 
 __version__ = "0.1.0"  # the only place; pyproject.toml reads it
 
@@ -129,8 +128,6 @@ _MODULE_OF = {
     "ArgumentError": "errors",
     "BFSResult": "algorithms.bfs.result",
     "CSRGraph": "graph.csr",
-    "Components": "algorithms.components.result",
-    "Colouring": "algorithms.colouring.result",
     "DeviceError": "errors",
     "EdgeList": "graph.edge_list",
     "Engine": "engine.engine",
@@ -146,7 +143,6 @@ _MODULE_OF = {
     "LevelTrace": "scheduling.trace",
     "ManySearches": "algorithms.multi_source.result",
     "ModelError": "errors",
-    "PageRank": "algorithms.pagerank.result",
     "Program": "programs.program",
     "ProgramError": "errors",
     "ProgramResult": "programs.result",
@@ -154,21 +150,11 @@ _MODULE_OF = {
     "RunOptions": "programs.options",
     "RankEngine": "engine.rank_engine",
     "ValidationError": "errors",
-    "ShortestPaths": "algorithms.sssp.result",
-    "WindowTrace": "algorithms.sssp.result",
     "any_one": "programs.monoids",
     "bfs": "engine.calls",
     "bfs_many": "engine.calls",
     "bitwise_or": "programs.monoids",
-    "check_components": "algorithms.components.check",
-    "check_pagerank": "algorithms.pagerank.check",
-    "pagerank": "engine.calls",
-    "check_paths": "algorithms.sssp.check",
-    "connected_components": "engine.calls",
-    "check_colouring": "algorithms.colouring.check",
-    "colour": "engine.calls",
     "hybrid_classes": "engine.calls",
-    "sssp": "engine.calls",
     "kronecker": "graph.generators.kronecker",
     "load": "graph.io.registry",
     "maximum": "programs.monoids",
@@ -181,12 +167,18 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF and name != "csgraph":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import_module(f"{__name__}.support")  # before anything loads Numba
     if name == "csgraph":
         return import_module(f"{__name__}.{name}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    table = import_module(f"{__name__}.algorithms.table")
+    modules = {**_MODULE_OF, **table.public_names()}
+    if name in modules:
+        value = getattr(import_module(f"{__name__}.{modules[name]}"), name)
+    elif name in table.rows():
+        one_call = import_module(f"{__name__}.engine.calls").one_call
+        value = one_call(getattr(table.Algorithms, name))
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
 

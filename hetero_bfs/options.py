@@ -5,22 +5,44 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hetero_bfs.devices.cpu.workers import check_threads
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import check_device_agrees, check_device_name
+from hetero_bfs.devices.opencl.driver import NO_DEVICE, choose_devices, plain_device_name
 from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.graph.relabel import ORDERS
 from hetero_bfs.scheduling.named_selectors import SELECTORS, check_selector_name
 from hetero_bfs.scheduling.selectors import Selector
-from hetero_bfs.scheduling.strategies import OBJECTIVES, ObjectiveName, check_objective
+from hetero_bfs.scheduling.strategies import (
+    MOST_DEVICES,
+    OBJECTIVES,
+    ObjectiveName,
+    check_objective,
+)
 from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
 
 P = ParamSpec("P")
+R = TypeVar("R")
 Owner = TypeVar("Owner")
 Graph = TypeVar("Graph")
+
+
+def refuses_devices(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function refuse `devices` with the words of what replaces it."""
+
+    @wraps(function)
+    def refusing(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "devices" in kwargs:
+            raise ArgumentError(
+                'devices is part of device now; give device="cpu" for no OpenCL device, and leave '
+                "it out for the usual one"
+            )
+        return function(*args, **kwargs)
+
+    return refusing
 
 
 @dataclass(frozen=True)
@@ -32,11 +54,9 @@ class EngineOptions:
     selector : str or Selector
         "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
     device : str, optional
-        Index or part of the name of an OpenCL device; by default a GPU if there is one. Several are
-        separated by commas; "all" takes one of each kind. Searches choose among them, other
-        algorithms use the first one.
-    devices : {"all", "cpu"}
-        "cpu" searches without an OpenCL device; it excludes `device`.
+        Index or part of the name of an OpenCL device; by default ("auto") a GPU if there is one.
+        Several are separated by commas; "all" takes one of each kind. Searches choose among them,
+        other algorithms use the first one. "cpu" uses no OpenCL device.
     max_alloc_bytes : int, optional
         Limit for one part of the edge array; by default the device's own.
     order : {"auto", "degree", "locality", "compact", "given"}
@@ -64,15 +84,13 @@ class EngineOptions:
     Raises
     ------
     ArgumentError
-        A setting of the wrong type, out of range, or not among its choices; or both `device` and
-        `devices="cpu"`.
+        A setting of the wrong type, out of range, or not among its choices.
     ModelError
         There is no selector of that name, or it has no objective other than time.
     """
 
     selector: str | Selector = "auto"
     device: str | None = None
-    devices: str = "all"
     max_alloc_bytes: int | None = None
     order: str = "auto"
     decision_interval: int = 1
@@ -85,8 +103,7 @@ class EngineOptions:
     def __post_init__(self) -> None:
         """Check all settings; integers become Python's own."""
         check_selector(self.selector)
-        check_device_name(self.device)
-        check_choice("devices", self.devices, ("all", "cpu"))
+        self._set("device", plain_device_name(self.device))
         check_choice("order", self.order, ORDERS)
         check_choice("optimize", self.optimize, OBJECTIVES)
         check_flag("correction", self.correction)
@@ -98,17 +115,34 @@ class EngineOptions:
                 self._set(name, check_integer(name, value, 1))
         if self.threads is not None:
             self._set("threads", check_threads(self.threads))
-        check_device_agrees(self.device, self.devices)
         if isinstance(self.selector, str):  # a Selector has its own objective already
             check_selector_name(self.selector)
             check_objective(self.selector, self.optimize)
 
-    def _set(self, name: str, value: int) -> None:
+    def _set(self, name: str, value: int | str | None) -> None:
         object.__setattr__(self, name, value)
+
+    def find_devices(self, most: int = MOST_DEVICES) -> tuple[list[DeviceInfo], list[str]]:
+        """Return the OpenCL devices to use, `most` or fewer, and a note if there are none here.
+
+        Raises
+        ------
+        DeviceError
+            A device that `device` names is not there.
+        """
+        try:
+            return choose_devices(self.device, most), []
+        except DeviceError as error:
+            if self.device is not None:
+                raise
+            return [], [f"searching on the CPU only: {error}"]
 
     def settings(self) -> dict[str, Any]:
         """Return the settings as keywords of `Engine`."""
         return dict(vars(self))
+
+
+EngineOptions.__init__ = refuses_devices(EngineOptions.__init__)  # type: ignore[method-assign]
 
 
 def check_selector(selector: Any) -> None:
@@ -119,7 +153,7 @@ def check_selector(selector: Any) -> None:
 
 def device_settings(info: DeviceInfo | None) -> dict[str, Any]:
     """Return the settings for searches on this OpenCL device; for None, on the host only."""
-    return {"devices": "cpu"} if info is None else {"device": str(info.index)}
+    return {"device": NO_DEVICE if info is None else str(info.index)}
 
 
 def takes_settings(

@@ -7,7 +7,7 @@ import sys
 
 from hetero_bfs.cli import main as cli
 
-CPU = ["--devices", "cpu", "--selector", "fixed:TC"]
+CPU = ["--device", "cpu", "--selector", "fixed:TC"]
 SMALL = ["graph500", "--scale", "8", "--sources", "4", *CPU]
 
 

@@ -97,8 +97,8 @@ KINDS: dict[str, Callable[[], Work]] = {
     "streamed": _streamed,
     "opens": _opens,
     "compiles": _compiles,
-    "cpu": _on_engine(lambda engine: engine.bfs(1), devices="cpu"),
-    "cpu compiles": lambda: lambda: _engine(devices="cpu").bfs(1),
+    "cpu": _on_engine(lambda engine: engine.bfs(1), device="cpu"),
+    "cpu compiles": lambda: lambda: _engine(device="cpu").bfs(1),
 }
 
 

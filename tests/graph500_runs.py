@@ -10,13 +10,13 @@ import numpy as np
 from oracle import true_levels
 
 from hetero_bfs.algorithms.bfs import restoring as results
-from hetero_bfs.engine import search_methods
+from hetero_bfs.engine import engine as engines
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report
 from hetero_bfs.options import EngineOptions
 
-ON_CPU = EngineOptions(selector="fixed:TC", devices="cpu")
+ON_CPU = EngineOptions(selector="fixed:TC", device="cpu")
 
 
 QUICK = Graph500Options(scale=10, energy_seconds=0.01, engine=ON_CPU)
@@ -32,8 +32,8 @@ def run(device, **changes) -> Graph500Report:
     engine = {name: changes.pop(name) for name in changes.keys() & vars(ON_CPU).keys()}
     if device is None:
         return run_graph500(replace(QUICK, engine=replace(ON_CPU, **engine), **changes))
-    engine = replace(ON_CPU, devices="all", **engine)
-    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[device]):
+    engine = replace(ON_CPU, device=None, **engine)
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device]):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 
@@ -111,4 +111,4 @@ class Breaking:
         return parent
 
     def patch(self):
-        return mock.patch.object(search_methods, "restored_parents", self)
+        return mock.patch.object(engines, "restored_parents", self)

@@ -52,8 +52,8 @@ def true_nedge(edges: EdgeList, levels: np.ndarray) -> int:
 def engine_on(device, graph, **options) -> Engine:
     """Open an engine on a DeviceInfo (which may be a made-up one), or on the CPU alone (None)."""
     if device is None:
-        return Engine(graph, devices="cpu", **options)
-    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[device]):
+        return Engine(graph, device="cpu", **options)
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device]):
         engine = Engine(graph, **options)
     assert engine.device_info == device or engine.graph.num_searched == 0, engine.notes
     return engine

@@ -35,15 +35,16 @@ class Hops(hb.Program):
 def levels(graph: hb.CSRGraph, source: int) -> npt.NDArray[np.int32]:
     """Search with an engine; errors have one base class."""
     try:
-        with hb.Engine(graph, selector="auto", devices="cpu") as engine:
+        with hb.Engine(graph, selector="auto", device="cpu") as engine:
             result: hb.BFSResult = engine.bfs(source)
             paths: hb.ShortestPaths = engine.sssp(source)
+            spread: npt.NDArray[np.float64] = engine.pagerank(alpha=0.9).rank
     except hb.HeteroBFSError as error:
         raise SystemExit(str(error)) from error
     seconds: float = result.seconds
     first: hb.LevelTrace = result.traces[0]
     route: list[int] = paths.path_to(int(result.parent[source]))
-    print(f"{seconds:.6f} s, {first.strategy}, {len(route)} vertices")
+    print(f"{seconds:.6f} s, {first.strategy}, {len(route)} vertices, {spread.sum():.1f}")
     return result.level
 
 
@@ -53,7 +54,9 @@ def main(folder: Path) -> None:
     graph = hb.CSRGraph.from_edges(source, target, weights=np.ones(3, np.float32))
     found = levels(graph, 0)
     ranks: hb.PageRank = hb.pagerank(graph)
-    hops = hb.Engine(graph, devices="cpu").run(Hops()).hops
+    distance: npt.NDArray[np.float64] = hb.sssp(graph, 0, device="cpu", threads=1).distance
+    assert distance[3] == 3.0
+    hops = hb.Engine(graph, device="cpu").run(Hops()).hops
     assert np.array_equal(hops, found)
     outcome = hb.validate(graph, 0, hb.bfs(graph, 0).parent)
     hb.save_timeline(folder / "ranks.svg", ranks)

@@ -19,10 +19,9 @@ import pandas as pd
 from hetero_bfs import __version__
 from hetero_bfs.devices.machine import describe_machine, machine_slug
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.errors import DeviceError, HeteroBFSError
+from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import study_graphs
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions, device_settings
@@ -231,16 +230,10 @@ def _report_whole(whole: dict[str, Any]) -> None:
 
 def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
     """Return the device to train, or None with a note for the CPU only."""
-    wanted = EngineOptions() if engine is None else engine
-    if wanted.devices == "cpu":
-        return None
-    try:
-        return choose_device(wanted.device)
-    except DeviceError as error:
-        if wanted.device is not None:
-            raise
-        print(f"note: training the CPU only: {error}", file=sys.stderr)
-        return None
+    found, missing = (engine or EngineOptions()).find_devices(most=1)
+    for note in missing:
+        print(f"note: {note}", file=sys.stderr)
+    return found[0] if found else None
 
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:

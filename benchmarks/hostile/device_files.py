@@ -38,7 +38,7 @@ from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.multi_source import device as device_planes
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.pagerank import device as device_pagerank
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
+from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp import device as device_search
@@ -100,9 +100,7 @@ def _levels(case: _Case) -> None:
         group_size=32, vertices_per_item=4, edges_per_item=1, single_group_edges=64,
         cooperative_groups=2, groups_per_unit=1, one_launch=case.one_launch,
     )  # fmt: skip
-    chosen = mock.patch(
-        "hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[case.device]
-    )
+    chosen = mock.patch("hetero_bfs.options.choose_devices", return_value=[case.device])
     for max_alloc in (None, 64):
         with contextlib.suppress(SplitError), chosen:  # a long list is larger than a part
             options = {"tuning": tuning, "max_alloc_bytes": max_alloc}
@@ -121,8 +119,8 @@ def _search(engine: hb.Engine, case: _Case) -> None:
 
 def _many(case: _Case) -> None:
     last = case.graph.num_vertices - 1
-    found = case.opened(ManyRuns).search(Query((case.source, last), want="levels"), "device")
-    with hb.Engine(case.graph, "fixed:TC", devices="cpu") as engine:
+    found = case.opened(ManyRuns).run(Query((case.source, last), want="levels"), place="device")
+    with hb.Engine(case.graph, "fixed:TC", device="cpu") as engine:
         right = [engine.bfs(source).level for source in (case.source, last)]
     if not np.array_equal(found.level, right):
         raise RuntimeError(f"levels {found.level[:, :20]}, expected {right}")
@@ -130,25 +128,25 @@ def _many(case: _Case) -> None:
 
 def _paths(case: _Case) -> None:
     try:
-        found = case.opened(PathSearches).search(case.source, "device")
+        found = case.opened(PathSearches).run(case.source, place="device")
     except GraphError:  # weights below 0
         return
     raise_if_invalid(hb.check_paths(case.graph, case.source, found.distance, found.parent))
 
 
 def _components(case: _Case) -> None:
-    found = case.opened(ComponentRuns).find("device")
+    found = case.opened(ComponentRuns).run(place="device")
     raise_if_invalid(hb.check_components(case.graph, found.component))
 
 
 def _colours(case: _Case) -> None:
-    found = case.opened(Colourings).colour("device")
+    found = case.opened(Colourings).run(place="device")
     raise_if_invalid(hb.check_colouring(case.graph, found.colour))
 
 
 def _ranks(case: _Case) -> None:
     settings = check_settings(case.graph.num_vertices, 0.5, 1e-6, 100)
-    found = case.opened(ranks_kind(False)).rank(settings, "device")
+    found = case.opened(PageRanks).run(settings, place="device")
     raise_if_invalid(hb.check_pagerank(case.graph, found.rank, 0.5, 1e-6))
 
 

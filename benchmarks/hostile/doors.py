@@ -152,7 +152,7 @@ def _engine_problems(case: DoorCase, folder: Path) -> Problems:
             runs: Any = hb
             given: tuple[Any, ...] = (graph,)
         else:
-            runs, given = stack.enter_context(hb.Engine(graph, devices="cpu", correction=False)), ()
+            runs, given = stack.enter_context(hb.Engine(graph, device="cpu", correction=False)), ()
         yield _level_problem(right, source, runs.bfs(*given, source).level.tolist())
         if case.weighted:
             found = runs.sssp(*given, source).distance
@@ -245,7 +245,7 @@ def _command_problems(case: DoorCase, folder: Path) -> Problems:
         (["pagerank", "--tol", _TOLERANCE], lambda found: _rank_problem(right, found)),
     ):
         out = folder / "doors.npy"
-        flags = ["--directed"] * case.directed + ["--devices", "cpu", "--out", out]
+        flags = ["--directed"] * case.directed + ["--device", "cpu", "--out", out]
         words = [str(word) for word in (command[0], path, *command[1:], *flags)]
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

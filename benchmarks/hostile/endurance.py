@@ -109,8 +109,8 @@ def _searches(chance: Random) -> Iterator[str | None]:
 def _engines(chance: Random) -> Iterator[str | None]:
     for _ in range(_ENGINES):
         order = chance.choice(("auto", "degree", "locality", "given"))
-        devices = chance.choice(("all", "cpu"))
-        with hb.Engine(_graph(), order=order, devices=devices) as engine:
+        device = chance.choice(("auto", "cpu"))
+        with hb.Engine(_graph(), order=order, device=device) as engine:
             for run in _MIXED:
                 yield run(engine, chance.randrange(2**_SCALE))
 
@@ -122,7 +122,7 @@ def _thread(seed: int) -> list[str]:
     for _ in range(_RUNS_OF_A_THREAD):
         run, source = chance.choice(_MIXED), chance.randrange(2**_SCALE)
         if chance.random() < 1 / _RUNS_OF_A_THREAD:
-            with hb.Engine(_graph(), devices="cpu") as engine:
+            with hb.Engine(_graph(), device="cpu") as engine:
                 wrong.append(run(engine, source))
         else:
             wrong.append(run(_shared_engine(), source))

@@ -268,7 +268,7 @@ def _engine(directed: bool) -> tuple[Any, Case]:
     edges = [(chance.randrange(n), chance.randrange(n)) for _ in range(30)]
     src, dst = np.array(edges).T
     graph = hb.CSRGraph.from_edges(src, dst, n, directed)
-    return hb.Engine(graph, devices="cpu", correction=False), Case(
+    return hb.Engine(graph, device="cpu", correction=False), Case(
         "cpu", n, edges, directed=directed
     )
 

@@ -103,7 +103,7 @@ def trouble(path: Path) -> str | None:
 def _wrong_with(selector: str, correction: bool) -> str | None:
     expected = _level()
     try:
-        options = {"selector": selector, "correction": correction, "devices": "cpu", "threads": 1}
+        options = {"selector": selector, "correction": correction, "device": "cpu", "threads": 1}
         with hb.Engine(_graph(), **options) as engine:
             found = engine.bfs(_SOURCE).level.tolist()
     except ModelError as error:

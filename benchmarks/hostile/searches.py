@@ -20,7 +20,7 @@ from benchmarks.hostile.cases import ORDERS, Case, Step, draw_graph
 from benchmarks.hostile.program_cases import PROGRAMS, draw_program, program_problem
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
+from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
@@ -153,7 +153,7 @@ def _sssp_problems(case: Case) -> Iterator[str | None]:
     runs, steps = _opened(PathSearches, case)
     with runs:
         for step in steps:
-            result = runs.search(step["source"], step["place"])
+            result = runs.run(step["source"], place=step["place"])
             right = plain.distances(case, step["source"])
             if result.distance.tolist() != right:
                 yield f"distances {result.distance.tolist()[:20]}, expected {right[:20]}"
@@ -166,7 +166,7 @@ def _components_problems(case: Case) -> Iterator[str | None]:
     runs, steps = _opened(ComponentRuns, case)
     with runs:
         for step in steps:
-            result = runs.find(step["place"])
+            result = runs.run(place=step["place"])
             same = result.component.tolist() == right
             counted = result.num_components == len(set(right))
             yield None if same and counted else f"components {result.component.tolist()[:20]}"
@@ -178,7 +178,7 @@ def _colour_problems(case: Case) -> Iterator[str | None]:
     runs, steps = _opened(Colourings, case)
     with runs:
         for step in steps:
-            colour = runs.colour(step["place"]).colour.tolist()
+            colour = runs.run(place=step["place"]).colour.tolist()
             clash = [(u, v) for u, near in enumerate(lists) for v in near if colour[u] == colour[v]]
             if clash or (colour and not 0 <= min(colour) <= max(colour) < most):
                 yield f"colours {colour[:20]}, edges of one colour {clash[:5]}"
@@ -196,12 +196,12 @@ def _draw_pagerank(chance: Random) -> Case:
 
 
 def _pagerank_problems(case: Case) -> Iterator[str | None]:
-    runs, steps = _opened(ranks_kind(False), case)
+    runs, steps = _opened(PageRanks, case)
     with runs:
         for step in steps:
             alpha, tol = step["alpha"], step["tol"]
             settings = check_settings(case.num_vertices, alpha, tol, 10_000)
-            rank = runs.rank(settings, step["place"]).rank
+            rank = runs.run(settings, place=step["place"]).rank
             wrong = float(np.abs(rank - plain.ranks(case, alpha)).sum())
             bound = case.num_vertices * tol / (1 - alpha)
             yield None if wrong <= bound else f"ranks are off by {wrong}, more than {bound}"

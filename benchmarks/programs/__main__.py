@@ -31,7 +31,7 @@ from benchmarks.programs.contest import Contest, Run
 from benchmarks.programs.graphs import make_graph
 from benchmarks.programs.peers import releases
 from benchmarks.tables import markdown, provenance, run_script
-from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 
@@ -70,7 +70,7 @@ def parse() -> argparse.Namespace:
     add("--gap", type=Path, metavar="FOLDER", help="folder of GAP's built programs")
     add("--deltas", type=int, nargs="+", default=[1, 2, 16, 64, 256], help="of GAP's sssp, to try")
     add("--threads", type=int, default=2)
-    add("--devices", choices=("all", "cpu"), default="all")
+    add("--device", choices=("auto", "cpu"), default="auto")
     add("--sources", type=int, default=8, help="for searches from a vertex")
     add("--rounds", type=int, default=5)
     add("--out", type=Path, metavar="FOLDER")
@@ -140,7 +140,7 @@ def save(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     table = pd.DataFrame(rows)
     table.to_csv(options.out / f"{options.algorithm}.csv", index=False)
     words = " ".join(["python -m benchmarks.programs", *sys.argv[1:]])
-    info = None if options.devices == "cpu" else choose_device(None)
+    info = next(iter(choose_devices(options.device)), None)
     text = [*provenance(info, words), f"- libraries: {releases()}", "", markdown(table.round(3))]
     (options.out / f"{options.algorithm}.md").write_text("\n".join(text) + "\n")
 

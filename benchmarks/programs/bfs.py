@@ -29,7 +29,7 @@ def make_contest(
     """Return who takes part."""
     contest = Contest(True, np.array_equal)
     contest.least_bytes = 4 * (graph.num_stored_edges + 2 * graph.num_vertices)
-    with hb.Engine(edges, devices=options.devices, threads=options.threads) as engine:
+    with hb.Engine(edges, device=options.device, threads=options.threads) as engine:
         contest.runs["hetero_bfs, call"] = partial(call, engine.bfs, "level")
         contest.runs["hetero_bfs"] = partial(_search, engine)
         add_peers(contest.runs, graph, options, lambda library: library.levels(), (CuGraph,))

@@ -34,7 +34,7 @@ def make_contest(
     contest = Contest(False, np.array_equal)
     with opened(Colourings, edges, options) as colourings:
         for place in colourings.places:
-            result = colourings.colour(place)
+            result = colourings.run(place=place)
             hb.check_colouring(edges, result.colour).raise_if_invalid()
             name = f"hetero_bfs {place}, {result.num_colours} colours"
             contest.runs[name] = partial(_ours, colourings, place)
@@ -44,7 +44,7 @@ def make_contest(
 
 
 def _ours(colourings: Colourings, place: Any, _: int) -> tuple[float, Any]:
-    result = colourings.colour(place)
+    result = colourings.run(place=place)
     return result.seconds, result.colour
 
 

@@ -37,7 +37,7 @@ def make_contest(
     contest.least_bytes = 4 * (graph.num_stored_edges + 2 * graph.num_vertices)
     with opened(ComponentRuns, edges, options) as runs:
         for place in runs.places:
-            hb.check_components(edges, runs.find(place).component).raise_if_invalid()
+            hb.check_components(edges, runs.run(place=place).component).raise_if_invalid()
             contest.runs[f"hetero_bfs {place}"] = partial(_ours, runs, place)
             contest.runs[f"hetero_bfs {place}, call"] = partial(_our_call, runs, place)
         if options.gap is not None:
@@ -53,12 +53,12 @@ def make_contest(
 
 
 def _ours(runs: ComponentRuns, place: Any, _: int) -> tuple[float, Any]:
-    result = runs.find(place)
+    result = runs.run(place=place)
     return result.seconds, result.component
 
 
 def _our_call(runs: ComponentRuns, place: Any, _: int) -> tuple[float, Any]:
-    return call(runs.find, "component", place)
+    return call(partial(runs.run, place=place), "component")
 
 
 def _scipy(matrix: Any, _: int) -> tuple[float, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.libraries import timed
-from hetero_bfs.algorithms.base import Analysis, open_analysis
+from hetero_bfs.algorithms.base import Prepared, open_analysis
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.registry import write
@@ -76,12 +76,12 @@ def call(run: Callable[..., Any], answer: str, *arguments: Any) -> tuple[float, 
     return seconds, getattr(result, answer)
 
 
-A = TypeVar("A", bound=Analysis)
+A = TypeVar("A", bound=Prepared)
 
 
 @contextmanager
 def opened(kind: type[A], edges: EdgeSource, options: argparse.Namespace) -> Iterator[A]:
     """Make the graph ready for one of our algorithms, with the script's options."""
-    settings = EngineOptions(devices=options.devices, threads=options.threads)
+    settings = EngineOptions(device=options.device, threads=options.threads)
     with open_analysis(kind, build_search_graph(edges), settings) as analysis:
         yield analysis

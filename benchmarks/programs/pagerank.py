@@ -42,7 +42,7 @@ def make_contest(
     settings = RankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
     with opened(PageRanks, edges, options) as ranks:
         for place in ranks.places:
-            result = ranks.rank(settings, place)
+            result = ranks.run(settings, place=place)
             tol = _CHANGE / graph.num_vertices
             hb.check_pagerank(graph, result.rank, _ALPHA, tol).raise_if_invalid()
             print(f"hetero_bfs {place}: {result.iterations} iterations")
@@ -64,12 +64,12 @@ def make_contest(
 
 
 def _ours(ranks: PageRanks, settings: RankSettings, place: Any, _: int) -> tuple[float, Any]:
-    result = ranks.rank(settings, place)
+    result = ranks.run(settings, place=place)
     return result.seconds, result.rank
 
 
 def _our_call(ranks: PageRanks, settings: RankSettings, place: Any, _: int) -> tuple[float, Any]:
-    return call(ranks.rank, "rank", settings, place)
+    return call(partial(ranks.run, place=place), "rank", settings)
 
 
 def _gap(gap: Gap, _: int) -> tuple[float, None]:

@@ -143,7 +143,7 @@ def make_contest(
 ) -> Iterator[Contest]:
     """Return who takes part."""
     contest = Contest(True, lambda one, other: True)  # answers are compared here
-    settings = EngineOptions(devices=options.devices, threads=options.threads)
+    settings = EngineOptions(device=options.device, threads=options.threads)
     source = int(np.argmax(np.diff(graph.indptr)))
     rank_settings = RankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
     with ExitStack() as stack:
@@ -157,26 +157,26 @@ def make_contest(
         )
         for place in programs.places:
             pairs = _Pairs(contest, programs, place, source)
-            devices = "cpu" if place == "cpu" else options.devices
-            engine = hb.Engine(edges, devices=devices, threads=options.threads)
+            device = "cpu" if place == "cpu" else options.device
+            engine = hb.Engine(edges, device=device, threads=options.threads)
             search, user = pairs.add("BFS", stack.enter_context(engine).bfs, Parents())
             tree = validate(edges, source, user.parent.astype(np.int64), search.level)
             _confirm("BFS", tree.valid)
             tuned, *users = pairs.add(
-                "SSSP", partial(paths.search, place=place), Paths(), MonotonePaths()
+                "SSSP", partial(paths.run, place=place), Paths(), MonotonePaths()
             )
             for user in users:
                 _confirm("SSSP", np.allclose(user.distance, tuned.distance))
             tuned, *users = pairs.add(
                 "components",
-                lambda _, place=place: components.find(place),
+                lambda _, place=place: components.run(place=place),
                 *(Labels(), OrderedLabels()),
             )
             for user in users:
                 _confirm("components", np.array_equal(user.label, tuned.component))
             tuned, user = pairs.add(
                 "PageRank",
-                lambda _, place=place: ranks.rank(rank_settings, place),
+                lambda _, place=place: ranks.run(rank_settings, place=place),
                 Ranks(),
                 alpha=_ALPHA,
                 tol=_CHANGE,

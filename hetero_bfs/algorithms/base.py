@@ -1,24 +1,38 @@
-"""An algorithm on a prepared graph, run on the host or on an OpenCL device."""
+"""What all algorithms share: a graph prepared for host and device, one run, and the report of it.
+
+A function of each algorithm's folder checks the arguments of a run and returns a `Request`: the
+`Analysis` that answers it, and its query. Each door (a call, an engine, ranks, a command) prepares
+the graph in its own way and passes the query on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_devices
-from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.strategies import MOST_DEVICES
-from hetero_bfs.scheduling.trials import Places
+from hetero_bfs.scheduling.iterations import format_iterations
+from hetero_bfs.scheduling.trials import Place, Places
+
+if TYPE_CHECKING:
+    from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.programs.program import Program
+    from hetero_bfs.ranks.communicator import Communicator
+    from hetero_bfs.ranks.gathered_result import RankProgramResult
+    from hetero_bfs.ranks.partition import RankGraph
 
 T = TypeVar("T")
 S = TypeVar("S")
+R = TypeVar("R")
 
 
 class OnHost(Protocol):
@@ -36,8 +50,10 @@ class OnDevice(Protocol):
         """Name of the device."""
 
 
-class Analysis:
-    """Base class of an algorithm's runs on one graph. A subclass makes what runs on each place.
+class Prepared:
+    """A graph prepared for one algorithm on the host and, if there is one, a device.
+
+    A subclass makes what runs on each place.
 
     Parameters
     ----------
@@ -91,6 +107,11 @@ class Analysis:
         """Name of the OpenCL device in use, if any."""
         return None if self.device is None else str(self.device.device_name)
 
+    @property
+    def named_place(self) -> Place | None:
+        """The place of a single run: the device if there is one, since the caller named it."""
+        return None if self.device is None else "device"
+
     def __enter__(self) -> Self:
         return self
 
@@ -103,7 +124,177 @@ class Analysis:
         self.device = None
 
 
-A = TypeVar("A", bound=Analysis)
+class Request(NamedTuple, Generic[R]):
+    """A run whose arguments have been checked.
+
+    Parameters
+    ----------
+    kind : type of Analysis
+        Which runs answer it.
+    query : tuple
+        The arguments of their `run`.
+    """
+
+    kind: type[Analysis[R]]
+    query: tuple[Any, ...]
+
+
+class Ran(NamedTuple):
+    """A run that has ended.
+
+    Parameters
+    ----------
+    found : object
+        What the executor returned.
+    seconds : float
+    executor : object
+        The host's or the device's.
+    """
+
+    found: Any
+    seconds: float
+    executor: Any
+
+
+class RankDoor(Protocol):
+    """An engine of several ranks, as algorithms use it."""
+
+    communicator: Communicator
+    graph: RankGraph
+    kept: dict[Any, Any]
+    """What an algorithm keeps between its runs."""
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the whole graph."""
+
+    def run(
+        self, program: Program, options: RunOptions = ..., **parameters: Any
+    ) -> RankProgramResult:
+        """Run a vertex program on all ranks."""
+
+    def run_part(
+        self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
+    ) -> RankProgramResult:
+        """Run a program on this rank's part with other weights, which the caller keeps."""
+
+
+class Analysis(Prepared, Generic[R]):
+    """Runs of one algorithm on a prepared graph. A subclass says only what differs."""
+
+    report: ClassVar[type[Report[Any]]]
+    """What the command says of a result."""
+
+    @classmethod
+    def request(cls, *query: Any) -> Request[R]:
+        """Return the request of a run with this query."""
+        return Request(cls, query)
+
+    @classmethod
+    def by_ranks(cls, engine: RankDoor, *query: Any) -> R:
+        """Run on all ranks; all make the same call.
+
+        Raises
+        ------
+        AgreedError
+            The algorithm runs in one process only.
+        """
+        raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
+
+    def run(self, *query: Any, place: Place | None = None) -> R:
+        """Run the algorithm, and return the result in the caller's ids.
+
+        Parameters
+        ----------
+        *query
+            Of a `Request`.
+        place : {"cpu", "device"}, optional
+            By default the one that has been faster; without a device it is the CPU.
+        """
+        known = self._known(*query)
+        return self._result(self._timed(query, place), *query) if known is None else known
+
+    def complete(self, result: R) -> R:
+        """Return a result that needs this object no more."""
+        return result
+
+    def _known(self, *query: Any) -> R | None:
+        """Return the result if it takes no run, such as that of a graph without edges."""
+        return None
+
+    def _timed(self, query: tuple[Any, ...], place: Place | None) -> Ran:
+        """Run on a place, and note the seconds for the next choice."""
+        place = place or self.places.choose()
+        if self.device is None:
+            place = "cpu"
+        executor = self.host if place == "cpu" else self.device
+        if place == "cpu":
+            self.host.prepare()
+        began = time.perf_counter()
+        found = self._on(executor, *query)
+        if found is None:  # the device's numbers are too coarse for this query
+            executor = self.host
+            executor.prepare()
+            found = self._on(executor, *query)
+        seconds = time.perf_counter() - began
+        self._note(place, seconds, *query)
+        return Ran(self._kept(found, executor), seconds, executor)
+
+    def _on(self, executor: Any, *query: Any) -> Any:
+        """Run on the host or the device; None if the device cannot answer."""
+        return executor.run(*query)
+
+    def _note(self, place: Place, seconds: float, *query: Any) -> None:
+        self.places.note(place, seconds)
+
+    def _kept(self, found: Any, executor: Any) -> Any:
+        """Return what a run found, with copies of what the next run overwrites."""
+        return found
+
+    def _result(self, ran: Ran, *query: Any) -> R:
+        """Return the result in the caller's ids."""
+        raise NotImplementedError
+
+
+class Report(Generic[R]):
+    """What an algorithm's command checks, writes as JSON and prints of a result.
+
+    Parameters
+    ----------
+    edges : EdgeSource
+        The graph.
+    result : object
+        With `seconds`, `traces`, `used_device` and `streamed_bytes`.
+    arguments : mapping
+        Of the run, by name.
+    """
+
+    def __init__(self, edges: Any, result: R, arguments: Mapping[str, Any]) -> None:
+        self.edges, self.result, self.arguments = edges, result, arguments
+
+    def check(self) -> CheckOutcome | None:
+        """Check the result by other code; None if nothing is promised of it."""
+        raise NotImplementedError
+
+    def notes(self) -> list[str]:
+        """Return lines for standard error."""
+        return []
+
+    def figures(self) -> dict[str, Any]:
+        """Return the fields of the JSON that only this algorithm has."""
+        return {}
+
+    def lines(self) -> list[str]:
+        """Return the summary; the command adds the time to the last line."""
+        raise NotImplementedError
+
+    def table(self) -> str:
+        """Return a line for each trace."""
+        result: Any = self.result
+        return format_iterations(result.traces)
+
+
+A = TypeVar("A", bound=Prepared)
 
 
 def open_analysis(
@@ -118,14 +309,8 @@ def open_analysis(
     """
     import numba
 
-    info, notes = None, []
-    if options.devices != "cpu":
-        try:
-            info = within_limits(choose_devices(options.device, MOST_DEVICES)[0], options)
-        except DeviceError as error:
-            if options.device is not None:
-                raise
-            notes.append(f"searching on the CPU only: {error}")
+    found, notes = options.find_devices()
+    info = within_limits(found[0], options) if found else None
     if not isinstance(graph, SearchGraph):
         if kind.needs_weights and weight_dtype_of(graph) is None:
             needed_weights(graph)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.algorithms.base import Prepared
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
@@ -121,8 +121,8 @@ class _Threads:
         """Do nothing: the modes end the threads of their programs."""
 
 
-class ProgramRuns(Analysis):
-    """Runs of vertex programs on one graph; see `Analysis`.
+class ProgramRuns(Prepared):
+    """Runs of vertex programs on one graph; see `Prepared`.
 
     If `clocked` is set, runs are clocked (`Limits`), and `choosing_seconds` are those that the
     latest run took to choose its place, and on the host its directions.
@@ -192,7 +192,7 @@ class ProgramRuns(Analysis):
     def _classes(self) -> npt.NDArray[np.uint8]:
         """Return the class of each vertex, in the caller's ids; see `hetero_bfs.hybrid_classes`."""
         with Colourings(self.graph, self.host.threads) as colourings:
-            return np.minimum(colourings.colour("cpu").colour, _NUM_EXACT).astype(np.uint8)
+            return np.minimum(colourings.run(place="cpu").colour, _NUM_EXACT).astype(np.uint8)
 
     def _compiled(self, plan: Plan, key: _Key, mode: _Mode) -> _Compiled:
         if key not in mode.programs:

@@ -5,10 +5,29 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
+if TYPE_CHECKING:
+    from hetero_bfs.options import EngineOptions
+
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+class _Replaced(argparse.Action):
+    """The old option of the CPU alone, which says what replaces it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser.error("--devices is part of --device now; give --device cpu for no OpenCL device")
+
+
+def engine_options(options: argparse.Namespace) -> EngineOptions:
+    """Return the settings among a command's options, which have the same names."""
+    from hetero_bfs.options import EngineOptions
+
+    known = EngineOptions.__dataclass_fields__
+    return EngineOptions(**{name: v for name, v in vars(options).items() if name in known})
 
 
 def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:
@@ -127,14 +146,10 @@ def add_device_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--device",
         metavar="DEVICE",
-        help="OpenCL device by index or part of its name; several with commas, or all",
+        help="OpenCL device by index or part of its name; several with commas, or all; auto for "
+        "the usual one, cpu for none",
     )
-    add(
-        "--devices",
-        choices=("all", "cpu"),
-        default="all",
-        help="cpu: search without an OpenCL device (default %(default)s)",
-    )
+    add("--devices", nargs="?", action=_Replaced, help=argparse.SUPPRESS)
     add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
 
 
@@ -146,6 +161,14 @@ def _integer(text: str, low: int, high: int, what: str) -> int:
     if not low <= value <= high:
         raise argparse.ArgumentTypeError(f"{value} is not within {low} to {high}")
     return value
+
+
+def integer(text: str) -> int:
+    """Read an integer; its range is checked where it is used."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
 
 
 def number(text: str) -> float:

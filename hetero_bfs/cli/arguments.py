@@ -1,11 +1,13 @@
-"""The command line's arguments: one function a command."""
+"""The command line's arguments: one function a command, and one for all algorithms of the table."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 from pathlib import Path
 from typing import Any, NoReturn
 
+from hetero_bfs.algorithms.table import Row, rows
 from hetero_bfs.cli.argument_groups import (
     add_device_arguments,
     add_directed,
@@ -19,12 +21,21 @@ from hetero_bfs.cli.argument_groups import (
     add_power_log,
     add_trace,
     depth,
+    integer,
     number,
     positive,
     scale,
     seed,
     vertex_id,
 )
+
+_READERS = {"int": integer, "float": number, "str": str}
+"""What reads an argument of an algorithm, by its annotation."""
+
+
+def option_of(name: str) -> str:
+    """Return the option for an argument of Python's."""
+    return "--" + name.replace("_", "-")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -45,10 +56,8 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_graph500(commands)
     _add_bfs(commands)
-    _add_sssp(commands)
-    _add_components(commands)
-    _add_colour(commands)
-    _add_pagerank(commands)
+    for row in rows().values():
+        _add_algorithm(commands, row)
     _add_train(commands)
     _add_study(commands)
     _add_view(commands)
@@ -57,6 +66,17 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_convert(commands)
     _add_completion(commands)
     return parser
+
+
+def option_names(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return the option of each argument of all commands, as messages name it."""
+    found = {"graphs": "--graph"}  # of a study
+    for commands in parser._actions:
+        if isinstance(commands, argparse._SubParsersAction):
+            for action in (one for c in commands.choices.values() for one in c._actions):
+                if action.option_strings:
+                    found.setdefault(action.dest, action.option_strings[-1])
+    return found
 
 
 def _add_graph500(commands: Any) -> None:
@@ -121,88 +141,37 @@ def _add_bfs(commands: Any) -> None:
     add_engine_arguments(command)
 
 
-def _add_run_arguments(
-    command: Any, record: str, directed: str = "keep the edges' direction"
-) -> None:
-    """Add what all algorithms other than searches have; the trace has a row per `record`."""
-    add_trace(command, record)
+def _add_algorithm(commands: Any, row: Row[Any, Any]) -> None:
+    """Add the command of an algorithm of the table."""
+    command = commands.add_parser(row.command, help=row.help, description=row.description)
+    add_graph_argument(command, row.graph)
+    for name, text in row.options.items():
+        _add_option(command, row.parameters[name], text)
+    for option, output in row.outputs.items():
+        add_file(command, f"--{option}", output.help)
+    add_trace(command, row.record)
     add_device_arguments(command)
     add_memory_arguments(command)
-    add_directed(command, directed)
+    add_directed(command, row.directed)
     add_order_argument(command)
     add_output_arguments(command)
 
 
-def _add_sssp(commands: Any) -> None:
-    command = commands.add_parser(
-        "sssp",
-        help="find shortest paths from one vertex of a weighted graph",
-        description=(
-            "Find the least distances from one vertex of a weighted graph file: an edge list with "
-            "a third column, a Matrix Market file of numbers, .wel, .wsg, or .hbg with weights."
-        ),
-    )
-    add_graph_argument(command, "graph file with weights of at least 0")
+def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
+    """Add an algorithm's argument, with the type and the default of its function."""
+    option, needed = option_of(parameter.name), parameter.default is inspect.Parameter.empty
+    if parameter.annotation == "bool":
+        command.add_argument(option, action="store_true", help=text)
+        return
+    is_vertex = parameter.name == "source"
     command.add_argument(
-        "--source", type=vertex_id, required=True, metavar="V", help="vertex id as in the file"
+        option,
+        type=vertex_id if is_vertex else _READERS[parameter.annotation],
+        metavar="V" if is_vertex else "N",
+        required=needed,
+        default=None if needed else parameter.default,
+        help=text,
     )
-    add_file(command, "--out", "write distances (NumPy .npy, float64, inf unreached)")
-    add_file(command, "--parents", "write parents (NumPy .npy, int64, -1 unreached)")
-    _add_run_arguments(command, "window")
-
-
-def _add_components(commands: Any) -> None:
-    command = commands.add_parser(
-        "components",
-        help="find the connected components of a graph",
-        description="Find the connected components of a graph file. The direction of edges does "
-        "not matter.",
-    )
-    add_graph_argument(command)
-    add_file(
-        command,
-        "--out",
-        "write the smallest vertex of each vertex's component (NumPy .npy, int64)",
-    )
-    _add_run_arguments(command, "phase")
-
-
-def _add_colour(commands: Any) -> None:
-    command = commands.add_parser(
-        "colour",
-        help="colour the vertices of a graph so that neighbours differ",
-        description="Colour the vertices of a graph file so that no edge joins two of one colour.",
-    )
-    add_graph_argument(command)
-    add_file(command, "--out", "write colours (NumPy .npy, int32, from 0 on)")
-    _add_run_arguments(command, "iteration", "read the file's edges as directed")
-
-
-def _add_pagerank(commands: Any) -> None:
-    command = commands.add_parser(
-        "pagerank",
-        help="compute the PageRank of a graph's vertices",
-        description="Compute the PageRank of every vertex of a graph file, as NetworkX defines it.",
-    )
-    add_graph_argument(command)
-    add = command.add_argument
-    add("--alpha", type=number, default=0.85, help="damping, 0 to 1 (default %(default)s)")
-    add(
-        "--tol",
-        type=number,
-        default=1e-6,
-        help="stop when the ranks change by less than this, on average (default %(default)s)",
-    )
-    add(
-        "--max-iter",
-        type=positive,
-        default=100,
-        metavar="N",
-        help="most iterations (default %(default)s)",
-    )
-    add("--weighted", action="store_true", help="divide ranks in proportion to edges' weights")
-    add_file(command, "--out", "write ranks (NumPy .npy, float64)")
-    _add_run_arguments(command, "iteration")
 
 
 def _add_train(commands: Any) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json, write_trace
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import print_notes, text_stream, write_json, write_trace
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report

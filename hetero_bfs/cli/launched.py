@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, TypeVar
 
+from hetero_bfs.algorithms.table import commands
 from hetero_bfs.errors import AgreedError, HeteroBFSError
 from hetero_bfs.support.launcher import launched_rank, launched_ranks, tasks_without_mpi
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_BY_RANKS = ("graph500", "sssp", "components", "pagerank")
+
+def _on_ranks() -> list[str]:
+    """Return the commands that several ranks can run."""
+    return ["graph500", *(name for name, row in commands().items() if row.on_ranks)]
 
 
 @contextmanager
@@ -38,17 +42,17 @@ def check_command(options: Namespace) -> None:
     AgreedError
         A launcher started several processes of such a command.
     """
-    if (tasks := tasks_without_mpi()) > 1 and options.command in _BY_RANKS:
+    if (tasks := tasks_without_mpi()) > 1 and options.command in _on_ranks():
         print(
             f"note: srun started {tasks} tasks without MPI, and each runs alone; srun --mpi=pmi2 "
             "starts ranks of one run",
             file=sys.stderr,
         )
     ranks = launched_ranks()
-    if ranks > 1 and options.command not in _BY_RANKS:
+    if ranks > 1 and options.command not in _on_ranks():
         raise AgreedError(
             f"{options.command} runs in one process, and the launcher started {ranks}; "
-            f"{', '.join(_BY_RANKS)} run on several"
+            f"{', '.join(_on_ranks())} run on several"
         )
 
 

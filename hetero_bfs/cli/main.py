@@ -8,8 +8,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from hetero_bfs import __version__
+from hetero_bfs.algorithms.table import commands
 from hetero_bfs.cli import launched, terminal
-from hetero_bfs.cli.arguments import make_parser
+from hetero_bfs.cli.arguments import make_parser, option_names
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.scheduling.strategies import check_objective
@@ -33,9 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        with naming_options():
+        parser = make_parser(__version__)
+        with naming_options(option_names(parser)):
             with launched.one_voice():
-                options = _parse(arguments)
+                options = _parse(parser, arguments)
             launched.check_command(options)
             launched.agreed_by_all(lambda: prepare(options))
             return _carry_out(options)
@@ -72,22 +75,21 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
-    module = import_module(f"hetero_bfs.cli.{options.command}")  # named like the command
+    name = "algorithms" if options.command in commands() else options.command
+    module = import_module(f"hetero_bfs.cli.{name}")
     status: int = module.run(options)
     return status
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options; exit with status 2 if they contradict each other."""
-    from hetero_bfs import __version__
-
-    parser = make_parser(__version__)
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
         parser.exit(2)
     try:
-        _check_agreement(options)
+        if hasattr(options, "optimize"):
+            check_objective(options.selector, options.optimize)
     except HeteroBFSError as error:
         parser.error(str(error))
     if getattr(options, "directed", False) and not getattr(options, "graph", True):
@@ -123,13 +125,3 @@ def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:
         "--decision-interval": options.decision_interval != 1,
         "--no-correction": not options.correction,
     }
-
-
-def _check_agreement(options: argparse.Namespace) -> None:
-    """Check that an engine's settings agree, with the checks of `EngineOptions`."""
-    if getattr(options, "device", None) is not None:
-        from hetero_bfs.devices.opencl.driver import check_device_agrees
-
-        check_device_agrees(options.device, options.devices)
-    if hasattr(options, "optimize"):
-        check_objective(options.selector, options.optimize)

@@ -9,13 +9,18 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from hetero_bfs.algorithms.table import commands
 from hetero_bfs.cli import terminal
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.support import environment
 from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
-OUTPUTS = ("output", "out", "levels", "parents", "trace", "json")
-"""Arguments of commands that name a file to write."""
+
+def outputs(command: str) -> list[str]:
+    """Return the arguments of a command that name files to write."""
+    row = commands().get(command)
+    arrays = ["output", "out", "levels"] if row is None else [*row.outputs]
+    return [*arrays, "trace", "json"]
 
 
 def prepare(options: Namespace) -> None:
@@ -60,9 +65,11 @@ def _tell_of_ids(options: Namespace) -> None:
 
 
 def _check_device(options: Namespace) -> None:
-    from hetero_bfs.devices.opencl.driver import choose_devices
+    from hetero_bfs.devices.opencl.driver import choose_devices, plain_device_name
     from hetero_bfs.scheduling.strategies import MOST_DEVICES
 
+    if plain_device_name(options.device) is None:
+        return
     most = 1 if options.command in ("train", "study") else MOST_DEVICES
     if launched_ranks() > 1:
         most = options.device.count(",") + 1  # a rank takes one of them
@@ -81,7 +88,7 @@ def _check_files(options: Namespace) -> None:
         for path in given if isinstance(given, list) else [given]:
             if path is not None:
                 taken[os.path.realpath(path)] = "an input"
-    for name in OUTPUTS:
+    for name in outputs(options.command):
         path = getattr(options, name, None)
         option = "OUT" if name == "output" else f"--{name}"
         if path is None:
@@ -107,14 +114,13 @@ def _check_files(options: Namespace) -> None:
 
 def _check_objective(options: Namespace) -> None:
     """Check that the model has the objective's watts, before a graph is read."""
-    from hetero_bfs.devices.opencl.driver import choose_device
+    from hetero_bfs.devices.opencl.driver import choose_devices
     from hetero_bfs.scheduling.by_objective import make_objective_selector
-    from hetero_bfs.scheduling.strategies import available
+    from hetero_bfs.scheduling.strategies import MOST_DEVICES, available
 
     device = None
-    if options.devices == "all":
-        with suppress(DeviceError):  # a device given by name was checked before
-            device = choose_device(options.device)
+    with suppress(DeviceError, IndexError):  # a device given by name was checked before
+        device = choose_devices(options.device, MOST_DEVICES)[0]
     make_objective_selector(
         "learned", device, available(device is not None), False, options.optimize
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import print_notes, text_stream, write_json
 from hetero_bfs.study import StudyOptions, run_study
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from hetero_bfs.cli.engine_settings import engine_options
+from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.training import run_calibration, run_power_training, run_training
 
 

@@ -21,8 +21,8 @@ from hetero_bfs.csgraph.matrix_lists import (
     checked_rows,
     read_matrix,
 )
+from hetero_bfs.engine.calls import opening_seconds, search_seconds
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.engine.opening_costs import opening_seconds, search_seconds
 from hetero_bfs.errors import ArgumentError, ForkError, GraphError
 from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.options import EngineOptions
@@ -201,11 +201,11 @@ def _engine_rows(
 ) -> Iterator[Row]:
     """Open an engine, which `stack` closes, and return an iterator over what it finds."""
     if edges.weights is not None:
-        options = EngineOptions(devices="cpu")
+        options = EngineOptions(device="cpu")
         searches = stack.enter_context(open_analysis(PathSearches, edges, options))
-        paths = (searches.search(source) for source in sources)
+        paths = (searches.run(source) for source in sources)
         return ((found.distance, found.parent) for found in paths)
-    engine = stack.enter_context(Engine(edges, devices="cpu", correction=False))
+    engine = stack.enter_context(Engine(edges, device="cpu", correction=False))
     if with_parents:
         trees = (engine.bfs(source) for source in sources)
         return ((_as_distance(tree.level), tree.parent) for tree in trees)

@@ -176,7 +176,7 @@ def _side_by_side(info: Any) -> Problems:
     sample, sources = Sample(False), (0, 9, _HUB_EDGES + _PATH)
     with ManyRuns(sample.graph(), 1, info) as runs:
         yield from runs.notes
-        level = runs.search(Query(sources=sources, want="levels"), "device").level
+        level = runs.run(Query(sources=sources, want="levels"), place="device").level
         for found, source in zip(level, sources, strict=True):
             yield _differ("level", found, sample.levels(source))
 
@@ -189,7 +189,7 @@ def _paths(info: Any, kind: str) -> Problems:
     with PathSearches(sample.graph(weights), 1, info) as runs:
         yield from runs.notes
         for source in (0, 9):
-            found = runs.search(source, "device").distance
+            found = runs.run(source, place="device").distance
             yield _differ("distance", found, sample.distances(source, weights))
 
 
@@ -199,7 +199,7 @@ def _components(info: Any) -> Problems:
     for sample in (Sample(False), Sample(True)):
         with ComponentRuns(sample.graph(), 1, info) as runs:
             yield from runs.notes
-            yield _differ("component", runs.find("device").component, sample.least(True))
+            yield _differ("component", runs.run(place="device").component, sample.least(True))
 
 
 def _colouring(info: Any) -> Problems:
@@ -208,7 +208,7 @@ def _colouring(info: Any) -> Problems:
     sample = Sample(False)
     with Colourings(sample.graph(), 1, info) as runs:
         yield from runs.notes
-        colour = runs.colour("device").colour.tolist()
+        colour = runs.run(place="device").colour.tolist()
     clash = [edge for edge in sample.edges if colour[edge[0]] == colour[edge[1]]]
     yield f"adjacent vertices {clash[0]} have the same colour" if clash else None
 
@@ -221,7 +221,7 @@ def _ranks(info: Any) -> Problems:
     with PageRanks(sample.graph(), 1, info) as runs:
         yield from runs.notes
         settings = check_settings(sample.num_vertices, _ALPHA, _TOLERANCE, 1000)
-        wrong = float(np.abs(runs.rank(settings, "device").rank - sample.ranks()).sum())
+        wrong = float(np.abs(runs.run(settings, place="device").rank - sample.ranks()).sum())
     bound = sample.num_vertices * _TOLERANCE / (1 - _ALPHA)
     yield None if wrong <= bound else f"ranks are off by {wrong}, more than {bound:.2g}"
 

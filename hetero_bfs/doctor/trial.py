@@ -32,7 +32,7 @@ def check_searches() -> Iterator[Finding]:
 
 def _finding(name: str, result: dict[str, Any]) -> Finding:
     if result["problem"] is not None:
-        remedy = "" if name == "CPU" else "search on the CPU: --devices cpu"
+        remedy = "" if name == "CPU" else "search on the CPU: --device cpu"
         return Finding(SEARCHES, name, "failed", result["problem"], remedy, True)
     return Finding(SEARCHES, name, "ok", result["text"])
 
@@ -44,9 +44,9 @@ def main() -> None:
     import hetero_bfs as hb
 
     graph = hb.kronecker(_SCALE)
-    for name, devices in (("CPU", "cpu"), ("default", "all")):
+    for name, device in (("CPU", "cpu"), ("default", "auto")):
         try:
-            text = _search(graph, devices)
+            text = _search(graph, device)
         except HeteroBFSError as error:
             say(trial=name, problem=str(error))
         else:
@@ -54,10 +54,10 @@ def main() -> None:
     say(threading_layer=numba.threading_layer(), threads=numba.get_num_threads())
 
 
-def _search(graph: Any, devices: Any) -> str:
+def _search(graph: Any, device: Any) -> str:
     import hetero_bfs as hb
 
-    with hb.Engine(graph, devices=devices) as engine:
+    with hb.Engine(graph, device=device) as engine:
         result = engine.bfs(1)
         where = "the CPU alone" if engine.device_info is None else engine.device_info.name
         outcome = hb.validate(graph, 1, result.parent, result.level)

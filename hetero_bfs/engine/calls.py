@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,28 +12,92 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.algorithms.bfs.query import ManyWant, Vertices, Want, check_many, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.algorithms.colouring.algorithm import Colourings
-from hetero_bfs.algorithms.colouring.result import Colouring
-from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.components.result import Components
 from hetero_bfs.algorithms.multi_source.result import ManySearches
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
-from hetero_bfs.algorithms.pagerank.lists import check_settings
-from hetero_bfs.algorithms.pagerank.result import PageRank
-from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.sssp.result import ShortestPaths
+from hetero_bfs.algorithms.table import Algorithms, rows
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
+from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.options import EngineOptions
+from hetero_bfs.options import EngineOptions, refuses_devices
 from hetero_bfs.support.checks import check_integer
 
 Graph = CSRGraph | EdgeSource | SearchGraph
 
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+_GRAPH = "graph : CSRGraph, EdgeSource or SearchGraph\n"
+_WHERE = """\
+device : str, optional
+    Index or part of the name of an OpenCL device that runs the algorithm, "auto" for the usual one;
+    by default the CPU does.
+threads : int, optional
+    See `EngineOptions`.
+"""
+
 _MOST_EXACT = 255  # the last class is a uint8, too
 
+_OPENING_SECONDS = 0.03
+_OPENING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
+_SEARCH_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
+"""By whether there are weights. An engine took 0.09, 0.3 to 0.4 and 0.3 s to open for
+soc-Slashdot0902, cnr-2000 and Kronecker 18, with 1.0, 5.5 and 7.6 million entries of neighbour
+lists; a search took 2.5, 17 and 35 ms (2 cores, kernels compiled, commit 649b7ee, 2026-11-24). With
+weights the first and last took 0.2 and 2.4 s of CPU (commit dc404ab); a search takes 9 and 63 ms
+(2026-11-25). Only the ratio matters."""
 
+
+class Call(Protocol[P, R_co]):
+    """A function of the table's algorithm, as type checkers see it.
+
+    They cannot add keywords to parameters, so with `device` or `threads` they check only the
+    result.
+    """
+
+    @overload
+    def __call__(self, graph: Graph, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(
+        self, graph: Graph, *args: Any, device: str | None, threads: int | None = ..., **kwargs: Any
+    ) -> R_co: ...
+    @overload
+    def __call__(self, graph: Graph, *args: Any, threads: int | None, **kwargs: Any) -> R_co: ...
+
+
+def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
+    """Return the function of an algorithm, given its method in the table."""
+    row = rows()[method.__name__]
+
+    @refuses_devices
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        graph, device, threads = (given.pop(name, None) for name in ("graph", "device", "threads"))
+        _check_graph(graph)
+        request = row.ask(graph.num_vertices, **given)  # before the graph is built
+        options = EngineOptions(device=NO_DEVICE if device is None else device, threads=threads)
+        with open_analysis(request.kind, graph, options) as analysis:
+            return analysis.complete(analysis.run(*request.query, place=analysis.named_place))
+
+    either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    function: Any = row.shown(
+        call,
+        [inspect.Parameter("graph", either, annotation="Graph")],
+        [
+            inspect.Parameter("device", either, default=None, annotation="str | None"),
+            inspect.Parameter("threads", either, default=None, annotation="int | None"),
+        ],
+        _GRAPH,
+        _WHERE,
+        "DeviceError\n    The device is not there, or cannot run the algorithm.\n",
+    )
+    function.__module__ = "hetero_bfs"
+    made: Call[P, R] = function
+    return made
+
+
+@refuses_devices
 def bfs(
     graph: Graph,
     source: Vertices,
@@ -44,21 +109,21 @@ def bfs(
     reverse: bool = False,
     want: Want = "parents",
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> BFSResult:
     """Search once. For many searches of one graph, keep an `Engine`.
 
-    `Engine.bfs` describes the arguments, `EngineOptions` `device`, `devices` and `threads`.
+    `Engine.bfs` describes the arguments, `EngineOptions` `device` and `threads`.
     """
     _check_graph(graph)
     # Before the graph is built:
     query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want)
-    options = EngineOptions(selector, device=device, devices=devices, threads=threads)
+    options = EngineOptions(selector, device=device, threads=threads)
     with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer(query)
 
 
+@refuses_devices
 def bfs_many(
     graph: Graph,
     sources: Iterable[int],
@@ -68,53 +133,17 @@ def bfs_many(
     reverse: bool = False,
     want: ManyWant = "levels",
     device: str | None = None,
-    devices: str = "all",
     threads: int | None = None,
 ) -> ManySearches:
     """Search from many vertices, 64 side by side. For repeated calls, keep an `Engine`.
 
-    `Engine.bfs_many` describes the arguments, `EngineOptions` `device`, `devices` and `threads`.
+    `Engine.bfs_many` describes the arguments, `EngineOptions` `device` and `threads`.
     """
     _check_graph(graph)
     query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
-    options = EngineOptions(device=device, devices=devices, threads=threads)
+    options = EngineOptions(device=device, threads=threads)
     with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer_many(query)
-
-
-def colour(
-    graph: Graph,
-    device: str | None = None,
-    devices: str = "all",
-    threads: int | None = None,
-) -> Colouring:
-    """Colour a graph so that no edge joins two vertices of the same colour.
-
-    Vertices are coloured by falling degree, equal ones by their id; each gets the first colour that
-    no neighbour has (Welsh and Powell, 1967). The colours are those of NetworkX's
-    `greedy_color(strategy="largest_first")` on nodes in the order of their ids, on any device and
-    with any number of threads. A directed graph is coloured as if it were undirected; self-loops
-    do not count.
-
-    Parameters
-    ----------
-    graph : CSRGraph, EdgeSource or SearchGraph
-    device : str, optional
-        Index or part of the name of an OpenCL device that colours; by default the CPU does.
-    devices, threads
-        See `EngineOptions`.
-
-    Raises
-    ------
-    GraphError
-        There is not enough free memory.
-    DeviceError
-        The device is not there, or cannot hold the graph.
-    """
-    _check_graph(graph)
-    options = _options(device, devices, threads)
-    with open_analysis(Colourings, graph, options) as colourings:
-        return colourings.colour(None if device is None else "device")
 
 
 def hybrid_classes(
@@ -127,125 +156,18 @@ def hybrid_classes(
     2017, "Frog: asynchronous graph processing on GPU with hybrid coloring model").
     """
     num_exact = check_integer("num_exact", num_exact, 1, _MOST_EXACT)
-    found = colour(graph, threads=threads).colour
+    found = one_call(Algorithms.colour)(graph, threads=threads).colour
     return np.minimum(found, num_exact).astype(np.uint8)
 
 
-def connected_components(
-    graph: Graph,
-    device: str | None = None,
-    devices: str = "all",
-    threads: int | None = None,
-) -> Components:
-    """Find the connected components; in a directed graph, the weakly connected ones.
-
-    Parameters
-    ----------
-    graph : CSRGraph, EdgeSource or SearchGraph
-    device : str, optional
-        Index or part of the name of an OpenCL device that finds them; by default the CPU does.
-    devices, threads
-        See `EngineOptions`.
-
-    Raises
-    ------
-    GraphError
-        The graph takes more memory than there is.
-    DeviceError
-        The device is not there, or cannot hold the graph.
-    """
-    _check_graph(graph)
-    options = _options(device, devices, threads)
-    with open_analysis(ComponentRuns, graph, options) as runs:
-        return runs.find(None if device is None else "device")
+def opening_seconds(num_entries: int, weighted: bool = False) -> float:
+    """Return about how many seconds an engine takes to open, by the entries of the lists."""
+    return _OPENING_SECONDS + _OPENING_SECONDS_PER_ENTRY[weighted] * num_entries
 
 
-def sssp(
-    graph: Graph,
-    source: int,
-    device: str | None = None,
-    devices: str = "all",
-    threads: int | None = None,
-) -> ShortestPaths:
-    """Find the least distances from one vertex. For many searches of one graph, keep an `Engine`.
-
-    Parameters
-    ----------
-    graph : CSRGraph, EdgeSource or SearchGraph
-        With weights of at least 0.
-    source : int
-    device : str, optional
-        Index or part of the name of an OpenCL device that runs the search; by default the CPU does.
-    devices, threads
-        See `EngineOptions`.
-
-    Raises
-    ------
-    GraphError
-        The vertex is not in the graph; the graph has no weights, or a negative one.
-    DeviceError
-        The device is not there, or cannot run the search.
-    """
-    _check_graph(graph)
-    source = check_vertex(source, graph.num_vertices)
-    options = _options(device, devices, threads)
-    with open_analysis(PathSearches, graph, options) as searches:
-        result = searches.search(source, None if device is None else "device")
-        _ = result.parent  # its lists are here now
-        return result
-
-
-def pagerank(
-    graph: Graph,
-    alpha: float = 0.85,
-    tol: float = 1e-6,
-    max_iter: int = 100,
-    weighted: bool = False,
-    personalization: Any = None,
-    device: str | None = None,
-    devices: str = "all",
-    threads: int | None = None,
-) -> PageRank:
-    """Compute PageRank (Brin and Page, 1998) as NetworkX's `pagerank` defines it.
-
-    Dangling vertices, those without outgoing edges, pass their rank to all vertices. Self-loops and
-    duplicate edges do not count. For many runs on one graph, keep an `Engine`.
-
-    Parameters
-    ----------
-    graph : CSRGraph, EdgeSource or SearchGraph
-        The edges of an undirected graph lead both ways.
-    alpha : float
-        Share of a rank that edges pass on, between 0 and 1. The rest goes to all vertices.
-    tol : float
-        The sum of ``abs(rank - exact rank)`` is at most
-        num_vertices * tol * alpha / (1 - alpha), which
-        NetworkX promises by the same `tol`; see `PageRank.change`.
-    max_iter : int
-        If these iterations do not suffice, `PageRank.converged` is False.
-    weighted : bool
-        Whether a vertex divides its rank in proportion to its edges' weights (at least 0).
-    personalization : float array, shape (num_vertices,), optional
-        Shares of restarts and of the ranks of dangling vertices; by default equal for all vertices.
-    device : str, optional
-        Index or part of the name of an OpenCL device that iterates; by default the CPU does.
-    devices, threads
-        See `EngineOptions`.
-
-    Raises
-    ------
-    ArgumentError
-        A wrong `alpha`, `tol`, `max_iter` or `personalization`.
-    GraphError
-        `weighted`, and the graph has no weights, or one that is negative or infinite.
-    DeviceError
-        The device is not there, or cannot hold the graph.
-    """
-    _check_graph(graph)
-    settings = check_settings(graph.num_vertices, alpha, tol, max_iter, personalization)
-    options = _options(device, devices, threads)
-    with open_analysis(ranks_kind(weighted), graph, options) as ranks:
-        return ranks.rank(settings, "cpu" if device is None else "device")
+def search_seconds(num_entries: int, weighted: bool = False) -> float:
+    """Return about how many seconds a search takes without an engine."""
+    return _SEARCH_SECONDS_PER_ENTRY[weighted] * num_entries
 
 
 def _check_graph(graph: Any) -> None:
@@ -258,10 +180,3 @@ def _along(graph: Graph, reverse: bool) -> Graph:
     if not reverse:
         return graph
     return (graph if isinstance(graph, SearchGraph) else build_search_graph(graph)).reversed()
-
-
-def _options(device: str | None, devices: str, threads: int | None) -> EngineOptions:
-    """Return an engine's settings; without a named device, those of the CPU alone."""
-    return EngineOptions(
-        device=device, devices="cpu" if device is None else devices, threads=threads
-    )

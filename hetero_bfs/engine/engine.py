@@ -1,46 +1,72 @@
-"""The engine: it prepares a graph on the host and a device, then searches it many times."""
+"""The engine: it prepares a graph on the host and a device, then searches it many times.
+
+Breadth-first searches run on a `Platform`, which holds the host and all devices; a `Selection`
+chooses the strategy of each level. Each other algorithm has an `Analysis` of its own, made at the
+first run; its method is a row of the table (algorithms/table.py). Runs wait for each other.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import cast
-from weakref import WeakKeyDictionary
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import A, Analysis, within_limits
-from hetero_bfs.algorithms.bfs.correction import Correction, Corrections, factors_of
+from hetero_bfs.algorithms.base import A, Prepared, within_limits
+from hetero_bfs.algorithms.bfs.correction import factors_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.opening import bytes_streamed_by, open_devices, streaming_of
 from hetero_bfs.algorithms.bfs.platform import Platform
-from hetero_bfs.algorithms.bfs.reference import has_high_diameter, reference_states
-from hetero_bfs.algorithms.bfs.restoring import SavedParents
+from hetero_bfs.algorithms.bfs.query import (
+    ManyWant,
+    Query,
+    Vertices,
+    Want,
+    check_many,
+    check_query,
+)
+from hetero_bfs.algorithms.bfs.restoring import (
+    SavedParents,
+    make_result,
+    restored_levels,
+    restored_parents,
+)
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.algorithms.bfs.selection import Selection
 from hetero_bfs.algorithms.bfs.warm_up import warm_up
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
+from hetero_bfs.algorithms.multi_source.result import ManySearches
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
 from hetero_bfs.engine.compile_beside import Beside, compiling_beside
-from hetero_bfs.engine.engine_html import engine_html
-from hetero_bfs.engine.search_methods import SearchMethods
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.graph.edge_source import EdgeSource, check_sources, check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.options import EngineOptions, check_selector, takes_settings
-from hetero_bfs.scheduling.by_objective import make_objective_selector
-from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.options import EngineOptions, takes_settings
+from hetero_bfs.programs.options import RunOptions
+from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
-from hetero_bfs.scheduling.strategies import MOST_DEVICES, ObjectiveName, available
+from hetero_bfs.scheduling.strategies import ObjectiveName, Strategy
 from hetero_bfs.support import forks
 from hetero_bfs.support.one_process import OfOneProcess
+from hetero_bfs.timeline.notebook import as_html
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Engine(SearchMethods, OfOneProcess):
+class Engine(Algorithms, OfOneProcess):
     """A graph prepared on the host and a device: upload, compile and warm up once, search often.
 
     Parameters
@@ -65,20 +91,17 @@ class Engine(SearchMethods, OfOneProcess):
         This process was forked from one that had used compiled loops or OpenCL.
     """
 
+    _selection: Selection
+
     @takes_settings(EngineOptions)
     def __init__(self, graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions) -> None:
         if options.device is not None:
-            choose_devices(options.device, MOST_DEVICES)  # raises before the graph is built
+            options.find_devices()  # raises before the graph is built
         self.notes: list[str] = []
         self.options = options
         self.decision_interval = options.decision_interval
         self.threads = options.threads
-        self.optimize: ObjectiveName = options.optimize
         self._generation = forks.generation()
-        self._corrections: Corrections | None = None
-        self._learns: Correction | None = None
-        self._known_states: npt.NDArray[np.float64] | None = None
-        self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
         self._one_at_a_time = threading.Lock()
         self._platform: Platform | None = None
         self.device_info: DeviceInfo | None = None
@@ -88,9 +111,8 @@ class Engine(SearchMethods, OfOneProcess):
         self.streaming: Streaming | None = None
         """How the edges stream through the device; None if they do not."""
         self._saved = SavedParents()
-        self._analyses: dict[type[Analysis], Analysis] = {}
+        self._analyses: dict[type[Prepared], Prepared] = {}
         self._backward: Engine | None = None  # on the transposed lists
-        self._asked: tuple[str | Selector, ObjectiveName] = options.selector, options.optimize
         with compiling_beside() as beside:
             self._open_with(graph, beside)
 
@@ -105,21 +127,31 @@ class Engine(SearchMethods, OfOneProcess):
         self._use(Platform(graph, host, devices))
         uploaded = time.perf_counter()
         try:
-            self._get_ready(options.selector, beside)
+            self._get_ready(beside)
         except DeviceError as error:
             if not devices or options.device is not None:
                 raise
             self.notes.append(f"{devices[0].device.info.name} is left out: {error}")
             self._use(Platform(graph, CPUExecutor(graph, self.threads)))
             try:
-                self._get_ready(options.selector, beside)
+                self._get_ready(beside)
             except ModelError:  # the selector needs the device, so the device's error is the cause
                 raise error from None
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - uploaded
 
-    def _repr_html_(self) -> str:
-        return engine_html(self._platform, self.selector.name, self.notes)
+    def _get_ready(self, beside: Beside) -> None:
+        """Compile for the devices in use, choose a selector, and warm up."""
+        platform, selection = self.platform, Selection(self.platform, self.notes)
+        selection.choose(self.options.selector, self.options.optimize)
+        platform.host.compile_work()
+        for device in platform.devices:
+            device.build_kernels()
+        beside.wait()
+        platform.host.prepare()
+        warm_up(platform, selection.candidates)
+        selection.get_ready(self.options.correction)
+        self._selection = selection
 
     def __enter__(self) -> Engine:
         return self
@@ -141,13 +173,12 @@ class Engine(SearchMethods, OfOneProcess):
             platform, self._platform = self._platform, None
             self._bytes_streamed = bytes_streamed_by(platform.accelerator)
             self._saved.release()
+            self._selection.release()
             if self._backward is not None:
                 self._backward.close()
                 self._backward = None
             while self._analyses:
                 self._analyses.popitem()[1].close()
-            self._corrections = None
-            self._learns = None
             platform.close()
 
     def _use(self, platform: Platform) -> None:
@@ -158,6 +189,24 @@ class Engine(SearchMethods, OfOneProcess):
         self.device_info = None if accelerator is None else accelerator.device.info
         self.num_parts = 1 if accelerator is None else accelerator.num_parts
         self.streaming = streaming_of(accelerator)
+
+    def _repr_html_(self) -> str:
+        """Return the graph, the devices, the selector and the notes as HTML for notebooks."""
+        if self._platform is None:
+            return as_html("Engine", {"state": "closed"})
+        graph, host = self.graph, self._platform.host
+        names = [device.device.info.name for device in self._platform.devices]
+        facts: dict[str, Any] = {
+            "vertices": graph.num_vertices,
+            "input edges": graph.num_input_edges,
+            "directed": graph.graph.directed,
+            "OpenCL devices": ", ".join(names) or "none",
+            "CPU threads": host.threads,
+            "order": graph.relabelling.order,
+            "selector": self.selector.name,
+        }
+        facts |= {f"note {number}": note for number, note in enumerate(self.notes, 1)}
+        return as_html("Engine", facts)
 
     @property
     def platform(self) -> Platform:
@@ -182,8 +231,9 @@ class Engine(SearchMethods, OfOneProcess):
     @property
     def high_diameter(self) -> bool:
         """Whether searches of the graph take many levels; the first access runs a search."""
+        _ = self.platform  # raises if the engine is closed
         with self._one_at_a_time:
-            return self._has_high_diameter()
+            return self._selection.has_high_diameter()
 
     @property
     def accelerator(self) -> DeviceExecutor | None:
@@ -198,56 +248,268 @@ class Engine(SearchMethods, OfOneProcess):
         return bytes_streamed_by(self._platform.accelerator)
 
     @property
+    def selector(self) -> Selector:
+        """What chooses the strategy of each level."""
+        return self._selection.selector
+
+    @property
+    def candidates(self) -> list[Strategy]:
+        """The strategies that can run here."""
+        return self._selection.candidates
+
+    @property
+    def optimize(self) -> ObjectiveName:
+        """The objective of selectors given by name."""
+        return self._selection.asked[1]
+
+    @property
     def objective(self) -> Objective | None:
         """The selector's objective; None for the least time."""
         return self.selector.objective
-
-    def set_selector(self, selector: str | Selector, optimize: ObjectiveName | None = None) -> None:
-        """Use another selector from now on, for another objective if given."""
-        _ = self.platform  # raises at once, before waiting for searches
-        with self._one_at_a_time:
-            self._set_selector(selector, optimize)
-
-    def _set_selector(self, selector: str | Selector, optimize: ObjectiveName | None) -> None:
-        check_selector(selector)
-        if isinstance(selector, str):
-            objective_name = self.optimize if optimize is None else optimize
-            made, notes = make_objective_selector(
-                selector,
-                self.device_info,
-                self.candidates,
-                selector == "auto" and self._has_high_diameter(),
-                objective_name,
-                self.streaming is not None,
-                [device.device.info for device in self.platform.devices[1:]],
-            )
-            self.optimize = objective_name
-            self.notes += [note for note in notes if note not in self.notes]
-            self.selector: Selector = made
-        else:
-            missing = [s.name for s in selector.candidates if s not in self.candidates]
-            if missing:
-                raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
-            self.selector = selector.uncorrected
-        self._asked = selector, self.optimize
-        self._tell_reference()
-        self._correct()
 
     @property
     def corrections(self) -> dict[str, float]:
         """Correction factors of predictions that are not 1, by strategy or transition."""
         return factors_of(self.selector)
 
+    def set_selector(self, selector: str | Selector, optimize: ObjectiveName | None = None) -> None:
+        """Use another selector from now on, for another objective if given."""
+        _ = self.platform  # raises at once, before waiting for searches
+        with self._one_at_a_time:
+            self._selection.choose(selector, optimize or self.optimize)
+
+    def bfs(
+        self,
+        source: Vertices,
+        depth_limit: int | None = None,
+        target: int | None = None,
+        mask: npt.ArrayLike | None = None,
+        reverse: bool = False,
+        want: Want = "parents",
+    ) -> BFSResult:
+        """Search from one vertex or several; all ids, here and in the result, are the caller's.
+
+        Searches of several Python threads run one after another.
+
+        Parameters
+        ----------
+        source : int or iterable of int
+            Of several vertices, each one reached has the nearest as root of its tree. Duplicates
+            count once.
+        depth_limit : int, optional
+            Reach no vertex that is farther than so many edges.
+        target : int, optional
+            End with the level that reaches this vertex. All vertices that are as near are reached,
+            none that is farther.
+        mask : array, optional
+            Vertices to pass over, as if they were not in the graph: bool, shape (num_vertices,), or
+            their ids.
+        reverse : bool
+            Follow the edges of a directed graph from their ends to their starts. The first such
+            search opens an engine on the transposed lists, which keeps arrays of its own.
+        want : {"parents", "levels"}
+            "parents" returns parents, and finds levels when they are read. "levels" returns levels
+            and no parents.
+
+        Raises
+        ------
+        ArgumentError
+            An argument of the wrong type or out of range; an empty sequence of sources.
+        GraphError
+            A vertex is not in the graph, or a source is masked.
+        EngineClosedError
+            The engine is closed.
+        ForkError
+            The engine was opened in another process, from which this one was forked.
+        """
+        graph = self.graph
+        query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want)
+        if query.reverse and graph.graph.directed:
+            with self._one_at_a_time:
+                return self._reversed().answer(query)
+        return self.answer(query)
+
+    def answer(self, query: Query) -> BFSResult:
+        """Search for what was asked, along the lists of this engine whatever the direction."""
+        with self._one_at_a_time:
+            graph = self.graph
+            source, seeds = query.start(graph)
+            target = query.searched_target(graph)
+            search = Search(
+                self.platform, source, self.selector, self.decision_interval, False, seeds, target
+            )
+            streamed = self._run(search, query)
+            started = time.perf_counter()
+            search.gather()
+            levels: dict[str, Any] = {}
+            if query.want == "levels":
+                levels["level"] = restored_levels(search, query.sources)
+                parent = np.empty(0, np.int64)
+            else:
+                parent = restored_parents(search, query.sources)
+            gather_seconds = time.perf_counter() - started
+        result = make_result(search, query, parent, gather_seconds, streamed)
+        result.__dict__.update(levels)
+        return result
+
+    def bfs_many(
+        self,
+        sources: Iterable[int],
+        depth_limit: int | None = None,
+        mask: npt.ArrayLike | None = None,
+        reverse: bool = False,
+        want: ManyWant = "levels",
+    ) -> ManySearches:
+        """Search from many vertices, each on its own, 64 side by side (MS-BFS, Then et al., 2014).
+
+        Each edge is looked at for 64 searches at once. Where searches take many levels, as on road
+        networks, few vertices of a level have several searches; there the searches run one by one.
+
+        Parameters
+        ----------
+        sources : iterable of int
+            Each gets a row of its own, duplicates too.
+        depth_limit, mask, reverse : optional
+            As for `bfs`.
+        want : {"levels", "sums"}
+            "levels" takes 1 to 4 bytes for each vertex and search. "sums" keeps none of them, for
+            eccentricities or closeness of all vertices of a large graph.
+
+        Raises
+        ------
+        ArgumentError, GraphError, EngineClosedError, ForkError
+            As for `bfs`; levels that memory has no room for.
+        """
+        graph = self.graph
+        query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
+        if query.reverse and graph.graph.directed:
+            with self._one_at_a_time:
+                return self._reversed().answer_many(query)
+        return self.answer_many(query)
+
+    def answer_many(self, query: Query) -> ManySearches:
+        """Search from many vertices, along the lists of this engine whatever the direction."""
+        if not (query.sources and self.high_diameter):
+            with self._one_at_a_time:
+                return self._analysis(ManyRuns).run(query)
+        each = replace(query, want="levels")
+        return one_by_one(
+            query,
+            self.graph.num_vertices,
+            lambda source: self.answer(replace(each, sources=(source,))),
+        )
+
+    def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
+        """Search from several vertices back-to-back, then return all results.
+
+        After each search `bfs` restores the caller's ids, which evicts the next search's code and
+        data from the caches. On a fast device a search of 0.1 ms then takes twice as long. This
+        method only copies the parents after each search, and restores the caller's ids at the end.
+        The copies take 4 bytes per vertex and search. Their memory is kept until `close`.
+
+        Raises
+        ------
+        ArgumentError
+            `sources` yields no vertex ids.
+        GraphError
+            A vertex is not in the graph; no search was run.
+        EngineClosedError, ForkError
+            As for `bfs`.
+        """
+        queries = [Query((source,)) for source in check_sources(sources, self.graph.num_vertices)]
+        if len(queries) == 1:
+            return [self.answer(queries[0])]
+        with self._one_at_a_time:
+            accelerator = self.platform.accelerator
+            device = None if accelerator is None else accelerator.device
+            saved = self._saved.room(len(queries), self.graph.num_searched, device)
+            searches = [self._search_and_save(*pair) for pair in zip(queries, saved, strict=True)]
+            results = []
+            for query, parent, (search, streamed, seconds) in zip(
+                queries, saved, searches, strict=True
+            ):
+                started = time.perf_counter()
+                if search.source is not None:
+                    search.gather_saved(parent)
+                restored = restored_parents(search, query.sources)
+                seconds += time.perf_counter() - started
+                results.append(make_result(search, query, restored, seconds, streamed))
+        return results
+
+    def _search_and_save(
+        self, query: Query, parent: npt.NDArray[np.uint32]
+    ) -> tuple[Search, int, float]:
+        """Search and save the parents; return the bytes streamed and the seconds of saving."""
+        source, _ = query.start(self.graph)
+        search = Search(self.platform, source, self.selector, self.decision_interval)
+        streamed = self._run(search, query)
+        started = time.perf_counter()
+        if source is not None:
+            search.save_parents(parent)
+        return search, streamed, time.perf_counter() - started
+
+    def search(self, source: int) -> Search:
+        """Search from one vertex without gathering the parents (for measurements)."""
+        query = Query((check_vertex(source, self.graph.num_vertices),))
+        with self._one_at_a_time:
+            start, _ = query.start(self.graph)
+            search = Search(self.platform, start, self.selector, self.decision_interval)
+            self._run(search, query)
+        return search
+
+    def _run(self, search: Search, query: Query) -> int:
+        """Search and correct the selector by it; return the bytes of edges it streamed."""
+        streamed_before = self.bytes_streamed
+        seconds = search.run(query.max_levels)
+        if query.is_whole and search.source is not None and not search.began_again:
+            self._selection.learn(search, seconds, self.decision_interval)
+        return self.bytes_streamed - streamed_before
+
     def _reversed(self) -> Engine:
+        """Return an engine on the transposed lists; the caller holds the lock."""
+        asked = self._selection.asked
         if self._backward is None:
-            selector, optimize = self._asked
-            options = replace(self.options, selector=selector, optimize=optimize)
+            options = replace(self.options, selector=asked[0], optimize=asked[1])
             self._backward = Engine(self.graph.reversed(), **options.settings())
             self.notes += [note for note in self._backward.notes if note not in self.notes]
-        elif self._backward._asked != self._asked:
-            self._backward.set_selector(*self._asked)
+        elif self._backward._selection.asked != asked:
+            self._backward.set_selector(*asked)
         self._backward.decision_interval = self.decision_interval
         return self._backward
+
+    def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        request = row.ask(self.graph.num_vertices, *args, **kwargs)  # raises before it waits
+        with self._one_at_a_time:
+            return self._analysis(request.kind).run(*request.query)
+
+    def run(
+        self, program: Program, options: RunOptions | None = None, /, **parameters: Any
+    ) -> ProgramResult:
+        """Run a vertex program: `engine.run(SSSP(), source=3)`.
+
+        Parameters
+        ----------
+        program : Program
+        options : RunOptions, optional
+            How to run it, such as `RunOptions(max_iterations=10)`.
+        **parameters
+            Parameters that the program's methods name: numbers, or arrays of shape (num_vertices,)
+            in the caller's ids.
+
+        Raises
+        ------
+        ProgramError
+            The program cannot be translated; the message names class, line and word.
+        ArgumentError
+            A parameter is missing, unknown, or no number.
+        GraphError
+            The program reads weights, and the graph has none.
+        EngineClosedError, ForkError
+            As for `bfs`.
+        """
+        _ = self.graph  # raises at once, before waiting for searches
+        with self._one_at_a_time:
+            return self._analysis(ProgramRuns).run(program, parameters, options or RunOptions())
 
     def _analysis(self, kind: type[A]) -> A:
         """Return the runs of another algorithm on the graph; the caller holds the lock."""
@@ -259,54 +521,3 @@ class Engine(SearchMethods, OfOneProcess):
             analysis.notes = self.notes  # which runs may add to
             self._analyses[kind] = analysis
         return cast(A, self._analyses[kind])
-
-    def _get_ready(self, selector: str | Selector, beside: Beside) -> None:
-        """Compile for the devices in use, choose a selector, and warm up."""
-        self._corrections = None
-        self._warm = False
-        self.candidates = available(len(self.platform.devices))
-        self.set_selector(selector)
-        self.platform.host.compile_work()
-        for device in self.platform.devices:
-            device.build_kernels()
-        beside.wait()
-        self.platform.host.prepare()
-        warm_up(self.platform, self.candidates)
-        self._warm = True
-        self.set_selector(selector)  # again: now kernels are ready for a reference search
-        if self.options.correction:
-            self._corrections = Corrections(self.platform, self.candidates)
-            self._correct()
-
-    def _reference_states(self) -> npt.NDArray[np.float64]:
-        if self._known_states is None:
-            self._known_states = reference_states(self.platform)
-        return self._known_states
-
-    def _has_high_diameter(self) -> bool:
-        """Decide by the reference search, or, before kernels are ready, by the order."""
-        return has_high_diameter(self._reference_states()) if self._warm else self.graph.is_local
-
-    def _tell_reference(self) -> None:
-        """Give the selector the graph's reference search if it uses the cost-to-go table."""
-        if not (self._warm and isinstance(self.selector, ModelSelector)):
-            return
-        states, graph, unbound = self._reference_states(), self.graph, self.selector
-        bound = self._on_graph.get(unbound)
-        if bound is None:
-            bound = unbound.on_graph(
-                graph.num_searched,
-                graph.graph.num_stored_edges,
-                states,
-                has_high_diameter(states),
-            )
-            if bound is not unbound:  # an engine in its own dict would stay alive
-                self._on_graph[unbound] = bound
-        self.selector = bound
-
-    def _correct(self) -> None:
-        """Correct a selector that predicts by the searches so far."""
-        corrections = self._corrections
-        self._learns = None if corrections is None else corrections.of(self.selector)
-        if self._learns is not None:
-            self.selector = self._learns.selector

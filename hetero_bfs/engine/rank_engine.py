@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,10 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.algorithms.components.result import Components
-from hetero_bfs.algorithms.pagerank.lists import RankSettings, check_settings
-from hetero_bfs.algorithms.pagerank.ranks import weighted_part
-from hetero_bfs.algorithms.pagerank.result import PageRank
-from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
-from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
+from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
 from hetero_bfs.graph.lists import input_degree_of
-from hetero_bfs.programs.built_in import LeastLabels, PowerRanks, WeightedPowerRanks
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.plan import Parameters, Plan
@@ -46,10 +40,13 @@ from hetero_bfs.support.checks import check_flag
 from hetero_bfs.support.one_process import OfOneProcess
 from hetero_bfs.support.parallel import at_most
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _DEFAULTS = RunOptions()
 
 
-class RankEngine(OfOneProcess):
+class RankEngine(Algorithms, OfOneProcess):
     """A rank's part of a graph, ready for searches and vertex programs.
 
     Parameters
@@ -105,8 +102,8 @@ class RankEngine(OfOneProcess):
         # No cached properties: all ranks of a process would share their lock.
         self._graphs: dict[Along, RankGraph] = {}
         self._steps: dict[Along, float] = {}
-        self._paths: RankPathSearch | None = None
-        self._weighted: tuple[RankGraph, npt.NDArray[np.float64]] | None = None
+        self.kept: dict[Any, Any] = {}
+        """What an algorithm keeps between its runs."""
 
     @property
     def num_vertices(self) -> int:
@@ -165,8 +162,17 @@ class RankEngine(OfOneProcess):
             limits = limits._replace(bucket_width=self._steps[way])
         return self._run(plan, limits, self._along(way), way)
 
+    def run_part(
+        self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
+    ) -> RankProgramResult:
+        """Run a program on this rank's part with other weights, which the caller keeps."""
+        plan, limits = agreed(
+            self.communicator, lambda: self._checked(program, options, parameters)
+        )
+        return self._run(plan, limits, graph, "other weights")
+
     def _run(
-        self, plan: Plan, limits: Limits, graph: RankGraph, part: Along | Literal["scaled"]
+        self, plan: Plan, limits: Limits, graph: RankGraph, part: Along | Literal["other weights"]
     ) -> RankProgramResult:
         """Run a program on a part of the graph, of this name."""
         key = part, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
@@ -214,84 +220,10 @@ class RankEngine(OfOneProcess):
         degree = max(entries / max(searched, 1), 1.0)
         return float(max(total / count * 16.0 / degree, 1e-300))
 
-    def sssp(self, source: int) -> ShortestPaths:
-        """Find the least distances from a vertex, and parents; see `hetero_bfs.sssp`.
-
-        Raises
-        ------
-        AgreedError
-            On all ranks: no such vertex, no weights, or a negative one.
-        """
-        source = agreed(self.communicator, lambda: check_vertex(source, self.num_vertices))
-        if self._paths is None:
-            self._paths = RankPathSearch(self.communicator, self.graph)
-        found = self._paths.search(source)
-        distance = gathered(self.communicator, found.distance, self.num_vertices)
-        parent = gathered_parents(self.communicator, found.parent, self.num_vertices)
-        traces = [
-            WindowTrace(w.start, w.strategy, w.vertices, w.edges, w.rounds, w.seconds)
-            for w in found.windows
-        ]
-        directed = self.graph.graph.directed
-        return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
-
-    def connected_components(self) -> Components:
-        """Find the connected components, of a directed graph the weakly connected ones."""
-        result = self.run(LeastLabels())
-        component = result.gathered("label").astype(np.int64)
-        count = int(np.count_nonzero(component == np.arange(component.size)))
-        return Components(component, count, result.seconds, 0.0, result.traces)
-
-    def pagerank(
-        self,
-        alpha: float = 0.85,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        weighted: bool = False,
-        personalization: Any = None,
-    ) -> PageRank:
-        """Rank the vertices; see `hetero_bfs.pagerank`.
-
-        All ranks give the same `personalization`.
-
-        Raises
-        ------
-        AgreedError
-            On all ranks: a parameter is out of range; `weighted`, and the graph has no weights, or
-            one that is negative or infinite.
-        """
-
-        def checked() -> RankSettings:
-            check_flag("weighted", weighted)
-            return check_settings(self.num_vertices, alpha, tol, max_iter, personalization)
-
-        settings = agreed(self.communicator, checked)
-        share = 1.0 / max(self.num_vertices, 1)
-        restart = share if settings.personalization is None else settings.personalization
-        parameters = {
-            "start": share, "restart": restart, "alpha": settings.alpha, "goal": settings.change,
-        }  # fmt: skip
-        options = RunOptions(max_iterations=settings.max_iter)
-        if weighted:
-            result = self._run_weighted(options, parameters)
-        else:
-            result = self.run(PowerRanks(), options, **parameters)
-        change = result.totals["change"] if result.iterations else np.inf
-        return PageRank(
-            result.gathered("rank"), result.seconds, change, result.converged, result.traces
-        )
-
-    def _run_weighted(self, options: RunOptions, parameters: dict[str, Any]) -> RankProgramResult:
-        """Run PageRank by weights."""
-        if self._weighted is None:
-            self._weighted = agreed(self.communicator, lambda: weighted_part(self.graph))
-        graph, given = self._weighted
-        program = WeightedPowerRanks()
-        plan, limits = agreed(
-            self.communicator,
-            lambda: self._checked(program, options, parameters | {"given": given}),
-        )
-        return self._run(plan, limits, graph, "scaled")
+    def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run an algorithm on all ranks; raise `AgreedError` on all if it is refused."""
+        request = agreed(self.communicator, lambda: row.ask(self.num_vertices, *args, **kwargs))
+        return request.kind.by_ranks(self, *request.query)
 
 
 def _checked_search(source: Any, reverse: Any, num_vertices: int) -> tuple[int, bool]:

@@ -57,7 +57,7 @@ class SSSPKernel(Kernel):
     def compile(edges: EdgeSource, graph: SearchGraph) -> None:
         """Sort the lists, search on the CPU and validate."""
         with PathSearches(graph, 1) as searches:
-            (paths,) = searches.search_with_parents([0])
+            (paths,) = searches.run_with_parents([0])
         check_paths(edges, 0, paths.distance, paths.parent)
 
     def __init__(self, graph: SearchGraph, options: EngineOptions) -> None:
@@ -104,7 +104,7 @@ class SSSPKernel(Kernel):
 
     def get_ready(self, keys: list[int]) -> int:
         """Search on each place; return how many searches to validate together."""
-        self.searches.search_with_parents(keys[:1] * 2 * len(list(self.searches.places)))
+        self.searches.run_with_parents(keys[:1] * 2 * len(list(self.searches.places)))
         usable = int(_USABLE_SHARE * memory.free_bytes())
         fits = usable // (BYTES_PER_VERTEX * self.searches.graph.num_vertices)
         return max(min(fits, MAX_SEARCHES, len(keys)), 1)
@@ -115,11 +115,11 @@ class SSSPKernel(Kernel):
 
     def search(self, keys: list[int]) -> list[ShortestPaths]:
         """Search from keys back-to-back; return distances and parents."""
-        return self.searches.search_with_parents(keys)
+        return self.searches.run_with_parents(keys)
 
     def search_only(self, key: int) -> None:
         """Search once."""
-        self.searches.search_with_parents([key])
+        self.searches.run_with_parents([key])
 
     def record(self, key: int, result: ShortestPaths, validator: PathChecker | None) -> KeyRecord:
         """Pass a search's result to the validator, and keep its figures."""

@@ -60,6 +60,6 @@ def get_info() -> dict[str, Any]:
         "project": "hetero_bfs",
         "package": "hetero_bfs",
         "short_summary": "Compiled and parallel searches by hetero_bfs.",
-        "default_config": {"devices": "cpu", "least_edges": LEAST_EDGES},
+        "default_config": {"device": "cpu", "least_edges": LEAST_EDGES},
         "functions": functions,
     }

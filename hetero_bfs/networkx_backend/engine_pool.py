@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.serial import search_from
 from hetero_bfs.algorithms.sssp.serial import distances_by_weight
+from hetero_bfs.engine.calls import opening_seconds, search_seconds
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.engine.opening_costs import opening_seconds, search_seconds
 from hetero_bfs.errors import ForkError, GraphError
 from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
@@ -63,8 +63,8 @@ def engine_of(graph: ConvertedGraph) -> Iterator[Engine]:
         key = id(graph)
         if key not in _OPEN:
             edges = ListedEdges(graph.successors, graph.directed, graph.weights)
-            devices = nx.config.backends.hetero.devices
-            engine = Engine(edges, devices=devices, correction=False)
+            device = nx.config.backends.hetero.device
+            engine = Engine(edges, device=device, correction=False)
             _OPEN[key] = engine
             weakref.finalize(graph, _close, key)
             if len(_OPEN) > MOST_OPEN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 
@@ -36,6 +36,11 @@ class IterationTrace(NamedTuple):
     def row(self) -> dict[str, Any]:
         """Return the fields for CSV."""
         return self._asdict()
+
+
+def numbered(records: Iterable[tuple[str, int, int, float]]) -> list[IterationTrace]:
+    """Return the traces of iterations, given strategy, vertices, edges and seconds of each."""
+    return [IterationTrace(number, *record) for number, record in enumerate(records)]
 
 
 class Iterated:

@@ -14,8 +14,6 @@ import pandas as pd
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import describe_machine, source_commit
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph500.report import command_line
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
@@ -99,15 +97,9 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
 
 
 def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
-    if engine.devices == "cpu":
-        return None
-    try:
-        return choose_device(engine.device)
-    except DeviceError as error:
-        if engine.device is not None:
-            raise
-        notes.append(f"the CPU only: {error}")
-        return None
+    found, missing = engine.find_devices(most=1)
+    notes += missing
+    return found[0] if found else None
 
 
 def _write(

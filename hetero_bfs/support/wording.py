@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_OPTIONS = {
-    "alpha": "--alpha",
-    "decision_interval": "--decision-interval",
-    "depth_limit": "--depth-limit",
-    "device": "--device",
-    "device_memory_bytes": "--device-memory",
-    "devices": "--devices",
-    "directed": "--directed",
-    "edgefactor": "--edgefactor",
-    "graphs": "--graph",
-    "max_alloc_bytes": "--max-alloc",
-    "mask": "--mask",
-    "max_iter": "--max-iter",
-    "optimize": "--optimize",
-    "order": "--order",
-    "scale": "--scale",
-    "selector": "--selector",
-    "threads": "--threads",
-    "tol": "--tol",
-    "weighted": "--weighted",
-}
-"""The option for each argument that a message names."""
-
-_as_options: ContextVar[bool] = ContextVar("hetero_bfs_names_options", default=False)
+_options: ContextVar[Mapping[str, str] | None] = ContextVar("hetero_bfs_options", default=None)
 
 
 @contextmanager
-def naming_options() -> Iterator[None]:
-    """Within this context, name settings as the command line's options."""
-    token = _as_options.set(True)
+def naming_options(options: Mapping[str, str]) -> Iterator[None]:
+    """Within this context, name settings as the command line's options.
+
+    Parameters
+    ----------
+    options : mapping of str
+        The option for each argument.
+    """
+    token = _options.set(options)
     try:
         yield
     finally:
-        _as_options.reset(token)
+        _options.reset(token)
 
 
 def number_of(count: int, noun: str) -> str:
@@ -60,6 +43,7 @@ def shown(value: object, most: int = 60) -> str:
 
 def setting(name: str, value: object = None) -> str:
     """Name an argument, with its value if one is given: device='0', or --device 0."""
-    if _as_options.get() and name in _OPTIONS:
-        return _OPTIONS[name] if value is None else f"{_OPTIONS[name]} {value}"
+    option = (_options.get() or {}).get(name)
+    if option is not None:
+        return option if value is None else f"{option} {value}"
     return name if value is None else f"{name}={value!r}"

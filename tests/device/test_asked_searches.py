@@ -94,7 +94,7 @@ def test_any_question_while_edges_stream(kept, apart, name, number, data):
 @given(edges=edge_lists(), data=st.data())
 def test_any_small_graph(one_thread, edges, data):
     sources, asked = data.draw(questions(edges.num_vertices))
-    with hb.Engine(edges, "fixed:TC,BC,TC", devices="cpu") as engine:
+    with hb.Engine(edges, "fixed:TC,BC,TC", device="cpu") as engine:
         check(engine, edges, sources, **asked)
 
 
@@ -111,7 +111,7 @@ def test_plain_searches_after_masked_ones_see_the_whole_graph(place):
 def test_a_path_follows_edges(reverse):
     edges = nasty("sparse random", directed=True)
     lists = lists_of(edges)
-    with hb.Engine(edges, devices="cpu") as engine:
+    with hb.Engine(edges, device="cpu") as engine:
         source = int(np.bincount(edges.dst if reverse else edges.src).argmax())
         result = engine.bfs(source, reverse=reverse)
         far = int(result.level.argmax())

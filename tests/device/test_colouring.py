@@ -75,7 +75,7 @@ def test_every_shape(plain_place, name, directed):
     edges = nasty(name, directed)
     with colourings_of(edges, 2, plain_place) as colourings:
         *_, where = colourings.places
-        confirm(edges, colourings.colour(where), expected_of(name))
+        confirm(edges, colourings.run(place=where), expected_of(name))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -84,14 +84,14 @@ def test_any_number_of_threads(many_threads, share_all, threads):
         edges = LARGER[name]() if name in LARGER else nasty(name)
         with colourings_of(edges, threads, None) as colourings:
             for _ in range(2):
-                confirm(edges, colourings.colour(), expected_of(name))
+                confirm(edges, colourings.run(), expected_of(name))
 
 
 def test_blocks_are_shared_where_vertices_seldom_wait(share_all):
     shared = {}
     for name in ("Kronecker 12", "grid"):
         with colourings_of(nasty(name), 2, None) as colourings:
-            ways = [trace.strategy for trace in colourings.colour().traces]
+            ways = [trace.strategy for trace in colourings.run().traces]
         assert ways[:2] == ["sort", "greedy"]
         shared[name] = ways.count("shared")
     assert shared["Kronecker 12"] > 5
@@ -105,14 +105,14 @@ def test_every_order(plain_place, order):
         edges = nasty(name)
         with colourings_of(edges, 2, plain_place, order) as colourings:
             *_, where = colourings.places
-            confirm(edges, colourings.colour(where), expected_of(name))
+            confirm(edges, colourings.run(place=where), expected_of(name))
 
 
 @settings(max_examples=60)
 @given(edges=edge_lists())
 def test_any_graph(edges):
     with colourings_of(edges, 1, None) as colourings:
-        confirm(edges, colourings.colour(), expected(edges))
+        confirm(edges, colourings.run(), expected(edges))
 
 
 def test_more_colours_than_bits_in_a_word(plain_place, share_all):
@@ -121,7 +121,7 @@ def test_more_colours_than_bits_in_a_word(plain_place, share_all):
     edges = edge_list(pairs, 700)
     with colourings_of(edges, 2, plain_place) as colourings:
         *_, where = colourings.places
-        confirm(edges, colourings.colour(where), np.arange(700))
+        confirm(edges, colourings.run(place=where), np.arange(700))
 
 
 def test_long_lists_on_a_device(plain_device, monkeypatch):
@@ -129,7 +129,7 @@ def test_long_lists_on_a_device(plain_device, monkeypatch):
     monkeypatch.setattr(device_colouring, "_HEAVY_EDGES", 40)
     for name in ("two hubs", "Kronecker 10", "complete"):
         with colourings_of(nasty(name), 1, plain_device) as colourings:
-            confirm(nasty(name), colourings.colour("device"), expected_of(name))
+            confirm(nasty(name), colourings.run(place="device"), expected_of(name))
 
 
 def test_the_host_takes_over_from_a_device_where_chains_are_long(plain_device):
@@ -138,7 +138,7 @@ def test_the_host_takes_over_from_a_device_where_chains_are_long(plain_device):
         ("star", {"sort", "device rounds"}),
     ):
         with colourings_of(nasty(name), 1, plain_device) as colourings:
-            result = colourings.colour("device")
+            result = colourings.run(place="device")
             confirm(nasty(name), result, expected_of(name))
             assert {trace.strategy for trace in result.traces} == ways
             assert result.used_device
@@ -148,7 +148,7 @@ def test_the_host_takes_over_from_a_device_where_chains_are_long(plain_device):
 
 def test_engine(place):
     edges = nasty("Kronecker 10")
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         results = [engine.colour() for _ in range(5)]
         for result in results:
@@ -180,7 +180,7 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
             for small in with_less_memory(opencl_device, least, lists):
                 with Colourings(graph, 1, small) as colourings:
                     assert colourings.notes == ["lists stream: it is full"]
-                    results = [colourings.colour("device") for _ in range(2)]
+                    results = [colourings.run(place="device") for _ in range(2)]
                 for result in results:
                     confirm(edges, result, expected_of(name))
                     assert {trace.strategy for trace in result.traces} == {"device rounds"}
@@ -198,7 +198,7 @@ def test_the_host_takes_over_from_a_device_to_which_lists_stream(opencl_device):
         Colourings(build_search_graph(edges, "given"), 1, replace(opencl_device)) as colourings,
     ):
         for _ in range(2):
-            result = colourings.colour("device")
+            result = colourings.run(place="device")
             confirm(edges, result, expected_of("long path"))
             assert {trace.strategy for trace in result.traces} == {"device rounds", "greedy"}
 
@@ -252,4 +252,4 @@ def test_real_graphs(plain_place, name):
     edges = read(real_graph_file(name))
     with colourings_of(edges, 2, plain_place) as colourings:
         *_, where = colourings.places
-        confirm(edges, colourings.colour(where), expected(edges))
+        confirm(edges, colourings.run(place=where), expected(edges))

@@ -87,7 +87,7 @@ def test_every_shape(plain_place, name, directed):
     edges = nasty(name, directed)
     with runs_of(edges, 2, plain_place) as runs:
         *_, where = runs.places
-        confirm(edges, runs.find(where))
+        confirm(edges, runs.run(place=where))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -97,7 +97,7 @@ def test_large_graphs(plain_place, name, directed):
     with runs_of(edges, 3, plain_place) as runs:
         *_, where = runs.places
         for _ in range(3):
-            result = runs.find(where)
+            result = runs.run(place=where)
         confirm(edges, result)
 
 
@@ -107,13 +107,13 @@ def test_every_order(monkeypatch, threads, order):
     monkeypatch.setattr(host_components, "_POOL_VERTICES", 0)
     for name in ("islands", "roads", "random"):
         with runs_of(LARGE[name](), threads, None, order) as runs:
-            confirm(LARGE[name](), runs.find())
+            confirm(LARGE[name](), runs.run())
 
 
 @given(edges=edge_lists(min_vertices=0), order=st.sampled_from(["auto", "given", "locality"]))
 def test_any_graph(edges, order):
     with runs_of(edges, 1, None, order) as runs:
-        result = runs.find()
+        result = runs.run()
     confirm(edges, result)
     graph = nx.Graph(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
     graph.add_nodes_from(range(edges.num_vertices))
@@ -127,7 +127,7 @@ def test_long_lists_are_linked_by_the_whole_grid(plain_device, monkeypatch):
         for edges in (star(90), nasty("Kronecker 10"), LARGE["stars"]()):
             edges = replace(edges, directed=directed)
             with runs_of(edges, 1, plain_device) as runs:
-                confirm(edges, runs.find("device"))
+                confirm(edges, runs.run(place="device"))
 
 
 def test_phases_are_those_that_are_of_use():
@@ -135,7 +135,7 @@ def test_phases_are_those_that_are_of_use():
     wanted = {"Kronecker 15": False, "random": True, "islands": True}
     for name, by_roots in wanted.items():
         with runs_of(LARGE[name](), 1, None) as runs:
-            result = runs.find()
+            result = runs.run()
         assert ("lists of roots" in phases(result)) == by_roots, name
         assert result.iterations == len(result.traces)
         assert all(trace.seconds > 0 for trace in result.traces)
@@ -146,7 +146,7 @@ def test_phases_are_those_that_are_of_use():
 
 def test_engine(place):
     edges = nasty("Kronecker 10")
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         tried = [engine.connected_components() for _ in range(4)]
         for result in tried:
@@ -189,7 +189,7 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
             for small in with_less_memory(opencl_device, least, lists):
                 with ComponentRuns(graph, 1, small) as runs:
                     assert runs.notes == ["lists stream: it is full"]
-                    results = [runs.find("device") for _ in range(2)]
+                    results = [runs.run(place="device") for _ in range(2)]
                 for result in results:
                     confirm(edges, result)
                     assert result.used_device
@@ -209,10 +209,10 @@ def test_a_device_has_room_for_lists_or_for_some_of_them(apart):
     for memory, note in ((lists, "lists stream: components need"), (2 * lists, None)):
         with ComponentRuns(graph, 2, replace(apart, memory_bytes=memory)) as runs:
             assert [one[: len(note or "")] for one in runs.notes] == [note] * bool(note)
-            result = runs.find("device")
+            result = runs.run(place="device")
             confirm(edges, result)
             assert (result.streamed_bytes > 0) == bool(note)
-            assert runs.find("cpu").streamed_bytes == 0
+            assert runs.run(place="cpu").streamed_bytes == 0
 
 
 @pytest.mark.parametrize("limit", [{"device_memory_bytes": 10_000}, {"max_alloc_bytes": 3_000}])
@@ -241,4 +241,4 @@ def test_real_graphs(plain_place, name):
     edges = read(real_graph_file(name))
     with runs_of(edges, 2, plain_place) as runs:
         *_, where = runs.places
-        confirm(edges, runs.find(where))
+        confirm(edges, runs.run(place=where))

@@ -25,7 +25,7 @@ def test_probes_run_every_strategy_and_move(opencl_device, trained):
         assert engine.corrections == dict.fromkeys(
             (*STRATEGIES, *migration_names(available(1))), 1 / BOUND
         )
-        known = engine._learns._memory[: len(STRATEGIES), KNOWN] == 1
+        known = engine._selection.learns._memory[: len(STRATEGIES), KNOWN] == 1
         assert known.all(), "each was measured itself"
 
 

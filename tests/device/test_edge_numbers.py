@@ -107,21 +107,21 @@ def ranks_by_one_call(graph, device, options):
 
 
 def ranks_by_engine(graph, device, options):
-    with hb.Engine(graph, devices="cpu", selector="fixed:TC") as engine:
+    with hb.Engine(graph, device="cpu", selector="fixed:TC") as engine:
         return [engine.pagerank(weighted=True, **options)]
 
 
 def ranks_on_device(graph, device, options):
     checked = check_settings(graph.num_vertices, 0.85, **options)
     with WeightedPageRanks(build_search_graph(graph), 1, device) as ranks:
-        return [ranks.rank(checked) for _ in range(3)]  # each place gets its turn
+        return [ranks.run(checked) for _ in range(3)]  # each place gets its turn
 
 
 def ranks_streamed(graph, device, options):
     checked = check_settings(graph.num_vertices, 0.85, **options)
     with WeightedPageRanks(build_search_graph(graph), 1) as ranks:
         ranks.device = StreamedRanks(ranks.lists, device)
-        return [ranks.rank(checked, "device")]
+        return [ranks.run(checked, place="device")]
 
 
 RANK_DOORS = {
@@ -179,18 +179,18 @@ def paths_by_one_call(graph, source, device):
 
 
 def paths_by_engine(graph, source, device):
-    with hb.Engine(graph, devices="cpu", selector="fixed:TC") as engine:
+    with hb.Engine(graph, device="cpu", selector="fixed:TC") as engine:
         return [engine.sssp(source)]
 
 
 def paths_on_device(graph, source, device):
     with searches_on(graph, False, device) as searches:
-        return [*[searches.search(source) for _ in range(3)], searches.search(source, "device")]
+        return [*[searches.run(source) for _ in range(3)], searches.run(source, place="device")]
 
 
 def paths_streamed(graph, source, device):
     with searches_on(graph, True, device) as searches:
-        return [searches.search(source, "device")]
+        return [searches.run(source, place="device")]
 
 
 def paths_by_ranks(graph, source, device):
@@ -283,7 +283,7 @@ def test_long_graphs(plain_device, where, n, dtype, weight, degree):
     graph = hb.CSRGraph.from_edges(start, ends, n, weights=np.full(start.size, weight, dtype))
     expected = array_of(exact_distances(graph, 0), n)
     with PathSearches(build_search_graph(graph), 3, plain_device) as searches:
-        result = searches.search(0, where)
+        result = searches.run(0, place=where)
     np.testing.assert_array_equal(result.distance, expected)
     check = hb.check_paths(graph, 0, result.distance, result.parent)
     assert check.valid, check.message
@@ -302,7 +302,7 @@ def test_commands(tmp_path, weights):
     graph = hb.CSRGraph.from_edges([0, 0, 1, 2], [1, 2, 2, 3], weights=[*weights, 1e308])
     path, out = tmp_path / "g.wel", tmp_path / "out.npy"
     write(graph, path)
-    options = ("--devices=cpu", f"--out={out}", "--tol=1e-9")
+    options = ("--device=cpu", f"--out={out}", "--tol=1e-9")
     assert run("pagerank", path, "--weighted", *options) == 0
     assert np.abs(np.load(out) - exact_ranks(graph)).sum() < 1e-7
     assert run("sssp", path, "--source", 0, *options[:2]) == 0

@@ -82,7 +82,7 @@ def test_graph_too_large_for_the_device_is_searched_on_the_cpu(opencl_device):
     edges = nasty("Kronecker 10")
     small = replace(opencl_device, memory_bytes=15_000)
     with (
-        mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[small]),
+        mock.patch("hetero_bfs.options.choose_devices", return_value=[small]),
         hb.Engine(edges, selector="fixed:TC,BC") as engine,
     ):
         assert engine.device_info is None
@@ -101,7 +101,7 @@ def test_graph_too_large_for_the_device_is_left_out_with_max_alloc_too(opencl_de
     edges = nasty("Kronecker 10")
     small = replace(opencl_device, memory_bytes=15_000)
     with (
-        mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[small]),
+        mock.patch("hetero_bfs.options.choose_devices", return_value=[small]),
         hb.Engine(edges, selector="fixed:TC", max_alloc_bytes=2**20) as engine,
     ):
         assert engine.device_info is None
@@ -158,9 +158,7 @@ def test_a_device_whose_compiler_fails_is_left_out(opencl_device):
     broken = mock.patch(
         "hetero_bfs.devices.opencl.driver.kernel_source", return_value="__kernel nonsense"
     )
-    chosen = mock.patch(
-        "hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[opencl_device]
-    )
+    chosen = mock.patch("hetero_bfs.options.choose_devices", return_value=[opencl_device])
     edges = nasty("star")
     with broken, chosen, hb.Engine(edges, selector="alpha-beta") as engine:
         assert engine.device_info is None

@@ -52,7 +52,7 @@ def test_an_invalid_search_is_exit_status_1(how, capsys, tmp_path):
     path = tmp_path / "report.json"
     command = ["graph500", "--scale", "10", "--sources", "6", "--selector", "fixed:TC"]
     with breaking.patch():
-        status = cli.main([*command, "--devices", "cpu", "--json", str(path)])
+        status = cli.main([*command, "--device", "cpu", "--json", str(path)])
     assert status == 1
     check, vertex = breaking.expected
     printed = capsys.readouterr().out
@@ -71,7 +71,7 @@ from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.support import memory
 breaking = Breaking({how!r})
 with breaking.patch():
-    status = cli.main("graph500 --scale 10 --sources 6 --selector fixed:TC --devices cpu".split())
+    status = cli.main("graph500 --scale 10 --sources 6 --selector fixed:TC --device cpu".split())
 print("expected", breaking.expected)
 sys.exit(status)
 """

@@ -24,13 +24,13 @@ from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.options import EngineOptions
 
 QUICK = Graph500Options(kernel="sssp", scale=10, energy_seconds=0.01)
-SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--devices", "cpu"]
+SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--device", "cpu"]
 
 
 def run(device, **changes) -> Graph500Report:
     """Run on a DeviceInfo, or on the CPU alone (None)."""
-    engine = EngineOptions(devices="cpu" if device is None else "all", threads=2)
-    with mock.patch("hetero_bfs.algorithms.base.choose_devices", return_value=[device]):
+    engine = EngineOptions(device="cpu" if device is None else "all", threads=2)
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device]):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 
@@ -64,7 +64,7 @@ def test_all_searches_are_valid(plain_place):
 def test_distances_are_the_references_bit_for_bit(plain_place, scale, key, sha256):
     graph = build_search_graph(KroneckerEdges(scale, weighted=True))
     with PathSearches(graph, 2, plain_place) as searches:
-        result = searches.search(key, "cpu" if plain_place is None else "device")
+        result = searches.run(key, place="cpu" if plain_place is None else "device")
     distance = np.where(np.isinf(result.distance), -1, result.distance).astype(np.float32)
     assert hashlib.sha256(distance.tobytes()).hexdigest() == sha256
 
@@ -101,7 +101,7 @@ def test_parents_are_in_the_time_of_a_search(monkeypatch):
         ticks[0] += 1000
         return find(*arguments)
 
-    clock = PathSearches.search.__globals__["time"].perf_counter
+    clock = PathSearches.run.__globals__["time"].perf_counter
     monkeypatch.setattr(tree, "tree_parents", slow)
     monkeypatch.setattr("time.perf_counter", lambda: clock() + ticks[0])
     for record in run(None, sources=3).sources:
@@ -128,10 +128,10 @@ class Breaking:
 
     def __init__(self, what: str) -> None:
         self.what = what
-        self.search = PathSearches.search_with_parents
+        self.search = PathSearches.run_with_parents
 
     def patch(self):
-        return mock.patch.object(PathSearches, "search_with_parents", self.make())
+        return mock.patch.object(PathSearches, "run_with_parents", self.make())
 
     def make(self):
         def search(searches, sources):
@@ -151,7 +151,7 @@ def test_an_invalid_search_is_named(what, check, capsys, tmp_path):
     path = tmp_path / "r.json"
     command = ["graph500", "--kernel", "sssp", "--scale", "10", "--sources", "4"]
     with Breaking(what).patch():
-        assert cli.main([*command, "--devices", "cpu", "--json", str(path)]) == 1
+        assert cli.main([*command, "--device", "cpu", "--json", str(path)]) == 1
     printed = capsys.readouterr().out
     assert printed.startswith("INVALID: 1 of 4 searches failed")
     assert re.search(f"source 214: {check} ", printed)

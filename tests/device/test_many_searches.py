@@ -48,8 +48,8 @@ def test_shapes_that_hurt(plain_place, name, directed):
     levels = np.stack([true_levels(edges, source) for source in sources])
     with runs_on(plain_place, build_search_graph(edges), 3) as runs:
         for place in runs.places:
-            check(runs.search(Query(tuple(sources), want="levels"), place), levels)
-            check_sums(runs.search(Query(tuple(sources), want="sums"), place), levels)
+            check(runs.run(Query(tuple(sources), want="levels"), place=place), levels)
+            check_sums(runs.run(Query(tuple(sources), want="sums"), place=place), levels)
 
 
 @settings(max_examples=40)
@@ -62,8 +62,8 @@ def test_any_small_graph(edges, data, is_limited, is_masked):
     query = check_many(edges.num_vertices, sources, limit, sorted(mask))
     levels = np.stack([plain_levels(edges, [s], limit, mask=mask) for s in sources])
     with ManyRuns(build_search_graph(edges), 1) as runs:
-        check(runs.search(query), levels)
-        check_sums(runs.search(replace(query, want="sums")), levels)
+        check(runs.run(query), levels)
+        check_sums(runs.run(replace(query, want="sums")), levels)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_levels_are_as_wide_as_they_must_be(plain_place, length, dtype):
     levels = np.stack([true_levels(edges, source) for source in sources])
     with runs_on(plain_place, build_search_graph(edges), 1) as runs:
         for place in runs.places:
-            found = runs.search(Query(tuple(sources), want="levels"), place)
+            found = runs.run(Query(tuple(sources), want="levels"), place=place)
             assert found.level.dtype == dtype
             check(found, levels)
 
@@ -101,7 +101,7 @@ def test_long_paths_are_searched_one_by_one():
     edges = replace(roads(60, 70))
     sources = [0, 3, 3, 4000]
     levels = np.stack([true_levels(edges, source) for source in sources])
-    with hb.Engine(edges, "fixed:TC", devices="cpu") as engine:
+    with hb.Engine(edges, "fixed:TC", device="cpu") as engine:
         assert engine.high_diameter
         found = engine.bfs_many(sources)
         check(found, levels)
@@ -117,7 +117,7 @@ def test_more_sources_than_half_of_the_vertices():
     edges = path(7)
     levels = np.stack([true_levels(edges, source) for source in range(7)])
     with ManyRuns(build_search_graph(edges), 1) as runs:
-        check(runs.search(Query(tuple(range(7)), want="levels")), levels)
+        check(runs.run(Query(tuple(range(7)), want="levels")), levels)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -132,7 +132,7 @@ def test_a_search_that_lags_is_pushed_while_others_are_pulled(directed):
     sources = [*np.unique(core.src)[:40].tolist(), n + 2, hub]
     levels = np.stack([true_levels(edges, source) for source in sources])
     with ManyRuns(build_search_graph(edges), 2) as runs:
-        found = runs.search(Query(tuple(sources), want="levels"))
+        found = runs.run(Query(tuple(sources), want="levels"))
         assert {trace.strategy for trace in found.traces} == {"push", "push and pull", "pull"}
         check(found, levels)
 
@@ -170,4 +170,4 @@ def test_a_second_component_that_is_a_long_path():
     sources = [0, 300, 449, 460]
     levels = np.stack([true_levels(whole, source) for source in sources])
     with ManyRuns(build_search_graph(whole, "given"), 2) as runs:
-        check(runs.search(Query(tuple(sources), want="levels")), levels)
+        check(runs.run(Query(tuple(sources), want="levels")), levels)

@@ -106,7 +106,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_on_the_host(way):
-    with hb.Engine(GRAPH, devices="cpu") as engine:
+    with hb.Engine(GRAPH, device="cpu") as engine:
         check(
             lambda program, **given: engine.run(program, hb.RunOptions(**WAYS[way]), **given).state
         )
@@ -126,7 +126,7 @@ def test_on_a_device(apart, streams):
 
 def test_in_another_mode():
     options = hb.RunOptions(mode="asynchronous")
-    with hb.Engine(GRAPH, devices="cpu") as engine:
+    with hb.Engine(GRAPH, device="cpu") as engine:
         found = engine.run(Heaviest(), options, value=VALUES)
         np.testing.assert_array_equal(found.value, heaviest())
 

@@ -49,7 +49,7 @@ def search(edges, schedules, sources, max_alloc=None, order="degree", budget=Non
     if budget is not None:
         options["device_memory_bytes"] = budget
         info = replace(info, unified_memory=False)
-    chosen = mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[info])
+    chosen = mock.patch("hetero_bfs.options.choose_devices", return_value=[info])
     # Where other work takes the cores, work-groups wait for each other for long.
     patient = mock.patch("hetero_bfs.devices.opencl.grid._PROBE_PATIENCE", 1 << 22)
     with chosen, patient, hb.Engine(edges, **options) as engine:

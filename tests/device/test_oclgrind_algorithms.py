@@ -38,7 +38,7 @@ for graph, dtype in (
     assert searches.device.one_launch != {step_by_step}
     for is_full in (False, True):
         searches.lists.__dict__["plan"] = Plan(is_full, 2.0, 5.0)
-        result = searches.search(5, "device")
+        result = searches.run(5, place="device")
         check = hb.check_paths(edges, 5, result.distance, result.parent)
         assert check.valid, check.message
 """
@@ -93,7 +93,7 @@ for graph in (random_graph(1300, 1400, 1), grid(8, 9), star(60)):
         with mock.patch.object(device_components, "_HEAVY_EDGES", 8):
             runs = ComponentRuns(build_search_graph(edges, "given"), 1, device)
         assert runs.device_name.startswith("Oclgrind"), runs.notes
-        found = runs.find("device")
+        found = runs.run(place="device")
         check = hb.check_components(edges, found.component)
         assert check.valid, check.message
         sent += found.streamed_bytes
@@ -142,8 +142,8 @@ for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
     with mock.patch.multiple(device_colouring, _HEAVY_EDGES=40, _GROUP={group}):
         colourings = Colourings(build_search_graph(edges), 1, device)
         assert colourings.device_name.startswith("Oclgrind"), colourings.notes
-        found = colourings.colour("device")
-    assert np.array_equal(found.colour, colourings.colour("cpu").colour)
+        found = colourings.run(place="device")
+    assert np.array_equal(found.colour, colourings.run(place="cpu").colour)
     assert (found.streamed_bytes > 0) == {streams}
 """
 
@@ -167,7 +167,7 @@ from hetero_bfs.algorithms.pagerank import device as device_pagerank
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.pagerank.algorithm import ranks_kind
+from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks
 
 SMALL = dict(_GROUP=32, _LANES=4, _LOW_EDGES=3, _MEDIUM_EDGES=8, _GROUPS_PER_UNIT=1)
 ALPHA = 0.5  # half the steps of 0.85, by the same kernels: power steps, then Chebyshev's
@@ -177,10 +177,12 @@ for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), direc
     edges, n = replace(graph, weights=weights), graph.num_vertices
     for weighted in (False, True):
         with mock.patch.multiple(device_pagerank, **SMALL):
-            ranks = ranks_kind(weighted)(build_search_graph(edges), 1, choose_device())
+            ranks = (WeightedPageRanks if weighted else PageRanks)(
+                build_search_graph(edges), 1, choose_device()
+            )
             assert ranks.device_name.startswith("Oclgrind"), ranks.notes
             for tol in (1e-2, 1e-8):  # portions of float32, then of float64
-                result = ranks.rank(check_settings(n, ALPHA, tol, 100), "device")
+                result = ranks.run(check_settings(n, ALPHA, tol, 100), place="device")
                 assert result.used_device and result.converged
                 check = hb.check_pagerank(edges, result.rank, ALPHA, tol, weighted=weighted)
                 assert check.valid, check.message
@@ -213,7 +215,7 @@ for edges in (random_graph(150, 400, 1), late_hub(300)):
     with mock.patch.multiple(device_planes, **SMALL):
         runs = ManyRuns(build_search_graph(edges), 1, choose_device())
         assert runs.device_name.startswith("Oclgrind"), runs.notes
-        found = runs.search(Query(sources, want="levels"), "device")
+        found = runs.run(Query(sources, want="levels"), place="device")
     for level, source in zip(found.level, sources, strict=True):
         np.testing.assert_array_equal(level, plain_levels(edges, [source]))
     ways |= {{trace.strategy for trace in found.traces}}
@@ -245,7 +247,7 @@ TUNING = Tuning(
 edges = random_graph(300, 700, 6)
 for budget in (None, 8_000):
     infos = [replace(choose_devices(None, 1)[0], type="GPU", unified_memory=budget is None)]
-    patched = mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=infos)
+    patched = mock.patch("hetero_bfs.options.choose_devices", return_value=infos)
     options = dict(tuning=TUNING, device_memory_bytes=budget, order="degree")
     with patched, hb.Engine(edges, "fixed:TG", **options) as engine:
         assert engine.device_info.name.startswith("Oclgrind"), engine.notes

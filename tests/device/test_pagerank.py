@@ -99,7 +99,7 @@ def test_every_shape(plain_place, name, directed):
         *_, where = ranks.places
         for tol in (1e-2, 1e-6, 1e-11):
             settings = check_settings(edges.num_vertices, ALPHA, tol, 500)
-            confirm(edges, ranks.rank(settings, where), tol, expected=expected)
+            confirm(edges, ranks.run(settings, place=where), tol, expected=expected)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -109,7 +109,7 @@ def test_threads_and_damping(threads, directed):
     with ranks_of(edges, threads, None) as ranks:
         for alpha in (0.3, 0.95):
             settings = check_settings(edges.num_vertices, alpha, 1e-9, 5000)
-            result = ranks.rank(settings)
+            result = ranks.run(settings)
             confirm(edges, result, 1e-9, alpha)
 
 
@@ -119,14 +119,14 @@ def test_every_order(plain_place, order):
         edges = nasty("isolated vertices", directed)
         with ranks_of(edges, 2, plain_place, order) as ranks:
             *_, where = ranks.places
-            confirm(edges, ranks.rank(check_settings(400, ALPHA, 1e-9, 200), where), 1e-9)
+            confirm(edges, ranks.run(check_settings(400, ALPHA, 1e-9, 200), place=where), 1e-9)
 
 
 @given(edges=edge_lists(), alpha=st.floats(0.01, 0.99), tol=st.sampled_from([1e-3, 1e-9]))
 def test_any_graph(edges, alpha, tol):
     with ranks_of(edges, 1, None) as ranks:
         settings = check_settings(edges.num_vertices, alpha, tol, 10_000)
-        confirm(edges, ranks.rank(settings), tol, alpha)
+        confirm(edges, ranks.run(settings), tol, alpha)
 
 
 @pytest.mark.parametrize(("directed", "dtype"), [(False, np.float32), (True, np.int32)])
@@ -140,7 +140,7 @@ def test_weights(plain_place, directed, dtype):
     settings = check_settings(edges.num_vertices, ALPHA, 1e-9, 500)
     with ranks_of(edges, 2, plain_place, kind=WeightedPageRanks) as ranks:
         *_, where = ranks.places
-        result = ranks.rank(settings, where)
+        result = ranks.run(settings, place=where)
         confirm(edges, result, 1e-9, expected=expected, weighted=True)
 
 
@@ -154,9 +154,9 @@ def test_personalization(plain_place, directed):
     plain = check_settings(edges.num_vertices, ALPHA, 1e-9, 500)
     with ranks_of(edges, 2, plain_place) as ranks:
         *_, where = ranks.places
-        result = ranks.rank(settings, where)
+        result = ranks.run(settings, place=where)
         confirm(edges, result, 1e-9, expected=expected, personalization=wanted)
-        confirm(edges, ranks.rank(plain, where), 1e-9)
+        confirm(edges, ranks.run(plain, place=where), 1e-9)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -166,7 +166,7 @@ def test_restarts_at_vertices_without_edges_alone(plain_place, directed):
         settings = check_settings(5, ALPHA, 1e-9, 500, wanted)
         with ranks_of(edges, 1, plain_place) as ranks:
             *_, where = ranks.places
-            result = ranks.rank(settings, where)
+            result = ranks.run(settings, place=where)
             confirm(edges, result, 1e-9, expected=exact(edges, personalization=wanted),
                     personalization=wanted)  # fmt: skip
 
@@ -175,18 +175,18 @@ def test_an_undirected_graph_that_converges_slowly_is_over_relaxed():
     edges = nasty("long path")
     settings = check_settings(edges.num_vertices, 0.99, 1e-13, 5000)
     with ranks_of(edges, 1, None) as ranks:
-        result = ranks.rank(settings)
+        result = ranks.run(settings)
         assert result.traces[-1].strategy == "over-relaxed, double"
         assert result.iterations < 200, "the power method takes 1500"
     with ranks_of(nasty("long path", True), 1, None) as ranks:
-        assert {t.strategy for t in ranks.rank(settings).traces} <= {"in place", "in place, double"}
+        assert {t.strategy for t in ranks.run(settings).traces} <= {"in place", "in place, double"}
 
 
 def test_the_same_ranks_by_one_thread_each_time():
     edges = nasty("Kronecker 12")
     with ranks_of(edges, 1, None) as ranks:
         settings = check_settings(edges.num_vertices, ALPHA, 1e-9, 100)
-        first, second = (ranks.rank(settings) for _ in range(2))
+        first, second = (ranks.run(settings) for _ in range(2))
         np.testing.assert_array_equal(first.rank, second.rank)
         first.rank[:] = 0
         assert second.rank.sum() == pytest.approx(1), "results do not share their memory"
@@ -196,7 +196,7 @@ def test_too_few_iterations(plain_place):
     edges = nasty("grid")
     with ranks_of(edges, 2, plain_place) as ranks:
         *_, where = ranks.places
-        result = ranks.rank(check_settings(edges.num_vertices, ALPHA, 1e-12, 3), where)
+        result = ranks.run(check_settings(edges.num_vertices, ALPHA, 1e-12, 3), place=where)
         assert (result.converged, result.iterations) == (False, 3)
         assert result.change > edges.num_vertices * 1e-12
         error = np.abs(result.rank - exact(edges)).sum()
@@ -211,7 +211,7 @@ def test_a_tolerance_of_0_is_never_met():
 
 def test_engine(place):
     edges = nasty("Kronecker 10")
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         results = [engine.pagerank() for _ in range(5)]
         for result in results:
@@ -254,7 +254,7 @@ def test_lists_stream_to_a_device_without_room_for_them(apart, is_weighted, dire
         assert "lists stream: PageRank needs" in ranks.notes[0]
         for personalization in (None, restarts):
             settings = check_settings(edges.num_vertices, ALPHA, 1e-11, 200, personalization)
-            there, here = ranks.rank(settings, "device"), ranks.rank(settings, "cpu")
+            there, here = ranks.run(settings, place="device"), ranks.run(settings, place="cpu")
             assert there.converged
             assert there.used_device
             assert there.streamed_bytes > there.iterations * 100_000
@@ -277,7 +277,7 @@ def test_real_graphs(plain_place, name, directed):
     settings = check_settings(edges.num_vertices, ALPHA, 1e-9, 200)
     with ranks_of(edges, 2, plain_place) as ranks:
         *_, where = ranks.places
-        result = ranks.rank(settings, where)
+        result = ranks.run(settings, place=where)
         check = hb.check_pagerank(edges, result.rank, tol=1e-9)
         assert check.valid, check.message
 

@@ -62,7 +62,7 @@ def test_shortest_paths(posed):
             continue
         edges = weighted(dtype, directed=dtype != np.int32)
         searches = PathSearches(build_search_graph(edges), 1, posed)
-        result = searches.search(5, "device")
+        result = searches.run(5, place="device")
         check = hb.check_paths(edges, 5, result.distance, result.parent)
         assert check.valid, check.message
 
@@ -72,19 +72,19 @@ def test_components_and_colours(posed):
     components = ComponentRuns(graph, 1, posed)
     assert components.notes == []
     for one in ("device", "cpu"):
-        result = components.find(one)
+        result = components.run(place=one)
         check = hb.check_components(GRAPH, result.component)
         assert check.valid, check.message
     colourings = Colourings(graph, 1, posed)
     assert colourings.notes == []
-    check = hb.check_colouring(GRAPH, colourings.colour("device").colour)
+    check = hb.check_colouring(GRAPH, colourings.run(place="device").colour)
     assert check.valid, check.message
 
 
 def test_ranks(posed):
     """Without doubles the sums of floats are coarse; the ranks' sum is 1 still."""
     ranks = PageRanks(build_search_graph(GRAPH), 1, posed)
-    result = ranks.rank(RankSettings(0.85, GRAPH.num_vertices * 1e-6, 200), "device")
+    result = ranks.run(RankSettings(0.85, GRAPH.num_vertices * 1e-6, 200), place="device")
     check = hb.check_pagerank(GRAPH, result.rank, 0.85, 1e-6)
     assert check.valid, check.message
     assert abs(result.rank.sum() - 1) < 1e-12
@@ -94,7 +94,7 @@ def test_searches_side_by_side(posed):
     sources = [*range(40), *range(40)]
     levels = np.stack([true_levels(GRAPH, source) for source in sources])
     with ManyRuns(build_search_graph(GRAPH), 1, posed) as runs:
-        found = runs.search(Query(tuple(sources), want="levels"), "device")
+        found = runs.run(Query(tuple(sources), want="levels"), place="device")
     np.testing.assert_array_equal(found.level, levels)
 
 

@@ -157,6 +157,6 @@ def test_ranks_take_devices_by_turns(opencl_device, monkeypatch):
     assert taken() == [0, 1, 0, 1], "the CPU's cores are the ranks' own"
     assert taken(device="all") == [0, 1, 2, 0]
     assert taken(device="2,1") == [2, 1, 2, 1]
-    assert taken(devices="cpu") == [None] * 4
+    assert taken(device="cpu") == [None] * 4
     del found[:2]
     np.testing.assert_array_equal(taken(), [None] * 4)

@@ -80,7 +80,7 @@ def test_every_shape(plain_place, name, directed, dtype):
     with searches_of(edges, 2, plain_place) as searches:
         for source in sources_of(edges, 1):
             *_, where = searches.places
-            confirm(edges, searches.search(source, where))
+            confirm(edges, searches.run(source, place=where))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -91,7 +91,7 @@ def test_every_plan(many_threads, threads, plan, dtype):
         edges = weighted(nasty(name), dtype)
         with searches_of(edges, threads, None, plan) as searches:
             for source in sources_of(edges, 1):
-                confirm(edges, searches.search(source))
+                confirm(edges, searches.run(source))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -102,7 +102,7 @@ def test_a_full_pool_drops_items_and_finds_them_again(many_threads, threads, pla
         blocks = mock.patch.object(own_buckets, "pool_blocks", return_value=3)
         with blocks, searches_of(edges, threads, None, PLANS[plan]) as searches:
             for source in sources_of(edges, 1):
-                confirm(edges, searches.search(source))
+                confirm(edges, searches.run(source))
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=list(PLANS))
@@ -110,14 +110,14 @@ def test_every_plan_on_a_device(plain_device, plan):
     for name in ("Kronecker 10", "grid"):
         edges = weighted(nasty(name), np.float32)
         with searches_of(edges, 1, plain_device, plan) as searches:
-            confirm(edges, searches.search(7, "device"))
+            confirm(edges, searches.run(7, place="device"))
 
 
 @pytest.mark.parametrize("order", ["degree", "locality", "given"])
 def test_every_order(order):
     edges = weighted(nasty("Kronecker 10"), np.int32)
     with searches_of(edges, 2, None, order=order) as searches:
-        confirm(edges, searches.search(3))
+        confirm(edges, searches.run(3))
 
 
 @st.composite
@@ -135,7 +135,7 @@ def test_any_graph(edges, data):
     plan = data.draw(st.sampled_from(list(PLANS.values())))
     source = data.draw(st.integers(0, edges.num_vertices - 1))
     with searches_of(edges, 1, None, plan) as searches:
-        confirm(edges, searches.search(source))
+        confirm(edges, searches.run(source))
 
 
 def test_circles_of_weight_0_do_not_become_circles_of_parents():
@@ -143,7 +143,7 @@ def test_circles_of_weight_0_do_not_become_circles_of_parents():
     ring = [(i, (i + 1) % n) for i in range(n)]
     edges = EdgeList.from_arrays(*np.array(ring).T, n, weights=np.zeros(n, np.int32))
     with searches_of(edges, 2, None) as searches:
-        result = searches.search(77)
+        result = searches.run(77)
         confirm(edges, result)
         assert len(result.path_to(76)) == 2
 
@@ -158,7 +158,7 @@ def test_parents_are_found_on_the_device(plain_device, directed, dtype):
     with on_host, mock.patch.object(device_search, "_PULL_EDGES", 2):
         for edges in graphs:
             with searches_of(edges, 1, plain_device) as searches:
-                earlier, later = searches.search(3, "device"), searches.search(7, "device")
+                earlier, later = searches.run(3, place="device"), searches.run(7, place="device")
                 confirm(edges, earlier)
                 confirm(edges, later)
 
@@ -166,7 +166,7 @@ def test_parents_are_found_on_the_device(plain_device, directed, dtype):
 def test_parents_of_a_device_that_fails_or_is_closed_are_the_hosts(plain_device):
     edges = weighted(nasty("Kronecker 10"), np.int32)
     with searches_of(edges, 1, plain_device) as searches:
-        result, other = searches.search(3, "device"), searches.search(7, "device")
+        result, other = searches.run(3, place="device"), searches.run(7, place="device")
         with mock.patch.object(device_search.DeviceSearch, "parents", side_effect=hb.DeviceError):
             confirm(edges, result)
     confirm(edges, other)
@@ -177,7 +177,7 @@ def test_ids_are_restored_by_one_thread_or_by_all(monkeypatch, shared_from):
     monkeypatch.setattr(callers_ids, "_SHARED_FROM", shared_from)
     edges = weighted(nasty("isolated vertices"), np.float32)
     with searches_of(edges, 2, None) as searches:
-        confirm(edges, searches.search(sources_of(edges, 1)[0]))
+        confirm(edges, searches.run(sources_of(edges, 1)[0]))
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
@@ -187,7 +187,7 @@ def test_distances_beyond_the_weights_type(plain_place, dtype):
     edges = EdgeList.from_arrays([0, 1, 2], [1, 2, 3], weights=np.full(3, large, dtype))
     with searches_of(edges, 1, plain_place) as searches:
         *_, where = searches.places
-        result = searches.search(0, where)
+        result = searches.run(0, place=where)
         np.testing.assert_array_equal(result.distance, float(large) * np.arange(4))
         assert result.path_to(3) == [0, 1, 2, 3]
 
@@ -199,7 +199,7 @@ def test_the_largest_integer_is_a_weight_as_any_other(plain_place):
     edges = EdgeList.from_arrays([0, 1], [1, 2], weights=weights)
     with PathSearches(build_search_graph(edges), 1, plain_place) as searches:
         assert searches.device is None
-        confirm(edges, searches.search(0))
+        confirm(edges, searches.run(0))
         if plain_place is not None:
             (note,) = searches.notes
             assert f"a weight is {largest}" in note
@@ -209,7 +209,7 @@ def test_an_edge_of_infinite_weight_is_none(plain_place):
     edges = EdgeList.from_arrays([0, 1], [1, 2], weights=np.array([1, np.inf], np.float32))
     with searches_of(edges, 1, plain_place) as searches:
         *_, where = searches.places
-        result = searches.search(0, where)
+        result = searches.run(0, place=where)
         np.testing.assert_array_equal(result.distance, [0, 1, np.inf])
         assert result.parent.tolist() == [0, 0, -1]
 
@@ -217,14 +217,14 @@ def test_an_edge_of_infinite_weight_is_none(plain_place):
 def test_a_kronecker_graph_is_pulled_and_a_grid_is_not():
     for edges, pulls in ((KroneckerEdges(13).materialise(), 1), (nasty("grid"), 0)):
         with searches_of(weighted(edges, np.int32), 2, None) as searches:
-            traces = searches.search(int(edges.src[0])).traces
+            traces = searches.run(int(edges.src[0])).traces
             assert [trace.strategy for trace in traces].count("pull") == pulls
 
 
 def test_an_engine_tries_each_place_and_stays_with_the_fastest(plain_device):
     edges = weighted(nasty("Kronecker 10"), np.int32)
     with searches_of(edges, 1, plain_device) as searches:
-        tried = [searches.search(3).used_device for _ in range(4)]
+        tried = [searches.run(3).used_device for _ in range(4)]
         assert tried == [False, False, True, True]
 
 
@@ -241,7 +241,7 @@ def test_the_first_run_of_a_place_does_not_count():
 
 def test_engine(place):
     edges = weighted(nasty("Kronecker 10"), np.float64)
-    options = {"devices": "cpu"} if place is None else {"device": str(place.index)}
+    options = {"device": "cpu"} if place is None else {"device": str(place.index)}
     with hb.Engine(edges, **options) as engine:
         for _ in range(5):
             confirm(edges, engine.sssp(5))
@@ -277,12 +277,12 @@ def test_lists_stream_to_a_device_without_room_for_them(apart, dtype, directed):
     ):
         assert "lists stream: shortest paths need" in searches.notes[0]
         for source in (5, 77):
-            result = searches.search(source, "device")
+            result = searches.run(source, place="device")
             confirm(edges, result)
             assert result.used_device
             assert result.streamed_bytes > 0
             assert np.isnan(result.traces[0].start)
-            assert searches.search(source, "cpu").streamed_bytes == 0
+            assert searches.run(source, place="cpu").streamed_bytes == 0
 
 
 @pytest.mark.parametrize(("directed", "most"), [(False, 8), (True, 12)])
@@ -309,7 +309,7 @@ def test_real_graphs(plain_place, name):
     edges = weighted(read(real_graph_file(name)), np.float32)
     with searches_of(edges, 2, plain_place) as searches:
         *_, where = searches.places
-        confirm(edges, searches.search(1, where))
+        confirm(edges, searches.run(1, place=where))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -336,6 +336,6 @@ def test_a_stalled_grid_searches_again_step_by_step(plain_device):
         device = searches.device
         device._search, device._kernels = mock.Mock(), {}
         with mock.patch.object(device, "_run_one_launch", return_value=(None, [])) as stalled:
-            confirm(edges, searches.search(7, "device"))
+            confirm(edges, searches.run(7, place="device"))
         assert stalled.call_count == 1
         assert not device.one_launch

@@ -97,7 +97,7 @@ def test_a_row_after_one_that_failed(apart, monkeypatch):
 
 def test_a_row_with_a_wrong_vertex_is_not_searched(monkeypatch):
     edges = nasty("two components")
-    with hb.Engine(edges, devices="cpu") as engine:
+    with hb.Engine(edges, device="cpu") as engine:
         monkeypatch.setattr(engine, "_run", lambda *_: pytest.fail("a search"))
         with pytest.raises(GraphError, match=f"vertex {edges.num_vertices} is not in the graph"):
             engine.bfs_back_to_back([0, 1, edges.num_vertices])

@@ -103,7 +103,7 @@ def test_shared_memory_has_nothing_to_stream(shared):
         engine_on(shared, edges, selector="fixed:TC", device_memory_bytes=30_000)
     small = replace(shared, memory_bytes=30_000)
     with (
-        mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[small]),
+        mock.patch("hetero_bfs.options.choose_devices", return_value=[small]),
         hb.Engine(edges, selector="fixed:TC") as engine,
     ):
         assert engine.device_info is None
@@ -117,7 +117,7 @@ def test_shared_memory_has_nothing_to_stream(shared):
 def test_the_report_says_what_was_moved(apart):
     engine = EngineOptions(selector="fixed:TG,BG", device_memory_bytes=60_000)
     options = Graph500Options(scale=10, sources=8, energy_seconds=0.01, engine=engine)
-    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[apart]):
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[apart]):
         report = run_graph500(options)
     assert report.valid
     text = format_report(report)
@@ -142,7 +142,7 @@ def test_the_command_line_takes_a_budget(apart, tmp_path, capsys):
     pairs = np.random.default_rng(2).integers(0, 500, (8000, 2))
     np.savetxt(graph, pairs, "%d")
     command = ["bfs", str(graph), "--source", "1", "--selector", "fixed:TG,BG", "--device-memory"]
-    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[apart]):
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[apart]):
         assert main([*command, "50k"]) == 0
         shown = capsys.readouterr()
         assert "edges are streamed" in shown.err

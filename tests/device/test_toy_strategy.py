@@ -122,13 +122,13 @@ def test_models_choose_among_six(place, trained, selector):
 def test_a_wrong_model_of_it_is_corrected(trained, one_thread):
     """So it was probed before the first search: no search would have run it."""
     trained(None, lambda data: data["learned"]["XC"].update(constant=1e3))
-    with Engine(nasty("Kronecker 12"), "learned", devices="cpu") as engine:
+    with Engine(nasty("Kronecker 12"), "learned", device="cpu") as engine:
         assert engine.corrections["XC"] < 1
 
 
 def test_it_is_measured_and_fitted_in_training():
     about = named_graph("kronecker9")
-    with Engine(build_search_graph(about.make()), "fixed:TC", devices="cpu") as engine:
+    with Engine(build_search_graph(about.make()), "fixed:TC", device="cpu") as engine:
         samples = pd.DataFrame(measure_graph(engine, 0, about, sources=2))
         costs = measure_costs(engine, int(engine.graph.degree.argmax()), repeats=1)
     levels = samples[samples["measured"].isin(["TC", "BC", "XC"])]
@@ -174,4 +174,4 @@ def test_a_kernel_of_other_results_is_refused(monkeypatch):
     row = Strategy(**{**vars(TOY), "kernel": f"{__name__}:careless_level"})
     monkeypatch.setitem(STRATEGIES, "XC", row)
     with pytest.raises(TypeError, match=r"careless_level returns .* must return 4 int64"):
-        Engine(nasty("grid"), "fixed:XC", devices="cpu")
+        Engine(nasty("grid"), "fixed:XC", device="cpu")

@@ -30,7 +30,7 @@ def edges():
         ("selector", 3, "learned"),
         ("selector", None, "learned"),
         ("device", 0, "as text"),
-        ("devices", "gpu", '"all", "cpu"'),
+        ("device", " ", "leave it out"),
         ("order", "random", '"locality"'),
         ("order", None, '"locality"'),
         ("optimize", "watts", '"energy"'),
@@ -50,16 +50,34 @@ def test_the_engine_names_argument_value_and_remedy(edges, monkeypatch, name, va
 
     monkeypatch.setattr(engine, "open_devices", never)
     with pytest.raises(ArgumentError) as caught:
-        hb.Engine(edges, **({"devices": "cpu", "selector": "fixed:TC"} | {name: value}))
+        hb.Engine(edges, **({"device": "cpu", "selector": "fixed:TC"} | {name: value}))
     assert str(caught.value).startswith(f"{name} is {value!r}; give ")
     assert remedy in str(caught.value)
 
 
 @pytest.mark.parametrize("make", [hb.EngineOptions, lambda **wrong: hb.Engine(None, **wrong)])
-def test_a_device_by_name_is_none_for_the_cpu_alone(make):
-    words = "device='0' names an OpenCL device, devices='cpu' wants none; leave one of them out"
-    with pytest.raises(ArgumentError, match=words):
-        make(device="0", devices="cpu")
+def test_no_device_beside_a_device(make):
+    with pytest.raises(ArgumentError, match="device='0,cpu': 'cpu' stands alone"):
+        make(device="0,cpu")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        hb.EngineOptions,
+        lambda **wrong: hb.Engine(None, **wrong),
+        lambda **wrong: hb.bfs(None, 0, **wrong),
+        lambda **wrong: hb.sssp(None, 0, **wrong),
+    ],
+)
+def test_the_old_setting_says_what_replaces_it(make):
+    with pytest.raises(ArgumentError, match='give device="cpu" for no OpenCL device'):
+        make(devices="cpu")
+
+
+def test_words_for_devices():
+    found = {word: hb.EngineOptions(device=word).device for word in ("auto", "CPU", "All", "Tesla")}
+    assert found == {"auto": None, "CPU": "cpu", "All": "all", "Tesla": "Tesla"}
 
 
 @pytest.mark.parametrize("make", [hb.EngineOptions, lambda **wrong: hb.Engine(None, **wrong)])
@@ -91,9 +109,9 @@ def test_help_of_the_engine_lists_every_setting_with_default_and_description():
 
 
 def test_an_engine_takes_its_settings_by_place_name_and_from_options(edges):
-    options = hb.EngineOptions("fixed:TC", devices="cpu", decision_interval=2)
+    options = hb.EngineOptions("fixed:TC", device="cpu", decision_interval=2)
     with (
-        hb.Engine(edges, "fixed:TC", None, "cpu", decision_interval=2) as one,
+        hb.Engine(edges, "fixed:TC", "cpu", decision_interval=2) as one,
         hb.Engine(graph=edges, **options.settings()) as other,
     ):
         assert one.options == other.options == options
@@ -107,7 +125,7 @@ def test_a_setting_that_there_is_not(edges):
 
 def test_numpys_numbers_and_flags_will_do(edges):
     options = {"decision_interval": np.int64(2), "threads": np.int32(1), "correction": np.True_}
-    with hb.Engine(edges, "fixed:TC", devices="cpu", **options) as made:
+    with hb.Engine(edges, "fixed:TC", device="cpu", **options) as made:
         assert made.bfs(1).parent[1] == 1
         assert type(made.decision_interval) is type(made.threads) is int
 

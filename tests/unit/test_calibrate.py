@@ -20,7 +20,7 @@ from hetero_bfs.scheduling.speed_model import Linear
 from hetero_bfs.training import calibrate as calibration
 from hetero_bfs.training.calibrate import choose_base, run_calibration
 
-HOST = EngineOptions(devices="cpu")
+HOST = EngineOptions(device="cpu")
 
 
 def made_rows(count=60, seed=3) -> pd.DataFrame:

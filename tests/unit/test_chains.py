@@ -55,7 +55,7 @@ def confirm_all(edges: EdgeList, searches: PathSearches) -> None:
     lists = graph.weights.astype(np.float64), graph.indices.astype(np.int64), graph.indptr
     matrix = scipy.sparse.csr_array(lists, (n, n))
     for source in range(n):
-        result = searches.search(source)
+        result = searches.run(source)
         expected = scipy.sparse.csgraph.dijkstra(matrix, indices=source)
         np.testing.assert_array_equal(result.distance, expected)
         hb.check_paths(edges, source, result.distance, result.parent).raise_if_invalid()
@@ -96,7 +96,7 @@ def test_several_threads_fill_in_the_distances_of_a_large_graph(many_threads):
     with searches_of(edges, 3) as searches:
         assert isinstance(searches.host, ChainSearch)
         for source in (0, edges.num_vertices - 1):
-            result = searches.search(source)
+            result = searches.run(source)
             check = hb.check_paths(edges, source, result.distance, result.parent)
             assert check.valid, check.message
 

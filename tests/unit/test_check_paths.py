@@ -99,8 +99,8 @@ def outcomes(edges, searches):
 @pytest.mark.parametrize("edges", weighted_graphs())
 def test_groups_find_what_single_checks_find(edges):
     sources = np.bincount(edges.src).argsort()[-16:]
-    with open_analysis(PathSearches, edges, EngineOptions(devices="cpu", threads=1)) as paths:
-        found = [paths.search(int(source)) for source in sources]
+    with open_analysis(PathSearches, edges, EngineOptions(device="cpu", threads=1)) as paths:
+        found = [paths.run(int(source)) for source in sources]
     searches = [(r.source, r.distance.copy(), r.parent.copy()) for r in found]
     whole = outcomes(edges, searches)
     assert all(outcome.valid for outcome in whole)

@@ -81,7 +81,7 @@ def test_nothing_is_wrong_usage(capsys):
         ["graph500", "--max-alloc", "-5"],
         ["graph500", "--max-alloc", "0"],
         ["graph500", "--max-alloc", "1.5G"],
-        ["graph500", "--devices", "gpu"],
+        ["graph500", "--devices", "all"],
         ["graph500", "--threads", "0"],
         ["graph500", "--decision-interval", "0"],
         ["graph500", "--regenerate", "--graph", "g.txt"],
@@ -110,10 +110,10 @@ def test_wrong_usage(arguments, capsys):
 @pytest.mark.parametrize(
     "command", [["graph500"], ["bfs", "g", "--source", 1], ["train"], ["study", "o"]]
 )
-def test_a_device_by_name_is_none_for_the_cpu_alone(command, capsys):
-    assert run(*command, "--device", 0, "--devices", "cpu") == 2
-    error = capsys.readouterr().err
-    assert "--device 0 names an OpenCL device, --devices cpu wants none" in error
+def test_the_old_option_says_what_replaces_it(command, capsys):
+    for old in (["--devices", "cpu"], ["--devices=all"], ["--devices"]):
+        assert run(*command, *old) == 2
+        assert "give --device cpu for no OpenCL device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_an_unknown_device(graph, capsys):
 
 @pytest.mark.parametrize("selector", ["daga", "fixed:TG"])
 def test_a_selector_that_needs_a_device(graph, capsys, selector):
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu", "--selector", selector) == 1
+    assert run("bfs", graph, "--source", 0, "--device", "cpu", "--selector", selector) == 1
     assert selector in one_line(capsys)
 
 
@@ -200,7 +200,7 @@ def test_a_search_loads_only_what_it_needs(graph):
     code = f"""
 import sys
 from hetero_bfs.cli.main import main
-assert main(["bfs", {str(graph)!r}, "--source", "0", "--devices", "cpu"]) == 0
+assert main(["bfs", {str(graph)!r}, "--source", "0", "--device", "cpu"]) == 0
 print([name for name in ("pandas", "scipy.linalg", "sklearn") if name in sys.modules])
 import scipy.linalg.cython_blas
 """
@@ -308,11 +308,11 @@ def test_a_device_without_a_name(graph, capsys, device):
 
 
 def test_errors_name_options_here_and_arguments_in_python(graph, capsys):
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu", "--selector", "daga") == 1
+    assert run("bfs", graph, "--source", 0, "--device", "cpu", "--selector", "daga") == 1
     assert "--selector daga runs bottom-up" in one_line(capsys)
     edges = hetero_bfs.load(graph)
     with pytest.raises(hetero_bfs.ModelError, match=r"^selector='daga' runs bottom-up"):
-        hetero_bfs.Engine(edges, "daga", devices="cpu")
+        hetero_bfs.Engine(edges, "daga", device="cpu")
 
 
 @pytest.mark.skipif(not list_devices(), reason=NO_RUNTIME)

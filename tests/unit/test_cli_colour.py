@@ -10,7 +10,7 @@ import pytest
 from cli_runs import one_line, run
 
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.cli import colour as command
+from hetero_bfs.algorithms.colouring import result
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_on_a_device(graph, opencl_device, tmp_path, capsys):
 
 
 def test_json_on_standard_output(graph, capsys):
-    assert run("colour", graph, "--json", "-", "--devices", "cpu") == 0
+    assert run("colour", graph, "--json", "-", "--device", "cpu") == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["device"] is None
     assert "3 colours" in captured.err
@@ -95,6 +95,6 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path, capsys):
 
 def test_a_wrong_result_is_a_failure(graph, monkeypatch, capsys):
     wrong = CheckOutcome(False, "check 2 fails")
-    monkeypatch.setattr(command, "check_colouring", lambda *_: wrong)
+    monkeypatch.setattr(result, "check_colouring", lambda *_: wrong)
     assert run("colour", graph) == 1
     assert "check 2 fails" in one_line(capsys)

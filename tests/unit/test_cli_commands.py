@@ -15,7 +15,7 @@ from cli_runs import CPU, SMALL, one_line, run
 from made_models import model_json, ship
 
 from hetero_bfs.cli.arguments import make_parser
-from hetero_bfs.cli.preparation import OUTPUTS
+from hetero_bfs.cli.preparation import outputs
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
 
@@ -137,14 +137,13 @@ def test_every_output_of_a_command_is_checked():
     """Each option whose help begins with "write", whichever command has it."""
     parser = make_parser("0")
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    named = {
-        action.dest
-        for command in commands.choices.values()
-        for action in command._actions
-        if action.type is Path and (action.help or "").startswith("write")
-    }
-    assert named
-    assert named <= set(OUTPUTS)
+    for name, command in commands.choices.items():
+        named = {
+            action.dest
+            for action in command._actions
+            if action.type is Path and (action.help or "").startswith("write")
+        }
+        assert named <= set(outputs(name)), name
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
@@ -194,7 +193,7 @@ def test_a_study_folder_holds_nothing_else(tmp_path, capsys):
 )
 def test_settings_that_cannot_be(graph, monkeypatch, capsys, variable, value, words):
     monkeypatch.setenv(variable, value)
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 1
+    assert run("bfs", graph, "--source", 0, "--device", "cpu") == 1
     assert words in one_line(capsys)
 
 
@@ -279,10 +278,10 @@ def test_devices_without_a_runtime(monkeypatch, capsys):
 def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, tmp_path, capsys):
     ship(monkeypatch, tmp_path / "shipped")
     name = trained(None)
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
+    assert run("bfs", graph, "--source", 0, "--device", "cpu") == 0
     assert "hetero-bfs train" not in capsys.readouterr().err
     os.remove(f"{os.environ['HETERO_BFS_MODELS']}/{name}.json")
-    assert run("bfs", graph, "--source", 0, "--devices", "cpu") == 0
+    assert run("bfs", graph, "--source", 0, "--device", "cpu") == 0
     assert "hetero-bfs train" in capsys.readouterr().err
 
 
@@ -293,7 +292,7 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
             data[table] = {name: {"constant": 1000.0} for name in data[table]}
 
     trained(None, seconds_for_all)
-    arguments = ["graph500", "--scale", 8, "--sources", 2, "--devices", "cpu", "--no-validate"]
+    arguments = ["graph500", "--scale", 8, "--sources", 2, "--device", "cpu", "--no-validate"]
     arguments += ["--selector", "learned", "--json", tmp_path / "report.json"]
     assert run(*arguments, *(["--no-correction"] if off else [])) == 0
     printed = capsys.readouterr().out
@@ -318,7 +317,7 @@ def test_calibrating_from_an_unknown_model_lists_own_and_shipped(monkeypatch, tm
     ship(monkeypatch, tmp_path / "shipped", model_json("theirs__card"))
     (tmp_path / "own").mkdir()
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
-    arguments = ["train", "--calibrate", "--from", "that", "--devices", "cpu"]
+    arguments = ["train", "--calibrate", "--from", "that", "--device", "cpu"]
     assert run(*arguments) == 1
     error = one_line(capsys)
     assert f"yours, in {tmp_path / 'own'}: none; shipped: theirs__card" in error

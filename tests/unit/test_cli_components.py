@@ -10,7 +10,7 @@ import pytest
 from cli_runs import one_line, run
 
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.cli import components as command
+from hetero_bfs.algorithms.components import result
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_graph_without_edges(tmp_path, capsys):
 
 def test_a_wrong_result_is_a_failure(graph, monkeypatch, capsys):
     wrong = CheckOutcome(False, "check 2 fails")
-    monkeypatch.setattr(command, "check_components", lambda *_: wrong)
+    monkeypatch.setattr(result, "check_components", lambda *_: wrong)
     assert run("components", graph) == 1
     assert "check 2 fails" in one_line(capsys)
 

@@ -13,7 +13,7 @@ from hetero_bfs import Engine, KroneckerEdges
 from hetero_bfs.errors import ModelError
 
 WATTS = {"TC": {"cpu": 90.0}, "BC": {"cpu": 60.0}}
-G500 = ["graph500", "--scale", "8", "--sources", "4", "--devices", "cpu", "--selector", "learned"]
+G500 = ["graph500", "--scale", "8", "--sources", "4", "--device", "cpu", "--selector", "learned"]
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_time_is_the_default_and_says_nothing_of_watts(tmp_path, capsys):
 def test_one_search(tmp_path, capsys):
     graph = tmp_path / "g.txt"
     graph.write_text("0 1\n1 2\n2 3\n")
-    options = ["--source", 0, "--devices", "cpu", "--json", tmp_path / "r.json"]
+    options = ["--source", 0, "--device", "cpu", "--json", tmp_path / "r.json"]
     assert run("bfs", graph, *options, "--optimize", "energy") == 0
     assert "objective: least energy of the cpu" in capsys.readouterr().out
     optimize = json.loads((tmp_path / "r.json").read_text())["optimize"]
@@ -116,7 +116,7 @@ def test_an_unknown_objective_is_wrong_usage(capsys):
 
 def test_missing_watts_are_found_before_the_graph(trained, capsys):
     trained(None)
-    absent = ["bfs", "absent.txt", "--source", 0, "--devices", "cpu"]
+    absent = ["bfs", "absent.txt", "--source", 0, "--device", "cpu"]
     assert run(*absent, "--optimize", "edp") == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -134,7 +134,7 @@ def test_power_only_goes_without_a_folder(tmp_path, capsys):
 @pytest.mark.usefixtures("with_watts")
 def test_an_engine_with_an_objective():
     edges = KroneckerEdges(8).materialise()
-    with Engine(edges, selector="learned", devices="cpu", optimize="energy") as engine:
+    with Engine(edges, selector="learned", device="cpu", optimize="energy") as engine:
         assert engine.objective.objective_name == "energy"
         engine.set_selector("average")
         assert engine.objective.objective_name == "energy", (

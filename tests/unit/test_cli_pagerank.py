@@ -10,8 +10,8 @@ import pytest
 from cli_runs import one_line, run
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.pagerank import result
 from hetero_bfs.algorithms.pagerank.check import RankCheck
-from hetero_bfs.cli import pagerank as command
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_pagerank(graph, tmp_path, capsys):
 
 
 def test_direction_and_json_on_standard_output(graph, capsys):
-    assert run("pagerank", graph, "--directed", "--json", "-", "--devices", "cpu") == 0
+    assert run("pagerank", graph, "--directed", "--json", "-", "--device", "cpu") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["highest"][0]["vertex"] == 4
     assert data["device"] is None
@@ -99,6 +99,7 @@ def test_a_graph_without_vertices(tmp_path, capsys):
     [
         (["--alpha", "1"], "--alpha is 1.0; give a number between 0 and 1"),
         (["--tol", "nan"], "--tol is nan; give a finite number of at least 0"),
+        (["--max-iter", "0"], "--max-iter is 0; give an integer from 1 to 1000000"),
         (["--max-iter", "2000000"], "--max-iter is 2000000; give an integer from 1 to 1000000"),
         (["--weighted"], "only two columns"),
     ],
@@ -108,13 +109,13 @@ def test_what_is_wrong_is_said_in_a_line(graph, capsys, extra, said):
     assert said in one_line(capsys)
 
 
-@pytest.mark.parametrize("extra", [["--alpha", "x"], ["--max-iter", "0"], ["--tol"]])
+@pytest.mark.parametrize("extra", [["--alpha", "x"], ["--max-iter", "1.5"], ["--tol"]])
 def test_wrong_usage(graph, extra):
     assert run("pagerank", graph, *extra) == 2
 
 
 def test_a_wrong_result_is_a_failure(graph, monkeypatch, capsys):
     wrong = RankCheck(False, "another step changes the ranks", 1.0)
-    monkeypatch.setattr(command, "check_pagerank", lambda *_: wrong)
+    monkeypatch.setattr(result, "check_pagerank", lambda *_: wrong)
     assert run("pagerank", graph) == 1
     assert "another step changes the ranks" in one_line(capsys)

@@ -11,7 +11,7 @@ from cli_runs import one_line, run
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.cli import sssp as command
+from hetero_bfs.algorithms.sssp import result
 from hetero_bfs.graph.io.registry import write
 
 INF = np.inf
@@ -49,7 +49,7 @@ def test_sssp(graph, tmp_path, capsys):
 
 
 def test_direction_and_json_on_standard_output(graph, capsys):
-    assert run("sssp", graph, "--source", 2, "--directed", "--json", "-", "--devices", "cpu") == 0
+    assert run("sssp", graph, "--source", 2, "--directed", "--json", "-", "--device", "cpu") == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["reached"], data["largest_distance"], data["device"]) == (2, 1.5, None)
 
@@ -109,7 +109,7 @@ def test_a_file_without_weights(tmp_path, capsys):
 
 def test_a_wrong_result_is_a_failure(graph, monkeypatch, capsys):
     wrong = CheckOutcome(False, "source 0: check 3 fails")
-    monkeypatch.setattr(command, "check_paths", lambda *_: wrong)
+    monkeypatch.setattr(result, "check_paths", lambda *_: wrong)
     assert run("sssp", graph, "--source", 0) == 1
     assert "check 3 fails" in one_line(capsys)
 

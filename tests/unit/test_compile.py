@@ -71,7 +71,7 @@ edges = io.read(sys.argv[1], sys.argv[2] == "directed", weighted=True)
 graph500._compile("sssp", graph500.tiny_graph(edges), "auto")
 before = compiled()
 graph = build_search_graph(edges)
-with SSSPKernel(graph, EngineOptions(devices="cpu")) as kernel:
+with SSSPKernel(graph, EngineOptions(device="cpu")) as kernel:
     validator = kernel.make_validator(edges, 16)
     for key in (0, 1, 2):
         kernel.record(key, *kernel.search([key]), validator)

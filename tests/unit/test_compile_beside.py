@@ -35,7 +35,7 @@ def started(monkeypatch):
 @pytest.mark.parametrize("name", ["two components", "grid"])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_it_compiles_what_engines_use(name, directed):
-    with hb.Engine(nasty(name, directed), devices="cpu") as engine:
+    with hb.Engine(nasty(name, directed), device="cpu") as engine:
         engine.bfs(1)
     for function, kinds in compile_beside.what_to_compile():
         assert list(function.overloads) == [kinds], function.py_func.__name__

@@ -43,8 +43,8 @@ def scripts(tmp_path_factory):
     [
         (["gr"], {"graph500"}),
         (["d"], {"devices", "doctor"}),
-        (["bfs", "--dev"], {"--device", "--devices", "--device-memory"}),
-        (["graph500", "--devices", ""], {"all", "cpu"}),
+        (["bfs", "--dev"], {"--device", "--device-memory"}),
+        (["graph500", "--kernel", ""], {"bfs", "sssp"}),
         (["completion", ""], {"bash", "zsh"}),
     ],
 )

@@ -134,7 +134,7 @@ def test_the_quota_is_read_before_anything_loads_numba():
 
 SEARCH = """
 import hetero_bfs as hb
-with hb.Engine(hb.kronecker(12), devices="cpu") as engine:
+with hb.Engine(hb.kronecker(12), device="cpu") as engine:
     engine.bfs(1)
 import numba
 print(numba.config.NUMBA_NUM_THREADS, numba.get_num_threads())

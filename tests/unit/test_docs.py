@@ -16,6 +16,9 @@ import hetero_bfs
 from hetero_bfs.cli.arguments import make_parser
 
 TOP = Path(__file__).parents[2]
+sys.path.append(str(TOP / "docs"))
+from reference_rows import MARK, sections  # noqa: E402
+
 COMMANDS = (
     "graph500",
     "bfs",
@@ -162,7 +165,7 @@ def test_files_named_in_prose_are_there():
 
 
 def test_every_public_name_is_in_the_reference():
-    text = (TOP / "docs/reference.md").read_text()
+    text = (TOP / "docs/reference.md").read_text().replace(MARK, sections())
     documented = set(re.findall(r"hetero_bfs\.(\w+)$", text, re.MULTILINE))
     assert documented == set(hetero_bfs.__all__)
 

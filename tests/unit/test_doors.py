@@ -182,7 +182,7 @@ def test_a_later_batch_beyond_int32_widens_all():
 
 
 def test_an_engine_says_what_to_pickle_instead():
-    with hb.Engine(hb.CSRGraph.from_edges([0], [1]), devices="cpu", correction=False) as engine:
+    with hb.Engine(hb.CSRGraph.from_edges([0], [1]), device="cpu", correction=False) as engine:
         with pytest.raises(TypeError, match="pickle the graph"):
             pickle.dumps(engine)
         assert pickle.loads(pickle.dumps(engine.bfs(0))).level.tolist() == [0, 1]
@@ -274,7 +274,7 @@ def test_pagerank_tells_of_loops(tmp_path, capsys):
     path = tmp_path / "g.el"
     for text, count in (("0 1\n1 1\n2 2\n", 2), ("0 1\n", 0)):
         path.write_text(text)
-        assert run("pagerank", path, "--devices", "cpu", "--json", "-") == 0
+        assert run("pagerank", path, "--device", "cpu", "--json", "-") == 0
         captured = capsys.readouterr()
         assert f'"num_self_loops": {count}' in captured.out
         assert ("2 self-loops do not count" in captured.err) == bool(count)

@@ -35,7 +35,7 @@ KRONECKER = hb.KroneckerEdges(8)
 
 @pytest.mark.usefixtures("slow_model")
 def test_an_engine_corrects_before_its_first_search_and_after():
-    with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
+    with hb.Engine(KRONECKER, selector="learned", device="cpu") as engine:
         assert engine.corrections == dict.fromkeys(
             ("TC", "BC", *migration_names(available(False))), 1 / BOUND
         )
@@ -51,7 +51,7 @@ def test_an_engine_corrects_before_its_first_search_and_after():
 
 @pytest.mark.usefixtures("slow_model")
 def test_switched_off_choices_are_those_of_the_model():
-    with hb.Engine(KRONECKER, selector="learned", devices="cpu", correction=False) as engine:
+    with hb.Engine(KRONECKER, selector="learned", device="cpu", correction=False) as engine:
         before = engine.selector
         for key in np.flatnonzero(engine.graph.input_degree)[:4].tolist():
             traces = engine.bfs(key).traces
@@ -63,14 +63,14 @@ def test_switched_off_choices_are_those_of_the_model():
 
 @pytest.mark.usefixtures("slow_model")
 def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for():
-    with hb.Engine(KRONECKER, selector="average", devices="cpu") as engine:
+    with hb.Engine(KRONECKER, selector="average", device="cpu") as engine:
         assert engine.corrections == {}
 
 
 @pytest.mark.usefixtures("slow_model")
 def test_what_was_learned_outlives_another_selector(monkeypatch):
     """Selectors are compared in turn; each goes on where it was, without being probed again."""
-    with hb.Engine(KRONECKER, selector="learned", devices="cpu") as engine:
+    with hb.Engine(KRONECKER, selector="learned", device="cpu") as engine:
         monkeypatch.setattr(
             "hetero_bfs.algorithms.bfs.correction.probe", lambda *arguments: pytest.fail("again")
         )
@@ -95,7 +95,7 @@ def test_what_was_learned_outlives_another_selector(monkeypatch):
 def test_the_smallest_graphs_are_probed_too(edges, directed):
     src, dst = np.array(edges, np.uint32).reshape(-1, 2).T
     graph = hb.CSRGraph.from_edges(src, dst, num_vertices=5, directed=directed)
-    with hb.Engine(graph, selector="learned", devices="cpu") as engine:
+    with hb.Engine(graph, selector="learned", device="cpu") as engine:
         assert engine.bfs(0).parent[0] == 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SEARCH = ("bfs", "g.txt", "--source", "0", "--devices", "cpu")
+SEARCH = ("bfs", "g.txt", "--source", "0", "--device", "cpu")
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ MASKED = np.ma.array(np.arange(100), mask=np.arange(100) == 5)
 WIDE = np.arange(100)[None]
 
 TAKE_VERTICES = {
-    "bfs": lambda ids: hb.bfs(PATH, ids, devices="cpu"),
-    "bfs_many": lambda ids: hb.bfs_many(PATH, ids, devices="cpu"),
-    "mask": lambda ids: hb.bfs(PATH, 0, mask=ids, devices="cpu"),
+    "bfs": lambda ids: hb.bfs(PATH, ids, device="cpu"),
+    "bfs_many": lambda ids: hb.bfs_many(PATH, ids, device="cpu"),
+    "mask": lambda ids: hb.bfs(PATH, 0, mask=ids, device="cpu"),
     "src": lambda ids: hb.CSRGraph.from_edges(ids, np.arange(100)),
     "validate": lambda ids: hb.validate(PATH, 0, ids),
     "component": lambda ids: hb.check_components(PATH, ids),
@@ -142,7 +142,7 @@ class Least(hb.Program):
 
 @pytest.fixture(scope="module")
 def engine():
-    with hb.Engine(hb.CSRGraph.from_edges([0, 1], [1, 2], 4), devices="cpu") as opened:
+    with hb.Engine(hb.CSRGraph.from_edges([0, 1], [1, 2], 4), device="cpu") as opened:
         yield opened
 
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system withou
 
 PREPARE = {
     "nothing": "",
-    "engine on the CPU": 'engine = hb.Engine(edges, "fixed:TC", devices="cpu"); engine.bfs(1)',
+    "engine on the CPU": 'engine = hb.Engine(edges, "fixed:TC", device="cpu"); engine.bfs(1)',
     "engine": 'engine = hb.Engine(edges, "alpha-beta"); engine.bfs(1)',
     "graph": "hb.kronecker(6)",
     "devices": "hetero_bfs.devices.opencl.driver.list_devices()",
@@ -52,7 +52,7 @@ def fork(prepare: str, *uses: str, after: str = "pass") -> list[str]:
     return said
 
 
-OPENS = 'hb.Engine(edges, "fixed:TC", devices="cpu").bfs(1)'
+OPENS = 'hb.Engine(edges, "fixed:TC", device="cpu").bfs(1)'
 
 
 @pytest.mark.parametrize("prepare", ["engine on the CPU", "engine"])

@@ -166,7 +166,7 @@ def test_lists_that_change_behind_the_view():
     graph = triangle(indices=indices)
     indices[0] = 4_000_000_000
     with pytest.raises(GraphError, match=r"edge \(0, 4000000000\) in a graph of only 3 vertices"):
-        hb.Engine(graph, selector="fixed:TC", devices="cpu")
+        hb.Engine(graph, selector="fixed:TC", device="cpu")
 
 
 def test_offsets_that_change_behind_the_view():

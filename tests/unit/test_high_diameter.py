@@ -36,7 +36,7 @@ def two_kinds(data) -> None:
 def test_it_is_the_same_in_any_order(trained, name, order):
     trained(None, two_kinds)
     edges, expected = GRAPHS[name]
-    with Engine(edges, "auto", devices="cpu", order=order, correction=False) as engine:
+    with Engine(edges, "auto", device="cpu", order=order, correction=False) as engine:
         assert engine.high_diameter == expected
         assert engine.selector.name == ("alpha-beta(7,18,cpu)" if expected else "learned")
         engine.set_selector("learned")
@@ -50,7 +50,7 @@ def test_it_is_the_same_in_any_order(trained, name, order):
 def test_how_many_levels_are_many(more):
     """The reference search begins at a path's end, beside the first vertex of highest degree."""
     with Engine(
-        path(HIGH_DIAMETER_LEVELS + 1 + more), "fixed:TC", devices="cpu", order="given"
+        path(HIGH_DIAMETER_LEVELS + 1 + more), "fixed:TC", device="cpu", order="given"
     ) as engine:
         levels = len(engine.bfs(0).traces)
         assert levels == HIGH_DIAMETER_LEVELS + more
@@ -62,12 +62,12 @@ def test_how_many_levels_are_many(more):
 def test_samples_say_so(name, order):
     edges, expected = GRAPHS[name]
     about = StudyGraph("family", name, lambda: edges, 9)
-    with Engine(build_search_graph(edges, order), "fixed:TC", devices="cpu") as engine:
+    with Engine(build_search_graph(edges, order), "fixed:TC", device="cpu") as engine:
         samples = pd.DataFrame(measure_graph(engine, 0, about, sources=1))
     assert set(samples["deep"]) == {int(expected)}
 
 
 @pytest.mark.parametrize("edges", [0, 1])
 def test_a_graph_with_nothing_to_search_has_few_levels(edges):
-    with Engine(path(1 + edges), devices="cpu") as engine:
+    with Engine(path(1 + edges), device="cpu") as engine:
         assert not engine.high_diameter

@@ -49,7 +49,7 @@ def test_which_graphs_are_deep_and_regular():
 def test_searches_by_a_thread_pool(name, threads):
     """Stealing, conversions, owners of partitions: with parts that any thread may get."""
     edges = GRAPHS[name]
-    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=threads) as engine:
+    with hb.Engine(edges, device="cpu", selector="fixed:TC", threads=threads) as engine:
         late = "fixed:" + "TC," * 250 + "BC,TC"  # of the grid, between levels that are shared
         for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC,BC,TC", late, "alpha-beta"):
             engine.set_selector(selector)
@@ -63,7 +63,7 @@ def test_owners_of_partitions(interval, make):
     """As many as there may be, with choices that stay for some levels."""
     edges = make(600, 600)
     schedule = "fixed:" + "TC," * 300 + "BC,TC"
-    with hb.Engine(edges, devices="cpu", threads=16, decision_interval=interval) as engine:
+    with hb.Engine(edges, device="cpu", threads=16, decision_interval=interval) as engine:
         for selector in ("fixed:TC", schedule, "alpha-beta", "learned"):
             engine.set_selector(selector)
             for source in (0, 600 * 300 + 300):
@@ -74,14 +74,14 @@ def test_owners_of_partitions(interval, make):
 def test_frontiers_larger_than_the_outbox_of_owners(most, monkeypatch):
     monkeypatch.setattr("hetero_bfs.algorithms.bfs.host._MOST_DEFERRED", most)
     edges = grid(600, 600)
-    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
+    with hb.Engine(edges, device="cpu", selector="fixed:TC", threads=4) as engine:
         for source in (0, 600 * 300 + 300):
             check_search(engine, edges, source)
 
 
 def test_searches_that_end_while_owners_share_levels():
     edges = grid(600, 600)
-    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=4) as engine:
+    with hb.Engine(edges, device="cpu", selector="fixed:TC", threads=4) as engine:
         source = engine.graph.searched_id(600 * 300 + 300)
         for levels in (150, 200, 201):
             search = Search(engine.platform, source, engine.selector)
@@ -96,7 +96,7 @@ def test_patches_without_locality():
     """Of a graph that has none: most edges are deferred, and some levels are too large for that."""
     edges = GRAPHS["Kronecker"]
     assert edges.src.size > 1 << 16
-    with hb.Engine(edges, devices="cpu", order="locality", threads=5) as engine:
+    with hb.Engine(edges, device="cpu", order="locality", threads=5) as engine:
         for selector in ("fixed:TC", "fixed:TC,TC,BC,TC,BC,TC"):
             engine.set_selector(selector)
             for source in edges.src[:: edges.src.size // 5]:
@@ -115,7 +115,7 @@ def test_wide_levels_by_proposals(num_vertices, threads, directed):
     src, dst = random.integers(0, num_vertices, (2, 4 * num_vertices))
     edges = hb.EdgeList.from_arrays(src, dst, num_vertices=num_vertices, directed=directed)
     dense_push = 0
-    with hb.Engine(edges, devices="cpu", threads=threads) as engine:
+    with hb.Engine(edges, device="cpu", threads=threads) as engine:
         for selector in ("fixed:TC", "fixed:TC,TC,TC,TC,TC,BC", "alpha-beta"):
             engine.set_selector(selector)
             for source in random.integers(0, num_vertices, 6):
@@ -136,7 +136,7 @@ def test_few_vertices_remain(threads, directed):
     """
     edges = core_with_tails(directed)
     representations = set()
-    with hb.Engine(edges, devices="cpu", threads=threads) as engine:
+    with hb.Engine(edges, device="cpu", threads=threads) as engine:
         room = engine.platform.host._arrays.unvisited_list.size
         for selector in ("BC", "TC,TC,TC,BC", "TC,BC,BC,BC,BC,TC,BC", "TC,BC,BC,BC,BC,BC,TC"):
             engine.set_selector("fixed:" + selector)
@@ -156,7 +156,7 @@ def test_few_vertices_of_many_edges_are_no_list():
     clique = np.stack([array.ravel() for array in np.meshgrid(ends, ends)])
     both = np.concatenate([np.stack([core.src, core.dst]), clique], axis=1)
     edges = hb.EdgeList.from_arrays(*both, num_vertices=22_303)
-    with hb.Engine(edges, devices="cpu", selector="fixed:BC", threads=2) as engine:
+    with hb.Engine(edges, device="cpu", selector="fixed:BC", threads=2) as engine:
         assert engine.platform.host._arrays.unvisited_list.size > 500
         representations = [
             trace.features.representation for trace in check_search(engine, edges, 5).traces
@@ -167,7 +167,7 @@ def test_few_vertices_of_many_edges_are_no_list():
 def test_a_bitmap_left_blank():
     """By a search that ended, in either one; not by one that stopped, or that is led from here."""
     edges = core_with_tails(directed=False)
-    with hb.Engine(edges, devices="cpu", threads=3) as engine:
+    with hb.Engine(edges, device="cpu", threads=3) as engine:
         host, source = engine.platform.host, engine.graph.searched_id(7)
         blank = set()
         for selector in ("TC", "TC,BC", "TC,TC,BC", "TC,TC,TC,BC", "BC"):
@@ -197,7 +197,7 @@ def test_rules_go_by_the_last_direction(alpha, beta, expected):
     random = np.random.default_rng(7)
     edges = hb.EdgeList.from_arrays(*random.integers(0, 20_000, (2, 80_000)))
     rule = alpha_beta(None, [STRATEGIES["TC"], STRATEGIES["BC"]], alpha, beta)
-    with hb.Engine(edges, devices="cpu", threads=2) as engine:
+    with hb.Engine(edges, device="cpu", threads=2) as engine:
         search = Search(engine.platform, engine.graph.searched_id(3), rule)
         search.run()
     was, dense_push, seen = "TC", False, []
@@ -219,7 +219,7 @@ def test_wide_levels_of_two_components_in_turn():
     random = np.random.default_rng(3)
     ends = random.integers(0, 20_000, (2, 80_000))
     edges = hb.EdgeList.from_arrays(*np.concatenate((ends, ends + 20_000), axis=1))
-    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=3) as engine:
+    with hb.Engine(edges, device="cpu", selector="fixed:TC", threads=3) as engine:
         for source in random.integers(0, 20_000, 4):
             check_search(engine, edges, int(source))
             half = Search(engine.platform, engine.graph.searched_id(int(source)), engine.selector)
@@ -254,7 +254,7 @@ def test_parents_of_earlier_searches_are_forgotten():
     src = np.concatenate([big.src, [1600, 1601]])
     dst = np.concatenate([big.dst, [1601, 1602]])
     edges = hb.EdgeList.from_arrays(src, dst)
-    with hb.Engine(edges, devices="cpu", selector="alpha-beta") as engine:
+    with hb.Engine(edges, device="cpu", selector="alpha-beta") as engine:
         assert engine.bfs(0).reached == 1600
         assert engine.bfs(1600).reached == 3
         assert engine.bfs(5).reached == 1600
@@ -287,12 +287,12 @@ def test_restored_parents(num_vertices, order, threads):
 
 def test_threads_out_of_range():
     with pytest.raises(ValueError, match="threads is 0"):
-        hb.Engine(grid(3, 3), devices="cpu", threads=0)
+        hb.Engine(grid(3, 3), device="cpu", threads=0)
 
 
 def test_a_long_search_has_a_record_of_every_level():
     edges = path(3001)
-    with hb.Engine(edges, devices="cpu", selector="learned") as engine:
+    with hb.Engine(edges, device="cpu", selector="learned") as engine:
         traces = engine.bfs(0).traces
     assert [t.features.level for t in traces] == list(range(3000))
     assert all(t.seconds > 0 and t.found_vertices == 1 for t in traces)
@@ -301,7 +301,7 @@ def test_a_long_search_has_a_record_of_every_level():
 def test_workers_end_with_their_engine():
     gc.collect()  # other tests' engines
     before = threading.active_count()
-    engine = hb.Engine(GRAPHS["Kronecker"], devices="cpu", threads=4)
+    engine = hb.Engine(GRAPHS["Kronecker"], device="cpu", threads=4)
     assert threading.active_count() == before + 3
     del engine
     gc.collect()
@@ -311,7 +311,7 @@ def test_workers_end_with_their_engine():
 def test_several_python_threads_search_one_engine():
     edges = GRAPHS["Kronecker"]
     sources = [int(v) for v in edges.src[::9000]]
-    with hb.Engine(edges, devices="cpu", selector="alpha-beta", threads=3) as engine:
+    with hb.Engine(edges, device="cpu", selector="alpha-beta", threads=3) as engine:
         alone = [engine.bfs(source).level for source in sources]
         with ThreadPoolExecutor(4) as pool:
             together = [result.level for result in pool.map(engine.bfs, sources)]
@@ -321,7 +321,7 @@ def test_several_python_threads_search_one_engine():
 
 def test_a_directed_graph_searched_by_a_thread_pool():
     edges = replace(GRAPHS["Kronecker"], directed=True)
-    with hb.Engine(edges, devices="cpu", selector="fixed:TC", threads=5) as engine:
+    with hb.Engine(edges, device="cpu", selector="fixed:TC", threads=5) as engine:
         for selector in ("fixed:TC", "fixed:BC", "fixed:TC,TC,BC,TC"):
             engine.set_selector(selector)
             check_search(engine, edges, int(edges.src[1]))
@@ -331,7 +331,7 @@ def test_a_directed_graph_searched_by_a_thread_pool():
 def test_a_models_choice_stays_while_levels_are_alike(trained):
     """On a grid, whose frontier grows by a few edges a level, it is asked ever less often."""
     trained(None)
-    with Engine(grid(300, 300), selector="learned", devices="cpu", correction=False) as engine:
+    with Engine(grid(300, 300), selector="learned", device="cpu", correction=False) as engine:
         search = engine.search(0)
         records = search.recording().records
         traces = search.traces

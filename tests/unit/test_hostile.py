@@ -111,12 +111,12 @@ def test_searches_are_right(tmp_path: Path, kind: str) -> None:
 
 def test_a_wrong_answer_is_found_made_small_and_replayed(tmp_path, monkeypatch) -> None:
     def forgetful(self, place=None):
-        found = sound(self, place)
+        found = sound(self, place=place)
         found.component[-1] = found.component.size - 1
         return found
 
-    sound = ComponentRuns.find
-    monkeypatch.setattr(ComponentRuns, "find", forgetful)
+    sound = ComponentRuns.run
+    monkeypatch.setattr(ComponentRuns, "run", forgetful)
     failed = [
         one
         for number in range(8)
@@ -128,9 +128,9 @@ def test_a_wrong_answer_is_found_made_small_and_replayed(tmp_path, monkeypatch) 
         assert len(case.steps) == 1
         assert len(case.edges) < 60, "of a path, all edges to the last vertex are needed"
         assert searches.replay("components", one.path)
-        monkeypatch.setattr(ComponentRuns, "find", sound)
+        monkeypatch.setattr(ComponentRuns, "run", sound)
         assert searches.replay("components", one.path) == []
-        monkeypatch.setattr(ComponentRuns, "find", forgetful)
+        monkeypatch.setattr(ComponentRuns, "run", forgetful)
     broken = tmp_path / "components-1-1.json"
     broken.write_text("[]")
     assert searches.replay("components", broken) is None

@@ -40,7 +40,7 @@ class Case:
 
     def engine(self) -> hb.Engine:
         """Return an engine for the graph."""
-        return hb.Engine(self.graph, devices="cpu")
+        return hb.Engine(self.graph, device="cpu")
 
 
 def _lines(name: str) -> list[str]:

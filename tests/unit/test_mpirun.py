@@ -19,7 +19,7 @@ from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.support.cores import core_numbers
 
 MPIRUN = Path(sys.executable).with_name("mpirun")
-SMALL = ["graph500", "--scale", "10", "--sources", "6", "--devices", "cpu"]
+SMALL = ["graph500", "--scale", "10", "--sources", "6", "--device", "cpu"]
 
 AS_TWO_HOSTS = os.environ | {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
 """For MPICH: ranks of even and of odd numbers share no memory."""
@@ -77,7 +77,7 @@ def test_hosts_that_share_no_memory(alone, tmp_path):
 @pytest.mark.parametrize(("count", "environment"), [(2, None), (4, AS_TWO_HOSTS)])
 def test_more_words_than_fit_in_boxes(tmp_path, count, environment):
     path = tmp_path / "report.json"
-    options = ["--devices", "cpu", "--sources", "2", "--selector", "fixed:TC", "--json", path]
+    options = ["--device", "cpu", "--sources", "2", "--selector", "fixed:TC", "--json", path]
     done = mpirun(*ranks(count, "graph500", "--scale", "14", *options), env=environment)
     assert done.returncode == 0, done.stderr
     assert figures(path)[0]["valid"]
@@ -145,7 +145,7 @@ def test_a_directed_graph_file(count, tmp_path):
     ends = np.random.default_rng(6).integers(0, 90, (200, 2))
     graph, alone, together = (tmp_path / name for name in ("graph.el", "alone.json", "ranks.json"))
     graph.write_text("".join(f"{u} {v} {u % 9 + 1}\n" for u, v in ends.tolist()))
-    options = ["graph500", "--graph", graph, "--directed", "--sources", "12", "--devices", "cpu"]
+    options = ["graph500", "--graph", graph, "--directed", "--sources", "12", "--device", "cpu"]
     for kernel in ("bfs", "sssp")[: 4 - count]:
         assert run(*options, "--kernel", kernel, "--json", alone) == 0
         done = mpirun(*ranks(count, *options, "--kernel", kernel, "--json", together))
@@ -168,7 +168,7 @@ def test_other_commands_find_what_one_process_finds(command, more, tmp_path):
     graph.write_text("".join(f"{u} {v} {u % 9 + 1}\n" for u, v in ends.tolist()))
     options = [command, graph, *(["--source", ends[0, 0]] if command == "sssp" else [])]
     options += more
-    assert run(*options, "--devices", "cpu", "--out", alone) == 0
+    assert run(*options, "--device", "cpu", "--out", alone) == 0
     done = mpirun(*ranks(2, *options, "--out", together))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("device none") == 1

@@ -64,7 +64,7 @@ def ring():
 
 
 def test_engines_and_results_show_their_numbers(ring):
-    with hb.Engine(ring, devices="cpu") as engine:
+    with hb.Engine(ring, device="cpu") as engine:
         assert {"Engine", "60", "none"} <= set(texts_of(engine))
         engine.notes.append("<b>&\"'")
         assert "<b>&\"'" in texts_of(engine)

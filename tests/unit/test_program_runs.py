@@ -347,7 +347,7 @@ def test_options_and_results_are_told_from_parameters_and_fields():
 
 def test_both_ways_an_edge_to_and_fro_counts_twice():
     graph = hb.CSRGraph.from_edges([0, 1, 2, 3], [1, 0, 1, 1], directed=True)
-    with hb.Engine(graph, devices="cpu") as engine:
+    with hb.Engine(graph, device="cpu") as engine:
         first, second = (engine.run(Communities(), rounds=n).label.tolist() for n in (1, 2))
     assert first == [1, 0, 1, 1]  # 1 gets 0 twice, and 2 and 3 once each
     assert second == [0, 1, 0, 0]

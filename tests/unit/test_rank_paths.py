@@ -98,7 +98,7 @@ def test_paths_pass_the_check_of_one_process(name):
         every = search_all(edges, sources, ranks, host_size)
         for source, (distance, parent, results, outcome) in zip(sources, every, strict=True):
             if name in ("float32", "directed"):
-                expected = hb.sssp(edges, source, devices="cpu", threads=1)
+                expected = hb.sssp(edges, source, device="cpu", threads=1)
                 np.testing.assert_array_equal(distance, expected.distance)
             check = hb.check_paths(edges, source, distance, parent)
             assert check.valid, check.message
@@ -162,7 +162,7 @@ def test_wrong_paths_fail(ranks, host_size):
 def test_graph500_by_ranks(regenerate):
     settings = Graph500Options(
         "sssp", 9, sources=5, regenerate=regenerate, energy_seconds=0.0,
-        engine=EngineOptions(devices="cpu", threads=1),
+        engine=EngineOptions(device="cpu", threads=1),
     )  # fmt: skip
     alone = run_graph500(settings)
     report = run_ranks(3, lambda communicator: run_on_ranks(settings, communicator), 2)[1]

@@ -54,7 +54,7 @@ def test_states_are_those_of_one_process(case, graph, directed):
         name: value[: edges.num_vertices] if isinstance(value, np.ndarray) else value
         for name, value in parameters.items()
     }
-    with hb.Engine(edges, devices="cpu", threads=1) as engine:
+    with hb.Engine(edges, device="cpu", threads=1) as engine:
         expected = engine.run(program, **parameters)
     for ranks in RANKS:
         for direction in ("auto", "push", "pull") if ranks == 2 else ("auto",):
@@ -76,7 +76,7 @@ def test_messages_against_edges(way):
     program.along = way
     edges = weighted(nasty("R-MAT", directed=True))
     source = int(edges.dst[0])
-    with hb.Engine(edges, devices="cpu", threads=1) as engine:
+    with hb.Engine(edges, device="cpu", threads=1) as engine:
         expected = engine.run(program, source=source).state["distance"]
     found = by_ranks(edges, 3, lambda e: e.run(program, source=source).gathered("distance"))
     np.testing.assert_array_equal(found, expected)
@@ -98,7 +98,7 @@ def test_any_one_message_will_do():
 def test_shortest_paths(dtype, directed):
     edges = weighted(nasty("Kronecker 10", directed), dtype=dtype)
     source = int(edges.src[0])
-    expected = hb.sssp(edges, source, devices="cpu")
+    expected = hb.sssp(edges, source, device="cpu")
     for ranks in RANKS:
         found = by_ranks(edges, ranks, lambda engine: engine.sssp(source))
         np.testing.assert_array_equal(found.distance, expected.distance)
@@ -148,10 +148,10 @@ def test_components_and_ranks(name, directed):
     found = by_ranks(
         edges, 4, lambda engine: (engine.connected_components(), engine.pagerank(tol=1e-10))
     )
-    expected = hb.connected_components(edges, devices="cpu")
+    expected = hb.connected_components(edges, device="cpu")
     np.testing.assert_array_equal(found[0].component, expected.component)
     assert found[0].num_components == expected.num_components
-    ranks = hb.pagerank(edges, tol=1e-10, devices="cpu").rank
+    ranks = hb.pagerank(edges, tol=1e-10, device="cpu").rank
     np.testing.assert_allclose(found[1].rank, ranks, atol=1e-8)
 
 
@@ -172,7 +172,7 @@ def test_ranks_by_weights_are_those_of_one_process(weights, directed):
     edges = replace(edges, weights=drawn)
     share = np.zeros(edges.num_vertices)
     share[[3, 5]] = 1, 3
-    with hb.Engine(edges, devices="cpu", threads=1) as alone:
+    with hb.Engine(edges, device="cpu", threads=1) as alone:
         for personalization in (None, share):
             asked = {"tol": 1e-12, "max_iter": 1000, "weighted": True}
             asked["personalization"] = personalization
@@ -185,7 +185,7 @@ def test_ranks_by_weights_are_those_of_one_process(weights, directed):
 
 def test_ranks_with_and_without_weights_on_one_engine():
     edges = weighted(nasty("R-MAT", directed=True))
-    with hb.Engine(edges, devices="cpu", threads=1) as alone:
+    with hb.Engine(edges, device="cpu", threads=1) as alone:
         expected = [alone.pagerank(tol=1e-12, weighted=way).rank for way in (False, True, False)]
     found = by_ranks(
         edges,
@@ -240,7 +240,7 @@ def test_what_is_refused_on_all_ranks(run, words):
 def test_searches_are_those_of_one_process(directed, ranks):
     edges = nasty("R-MAT", directed)
     source = int(edges.src[0])
-    with hb.Engine(edges, devices="cpu", threads=1) as alone:
+    with hb.Engine(edges, device="cpu", threads=1) as alone:
         every = [alone.bfs(source, reverse=reverse) for reverse in (False, True)]
     for reverse, expected in zip((False, True), every, strict=True):
         found = by_ranks(edges, ranks, lambda engine, way=reverse: engine.bfs(source, reverse=way))

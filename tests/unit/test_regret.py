@@ -27,7 +27,7 @@ def levels(schedule: str) -> int:
 def table(place):
     """Measured there: engines that are opened by the device's index get this one."""
     graphs = [named_graph("kronecker9"), named_graph("grid20")]
-    with mock.patch("hetero_bfs.algorithms.bfs.opening.choose_devices", return_value=[place]):
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[place]):
         return measure_regret(graphs, place, sources=2, rounds=2)
 
 
@@ -72,7 +72,7 @@ def test_no_selector_is_the_best_strategy_alone(table):
 
 def test_what_would_take_too_long_is_estimated(monkeypatch):
     monkeypatch.setattr(regret, "SLOWEST", 1.0)
-    with Engine(named_graph("kronecker9").make(), devices="cpu") as engine:
+    with Engine(named_graph("kronecker9").make(), device="cpu") as engine:
         (rows,) = [
             list(regret.measure_graph(engine, named_graph("kronecker9"), sources=1, rounds=1))
         ]
@@ -93,7 +93,7 @@ def test_a_slower_schedule_is_seen_to_be_slower(monkeypatch):
         return type(found)(found.strategies, costs.schedule_seconds(found.strategies))
 
     monkeypatch.setattr(regret, "best_schedule", worst)
-    with Engine(named_graph("grid200").make(), devices="cpu") as engine:
+    with Engine(named_graph("grid200").make(), device="cpu") as engine:
         rows = list(regret.measure_graph(engine, named_graph("grid200"), sources=1, rounds=2))
     by_way = {row["selector"]: row for row in rows}
     assert by_way["oracle"]["schedule"].startswith("BC")
@@ -115,7 +115,7 @@ def many_small_components(directed: bool) -> EdgeList:
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_roots_lie_in_the_largest_of_many_small_components(directed):
-    with Engine(many_small_components(directed), "fixed:TC", devices="cpu") as engine:
+    with Engine(many_small_components(directed), "fixed:TC", device="cpu") as engine:
         sources = regret.sources_of(engine, 3)
         assert len(set(sources)) == 3
         assert all(1200 <= source < 1240 for source in sources)
@@ -129,7 +129,7 @@ def test_roots_that_reach_little_of_the_graph_are_left_out():
     pairs += [(900 + 2 * i, 901 + 2 * i) for i in range(200)]
     src, dst = np.array(pairs).T
     edges = EdgeList.from_arrays(src, dst)
-    with Engine(edges, "fixed:TC", devices="cpu") as engine:
+    with Engine(edges, "fixed:TC", device="cpu") as engine:
         graph = engine.graph
         sources = regret.sources_of(engine, 4)
         drawn = search_keys(graph.num_vertices, graph.is_isolated, 16)
@@ -141,13 +141,13 @@ def test_of_a_directed_component_roots_that_reach_the_most():
     """Lone edges, and a path whose first vertices reach the most of it."""
     pairs = [(2 * i, 2 * i + 1) for i in range(600)] + [(1200 + i, 1201 + i) for i in range(12)]
     src, dst = np.array(pairs).T
-    with Engine(EdgeList.from_arrays(src, dst, directed=True), "fixed:TC", devices="cpu") as engine:
+    with Engine(EdgeList.from_arrays(src, dst, directed=True), "fixed:TC", device="cpu") as engine:
         assert regret.sources_of(engine, 2) == [1200, 1201]
 
 
 def test_without_an_edge_there_is_no_root():
     empty = np.empty(0, np.uint32)
-    with Engine(EdgeList(empty, empty, 5), "fixed:TC", devices="cpu") as engine:
+    with Engine(EdgeList(empty, empty, 5), "fixed:TC", device="cpu") as engine:
         assert regret.sources_of(engine, 2) == []
 
 

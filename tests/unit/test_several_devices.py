@@ -68,7 +68,10 @@ def four_devices(monkeypatch):
         ("all", 2, [2, 1]),
         ("all", 9, [2, 1, 0]),
         ("3,0", 2, [3, 0]),
-        ("cpu", 1, [0]),
+        ("auto", 2, [2]),
+        ("cpu", 1, []),
+        ("CPU", 9, []),
+        ("small", 1, [1]),
     ],
 )
 def test_which_devices_are_meant(four_devices, wanted, most, expected):
@@ -82,6 +85,8 @@ def test_which_devices_are_meant(four_devices, wanted, most, expected):
         ("0,1,2", DeviceError, "names 3 devices; a search runs on at most 2"),
         ("0,9", DeviceError, "no OpenCL device matches"),
         ("0,", ArgumentError, "give the index"),
+        ("0,cpu", ArgumentError, "'cpu' stands alone"),
+        ("all,1", ArgumentError, "'all' stands alone"),
     ],
 )
 def test_what_is_refused(four_devices, wanted, error, words):

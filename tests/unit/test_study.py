@@ -44,7 +44,7 @@ def made(request, graph_file, tmp_path_factory):
         pytest.skip(NO_RUNTIME)
     out = tmp_path_factory.mktemp("study") / "out"
     arguments = ["--scale", 5, 6, "--graph", graph_file, *TINY]
-    arguments += [] if on_device else ["--devices", "cpu"]
+    arguments += [] if on_device else ["--device", "cpu"]
     assert study(out, *arguments) == 0
     return out, {s.name for s in available(on_device)}
 

@@ -123,7 +123,7 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
     absent = [energy.Unmeasured("GPU", "device", "no such meter")]
     monkeypatch.setattr(energy, "find_meters", lambda *_: (meters, absent))
     options = StudyOptions(scales=(5,), keys=2, rounds=1, energy_seconds=0.01)
-    options = replace(options, engine=EngineOptions(devices="cpu"))
+    options = replace(options, engine=EngineOptions(device="cpu"))
     run_study(tmp_path / "out", options)
     rows = table(tmp_path / "out", "energy")
     assert set(rows["domain"]) == {"cpu", "system"}  # without a device none of its own
@@ -147,7 +147,7 @@ def bare(tmp_path_factory):
         patch.setattr(energy, "find_meters", lambda *_: ([], absent))
         patch.setenv(MODELS_VARIABLE, str(folder))
         patch.setattr("hetero_bfs.study.levels.model_of", lambda info: None)
-        assert study(folder / "out", "--scale", 5, *TINY, "--devices", "cpu") == 0
+        assert study(folder / "out", "--scale", 5, *TINY, "--device", "cpu") == 0
     return folder / "out"
 
 

@@ -31,7 +31,7 @@ def never(monkeypatch):
 
 
 def study_in(folder) -> int:
-    return study(folder, "--scale", 5, "--devices", "cpu")
+    return study(folder, "--scale", 5, "--device", "cpu")
 
 
 def contents(folder) -> dict[str, bytes]:
@@ -138,7 +138,7 @@ def test_stopped_it_leaves_nothing(tmp_path, monkeypatch, error):
         raise error
 
     monkeypatch.setattr(run, "measure_graph", stop)
-    assert study(tmp_path / "out", "--scale", 5, "--devices", "cpu") != 0
+    assert study(tmp_path / "out", "--scale", 5, "--device", "cpu") != 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -182,7 +182,7 @@ def test_failing_to_write_it_leaves_all_as_it_was(tmp_path, monkeypatch, failing
         ["out", "--scale", "big"],
         ["out", "--keys", "0"],
         ["out", "--rounds", "0"],
-        ["out", "--device", "0", "--devices", "cpu"],
+        ["out", "--devices", "cpu"],
         ["out", "--directed"],
     ],
 )
@@ -212,7 +212,7 @@ def test_bad_graphs(tmp_path, capsys, text, words):
     path = tmp_path / "bad.txt"
     if text is not None:
         graph_with(path, text)
-    assert study(tmp_path / "out", "--graph", path, "--devices", "cpu") == 1
+    assert study(tmp_path / "out", "--graph", path, "--device", "cpu") == 1
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert error.startswith("hetero-bfs: ")
     for word in words:
@@ -224,7 +224,7 @@ def test_two_graphs_of_one_name_are_refused(tmp_path, capsys):
     (tmp_path / "a").mkdir()
     first = graph_with(tmp_path / "g.txt", "0 1\n")
     second = graph_with(tmp_path / "a" / "g.txt", "0 1\n")
-    assert study(tmp_path / "out", "--graph", first, second, "--devices", "cpu") == 1
+    assert study(tmp_path / "out", "--graph", first, second, "--device", "cpu") == 1
     assert "rename" in capsys.readouterr().err
 
 
@@ -244,7 +244,7 @@ def test_a_wrong_result_is_never_timed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Engine, "bfs", wrong)
     monkeypatch.setattr(run, "throughput", timed)
     monkeypatch.setattr(run, "regret_rows", timed)
-    assert study(tmp_path / "out", "--scale", 5, *TINY, "--devices", "cpu") == 1
+    assert study(tmp_path / "out", "--scale", 5, *TINY, "--device", "cpu") == 1
     assert "source" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

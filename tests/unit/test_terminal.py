@@ -17,7 +17,7 @@ import pytest
 
 from hetero_bfs.cli import terminal
 
-SMALL = "graph500 --scale 8 --sources 4 --devices cpu --selector fixed:TC"
+SMALL = "graph500 --scale 8 --sources 4 --device cpu --selector fixed:TC"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 
 

@@ -173,10 +173,10 @@ def test_one_direction_alone_is_refused():
 
 def test_an_engine_searches_by_them(trained, one_thread):
     trained(None)
-    with hb.Engine(hb.KroneckerEdges(8), selector="thresholds", devices="cpu") as engine:
+    with hb.Engine(hb.KroneckerEdges(8), selector="thresholds", device="cpu") as engine:
         assert isinstance(engine.selector, ThresholdSelector)
         source = int(np.flatnonzero(engine.graph.input_degree)[0])
         result = engine.bfs(source)
         assert result.traces[0].predicted_seconds.keys() == {"TC", "BC"}
-        with hb.Engine(engine.graph, selector="fixed:TC", devices="cpu") as other:
+        with hb.Engine(engine.graph, selector="fixed:TC", device="cpu") as other:
             assert np.array_equal(result.parent < 0, other.bfs(source).parent < 0)

@@ -229,7 +229,7 @@ def test_a_trace_may_be_a_timeline_at_once(graph, tmp_path):
         ["graph500", "--scale", 6, "--sources", 2],
     ):
         for name in ("t.json", "t.svg"):
-            assert run(*arguments, "--devices", "cpu", "--trace", tmp_path / name) == 0
+            assert run(*arguments, "--device", "cpu", "--trace", tmp_path / name) == 0
         events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
         assert "runs" in [e["args"]["name"] for e in events if e["name"] == "thread_name"]
         assert (tmp_path / "t.svg").read_text().startswith("<svg")

@@ -80,7 +80,7 @@ def test_real_levels_are_as_expected(name):
     from hetero_bfs.graph.generators.families import named_graph
     from hetero_bfs.training.measure import measure_search
 
-    with Engine(named_graph(name).make(), "fixed:TC", devices="cpu") as engine:
+    with Engine(named_graph(name).make(), "fixed:TC", device="cpu") as engine:
         levels = [
             (features, edges_scanned)
             for features, measured, _, edges_scanned in measure_search(engine, 5, repeats=1)

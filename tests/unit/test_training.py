@@ -27,7 +27,7 @@ from hetero_bfs.training.contest import fastest
 from hetero_bfs.training.fit import fit, fit_linear
 
 TINY = Plan((6, 7), 2, 1)
-HOST = EngineOptions(devices="cpu")
+HOST = EngineOptions(device="cpu")
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def test_levels_are_measured_from_the_first_to_the_last(count):
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", ["Kronecker 10", "grid", "star", "two components"])
 def test_on_real_searches(name):
-    with Engine(nasty(name), "fixed:TC", devices="cpu") as engine:
+    with Engine(nasty(name), "fixed:TC", device="cpu") as engine:
         source = int(engine.graph.degree.argmax())
         costs = measure_costs(engine, source, repeats=2, most_measured=16)
         best = best_schedule(costs)
@@ -132,7 +132,7 @@ def test_on_real_searches(name):
 def test_a_level_between_measured_ones_lies_between_them():
     length = 400
     path = edge_list([(i, i + 1) for i in range(length - 1)], length)
-    with Engine(path, "fixed:TC", devices="cpu") as engine:
+    with Engine(path, "fixed:TC", device="cpu") as engine:
         source = int(engine.graph.relabelling.new_of_old[0])
         costs = measure_costs(engine, source, repeats=1, most_measured=20)
         first, second = costs.measured[-2:]
@@ -217,7 +217,7 @@ def test_what_is_hardly_slower_is_measured_in_whole_searches_too(monkeypatch, wi
 @pytest.mark.usefixtures("many_threads")
 def test_wide_levels_leave_bitmaps_top_down_too():
     """The oracle charges the conversion if top-down follows on the host."""
-    with Engine(named_graph("uniform14").make(), "fixed:TC", devices="cpu", threads=2) as engine:
+    with Engine(named_graph("uniform14").make(), "fixed:TC", device="cpu", threads=2) as engine:
         source = 0
         costs = measure_costs(engine, source, repeats=1)
         representations = [
@@ -296,7 +296,7 @@ def test_switches_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocked
 @pytest.mark.usefixtures("one_thread")
 def test_of_a_sample_every_level_has_its_own_seconds():
     """Each strategy once at each level that was asked for, and nothing at the others."""
-    with Engine(path(40), selector="fixed:TC", devices="cpu") as engine:
+    with Engine(path(40), selector="fixed:TC", device="cpu") as engine:
         source = int(engine.graph.relabelling.new_of_old[0])
         wanted = {0, 1, 2, 7, 20}
         rows = list(measure_search(engine, source, levels=wanted))
@@ -311,7 +311,7 @@ def test_of_a_sample_every_level_has_its_own_seconds():
 def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
     """As in a search: bottom-up scans the list's vertices, and leaves no bitmap to convert."""
     edges = core_with_tails()
-    with Engine(edges, selector="fixed:BC", devices="cpu", threads=2) as one:
+    with Engine(edges, selector="fixed:BC", device="cpu", threads=2) as one:
         source = one.graph.searched_id(5)
         search = Search(one.platform, source, one.selector)
         search.run()
@@ -333,7 +333,7 @@ def test_the_last_levels_of_bottom_up_are_measured_with_its_list():
 def test_levels_after_a_wide_one_are_measured_from_a_queue():
     """As all others, though top-down searches have a bitmap as frontier there."""
     ends = np.random.default_rng(5).integers(0, 20_000, (2, 80_000))
-    with Engine(EdgeList.from_arrays(*ends), selector="fixed:TC", devices="cpu", threads=2) as one:
+    with Engine(EdgeList.from_arrays(*ends), selector="fixed:TC", device="cpu", threads=2) as one:
         source = 17
         search = Search(one.platform, source, one.selector)
         search.run()

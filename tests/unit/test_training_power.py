@@ -13,7 +13,7 @@ from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.energy import measurement as energy_report
-from hetero_bfs.engine import search_methods
+from hetero_bfs.engine import engine as engines
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.options import EngineOptions
@@ -105,7 +105,7 @@ def world(monkeypatch):
 
     for module in (metering, power, energy_report):
         monkeypatch.setattr(module, "time", made)
-    for module in (search_methods, power):
+    for module in (engines, power):
         monkeypatch.setattr(module, "Search", TimedSearch)
     return made
 
@@ -253,7 +253,7 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
     name = trained(None)
     meters = [WorldMeter(world)], [Unmeasured("whole system", "system", "absent")]
     monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: meters)
-    assert run_power_training(quick=True, engine=EngineOptions(devices="cpu")) == 0
+    assert run_power_training(quick=True, engine=EngineOptions(device="cpu")) == 0
     model = find_model(*name.split("__"))
     assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
     figures = model.about["aims"]["searches"]["shallow"]
@@ -280,11 +280,11 @@ def test_where_nothing_can_be_metered_it_says_so(world, trained, monkeypatch):
     nothing = [], [Unmeasured("RAPL", "cpu", "absent")]
     monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: nothing)
     with pytest.raises(MeterError, match=r"no watts of any strategy.*--power-log FILE"):
-        run_power_training(engine=EngineOptions(devices="cpu"))
+        run_power_training(engine=EngineOptions(device="cpu"))
 
 
 def test_watts_need_a_model_to_be_added_to(monkeypatch, tmp_path):
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path))
     ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(HeteroBFSError, match=machine_slug(None)):
-        run_power_training(engine=EngineOptions(devices="cpu"))
+        run_power_training(engine=EngineOptions(device="cpu"))

@@ -7,7 +7,7 @@ from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, choose_devices
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
 from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming, plan_stream
 from hetero_bfs.devices.opencl.tuning import Tuning
@@ -15,7 +15,6 @@ from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.strategies import MOST_DEVICES
 from hetero_bfs.support.memory import format_bytes
 
 _USABLE_SHARE = 0.9
@@ -34,15 +33,9 @@ def open_devices(
     DeviceError
         A device that the options name is not there, or as `open_device`.
     """
-    if options.devices == "cpu":
-        return CPUExecutor(graph, options.threads), [], []
-    try:
-        infos = choose_devices(options.device, MOST_DEVICES)
-    except DeviceError as error:
-        if options.device is not None:
-            raise
-        note = f"searching on the CPU only: {error}"
-        return CPUExecutor(graph, options.threads), [], [note]
+    infos, missing = options.find_devices()
+    if not infos:
+        return CPUExecutor(graph, options.threads), [], missing
     host, first, notes = open_device(infos[0], graph, options)
     devices = [] if first is None else [first]
     for info in infos[1:]:

@@ -54,8 +54,6 @@ def choose_rank_device(options: EngineOptions, host_rank: int) -> DeviceInfo | N
     DeviceError
         A named device is not there.
     """
-    if options.devices == "cpu":
-        return None
     if options.device is None or options.device == ALL_DEVICES:
         found = [d for d in usable_devices() if options.device or d.type != "CPU"]
     else:

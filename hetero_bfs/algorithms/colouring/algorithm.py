@@ -1,27 +1,27 @@
-"""Colourings of a prepared graph: where one runs, and its result."""
+"""Colourings of a prepared graph."""
 
 from __future__ import annotations
 
-import time
+from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.algorithms.base import Analysis, Ran
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
 from hetero_bfs.algorithms.colouring.host import HostColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists
-from hetero_bfs.algorithms.colouring.result import Colouring
+from hetero_bfs.algorithms.colouring.result import Colouring, ColouringReport
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.iterations import IterationTrace
-from hetero_bfs.scheduling.trials import Place
+from hetero_bfs.scheduling.iterations import numbered
 
 
-class Colourings(Analysis):
-    """Colourings of one graph; see `Analysis`."""
+class Colourings(Analysis[Colouring]):
+    """Colourings of one graph; a query has no arguments."""
 
     what = "colouring"
+    report: ClassVar = ColouringReport
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.lists = UndirectedLists(graph)
@@ -35,25 +35,13 @@ class Colourings(Analysis):
             lambda: DeviceColouring(self.lists, info), lambda: StreamedColouring(self.lists, info)
         )
 
-    def colour(self, place: Place | None = None) -> Colouring:
-        """Colour the graph.
+    def _known(self) -> Colouring | None:
+        if self.graph.num_searched:
+            return None
+        return Colouring(np.zeros(self.graph.num_vertices, np.int32), 0.0, [])
 
-        Parameters
-        ----------
-        place : {"cpu", "device"}, optional
-            By default the one that has been faster.
-        """
-        graph = self.graph
-        colour = np.zeros(graph.num_vertices, np.int32)
-        if not graph.num_searched:
-            return Colouring(colour, 0.0, [])
-        place = place or self.places.choose()
-        executor = self.device if place == "device" and self.device is not None else self.host
-        executor.prepare()
-        began = time.perf_counter()
-        found = executor.run()
-        seconds = time.perf_counter() - began
-        self.places.note(place, seconds)
-        colour[graph.relabelling.old_of_new] = found.colour
-        traces = [IterationTrace(number, *step) for number, step in enumerate(found.steps)]
-        return Colouring(colour, seconds, traces, found.streamed_bytes)
+    def _result(self, ran: Ran) -> Colouring:
+        colour = np.zeros(self.graph.num_vertices, np.int32)
+        colour[self.graph.relabelling.old_of_new] = ran.found.colour
+        traces = numbered(ran.found.steps)
+        return Colouring(colour, ran.seconds, traces, ran.found.streamed_bytes)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import Report
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.algorithms.colouring.check import check_colouring
 from hetero_bfs.scheduling.iterations import Iterated, IterationTrace
+from hetero_bfs.support.wording import number_of
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
+
+_LARGEST_CLASSES = 5  # that the command prints
 
 
 @dataclass(eq=False)
@@ -56,3 +63,32 @@ class Colouring(Iterated):
             "time": with_unit(self.seconds),
         }
         return as_html("Colouring", facts, self.traces)
+
+
+class ColouringReport(Report[Colouring]):
+    """What `hetero-bfs colour` says of a result."""
+
+    def check(self) -> CheckOutcome:
+        """Check the colours by all edges."""
+        return check_colouring(self.edges, self.result.colour)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the number of colours, and the largest classes."""
+        sizes = self.result.class_sizes
+        largest = np.argsort(-sizes, kind="stable")[:_LARGEST_CLASSES]
+        return {
+            "num_colours": self.result.num_colours,
+            "largest_classes": {str(colour): int(sizes[colour]) for colour in largest},
+            "edges_scanned": self.result.edges_scanned,
+        }
+
+    def lines(self) -> list[str]:
+        """Return a line about the colours, and one about the iterations."""
+        figures = self.figures()
+        classes = ", ".join(f"{one}: {size}" for one, size in figures["largest_classes"].items())
+        return [
+            f"{number_of(figures['num_colours'], 'colour')} for {self.result.colour.size} "
+            f"vertices; largest classes {classes or 'none'}",
+            f"{number_of(self.result.iterations, 'iteration')}, {figures['edges_scanned']} edges "
+            "scanned",
+        ]

@@ -1,29 +1,29 @@
-"""Components of a prepared graph: where they are found, and the result."""
+"""Connected components of a prepared graph."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor
 from hetero_bfs.algorithms.components.device import DeviceComponents
-from hetero_bfs.algorithms.components.host import HostComponents, Labels
-from hetero_bfs.algorithms.components.result import Components
+from hetero_bfs.algorithms.components.host import HostComponents
+from hetero_bfs.algorithms.components.result import Components, ComponentsReport
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.scheduling.iterations import IterationTrace
-from hetero_bfs.scheduling.trials import Place
+from hetero_bfs.scheduling.iterations import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
 """In the order of the numbers in hook.py and device.py."""
 
 
-class ComponentRuns(Analysis):
-    """Finds the connected components of one graph; see `Analysis`."""
+class ComponentRuns(Analysis[Components]):
+    """Finds the connected components of one graph; a query has no arguments."""
 
     what = "components"
+    report: ClassVar = ComponentsReport
 
     def _make_host(self, threads: int) -> HostComponents:
         return HostComponents(self.graph, threads)
@@ -33,40 +33,30 @@ class ComponentRuns(Analysis):
             lambda: DeviceComponents(self.graph, info), lambda: StreamedComponents(self.graph, info)
         )
 
-    def find(self, place: Place | None = None) -> Components:
-        """Find the components.
+    def _known(self) -> Components | None:
+        n = self.graph.num_vertices
+        return None if self.graph.num_searched else Components(np.arange(n), n, 0.0, 0.0, [])
 
-        Parameters
-        ----------
-        place : {"cpu", "device"}, optional
-            By default the one that has been faster.
-        """
-        graph = self.graph
-        if graph.num_searched == 0:
-            return Components(np.arange(graph.num_vertices), graph.num_vertices, 0.0, 0.0, [])
-        found, seconds = self._run(place or self.places.choose())
-        began = time.perf_counter()
+    def _result(self, ran: Ran) -> Components:
         from hetero_bfs.algorithms.components.kernels.smallest_ids import smallest_ids
 
+        began = time.perf_counter()
+        graph, found = self.graph, ran.found
         component = smallest_ids(found.label, graph.relabelling)
         restore_seconds = time.perf_counter() - began
-        alone = graph.num_vertices - graph.num_searched
-        traces = [_trace(i, record) for i, record in enumerate(found.records.tolist())]
+        count = found.num_components + graph.num_vertices - graph.num_searched
+        records = found.records.tolist()
+        traces = numbered((_PHASES[int(p)], int(n), int(m), t) for p, n, m, t in records)
         return Components(
-            component, found.num_components + alone, seconds, restore_seconds, traces,
-            found.streamed_bytes,
-        )  # fmt: skip
+            component, count, ran.seconds, restore_seconds, traces, found.streamed_bytes
+        )
 
-    def _run(self, place: Place) -> tuple[Labels, float]:
-        executor = self.host if place == "cpu" else self.device
-        executor.prepare()
-        began = time.perf_counter()
-        found: Labels = executor.run()
-        seconds = time.perf_counter() - began
-        self.places.note(place, seconds)
-        return found, seconds
+    @classmethod
+    def by_ranks(cls, engine: RankDoor) -> Components:
+        """Find the components by a vertex program."""
+        from hetero_bfs.programs.built_in import LeastLabels
 
-
-def _trace(number: int, record: list[Any]) -> IterationTrace:
-    phase, vertices, edges, seconds = record
-    return IterationTrace(number, _PHASES[int(phase)], int(vertices), int(edges), seconds)
+        result = engine.run(LeastLabels())
+        component = result.gathered("label").astype(np.int64)
+        count = int(np.count_nonzero(component == np.arange(component.size)))
+        return Components(component, count, result.seconds, 0.0, result.traces)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import Report
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.algorithms.components.check import check_components
 from hetero_bfs.scheduling.iterations import Iterated, IterationTrace
+from hetero_bfs.support.wording import number_of
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
@@ -60,3 +65,31 @@ class Components(Iterated):
             "time": with_unit(self.seconds),
         }
         return as_html("Connected components", facts, self.traces)
+
+
+class ComponentsReport(Report[Components]):
+    """What `hetero-bfs components` says of a result."""
+
+    def check(self) -> CheckOutcome:
+        """Check the labels by all edges."""
+        return check_components(self.edges, self.result.component)
+
+    def figures(self) -> dict[str, Any]:
+        """Return figures of the components' sizes."""
+        return {
+            "num_components": self.result.num_components,
+            "largest": int(self.result.sizes.max(initial=0)),
+            "alone": int((self.result.sizes == 1).sum()),
+            "restore_seconds": self.result.restore_seconds,
+            "edges_scanned": self.result.edges_scanned,
+        }
+
+    def lines(self) -> list[str]:
+        """Return a line about the components, and one about the work."""
+        figures = self.figures()
+        return [
+            f"{number_of(figures['num_components'], 'component')}, the largest of "
+            f"{number_of(figures['largest'], 'vertex')}; {number_of(figures['alone'], 'vertex')} "
+            "alone",
+            f"{figures['edges_scanned']} edges scanned",
+        ]

@@ -1,14 +1,14 @@
-"""Searches side by side on a prepared graph: where they run, and the result."""
+"""Searches side by side on a prepared graph."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.algorithms.base import Analysis, Ran
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.multi_source.device import DevicePlanes
@@ -28,8 +28,8 @@ _MOST_RECYCLED_BYTES = 1 << 28
 """Most bytes of discarded levels that are kept for reuse."""
 
 
-class ManyRuns(Analysis):
-    """Runs searches side by side on one graph, 64 at a time; see `Analysis`."""
+class ManyRuns(Analysis[ManySearches]):
+    """Runs searches side by side on one graph, 64 at a time; a query is a `Query`."""
 
     what = "searches side by side"
 
@@ -43,63 +43,55 @@ class ManyRuns(Analysis):
     def _make_device(self, info: DeviceInfo) -> DevicePlanes:
         return DevicePlanes(self.graph, info, self.host)
 
-    def search(self, query: Query, place: Place | None = None) -> ManySearches:
-        """Search from all sources of a query.
-
-        Parameters
-        ----------
-        query : Query
-        place : {"cpu", "device"}, optional
-            By default the one that has been faster.
-        """
-        graph, sources = self.graph, np.array(query.sources, np.int64)
-        rows = None
-        if query.want == "levels":
-            rows = Rows(graph.num_vertices, sources.size, self._memory)
-        sums = Sums(sources.size)
-        traces: list[IterationTrace] = []
-        began = time.perf_counter()
-        if graph.num_searched and sources.size:
-            traces = self._run(query, graph.relabelling.new_of_old[sources], rows, sums, place)
-        elif rows is not None:
-            rows.items.fill(-1)
-        alone = np.flatnonzero(sums.reached == 0)
-        sums.reached[alone] = 1
+    def _known(self, query: Query) -> ManySearches | None:
+        if self.graph.num_searched and query.sources:
+            return None
+        rows, sums = self._empty(query)
         if rows is not None:
-            rows.items[sources[alone], alone] = 0
-        seconds = time.perf_counter() - began
-        found = sums.reached, sums.eccentricity, sums.distance_sum
-        level = None if rows is None else rows.levels()
-        return ManySearches(sources, *found, seconds, traces, level)
+            rows.items.fill(-1)
+        return self._result(Ran((rows, sums, []), 0.0, self.host), query)
 
-    def _run(
-        self,
-        query: Query,
-        sources: npt.NDArray[np.uint32],
-        rows: Rows | None,
-        sums: Sums,
-        place: Place | None,
-    ) -> list[IterationTrace]:
-        executor_place = place or self.places.choose()
-        executor = self.host if executor_place == "cpu" else self.device
-        executor.prepare()
-        began = time.perf_counter()
-        mask = None if query.mask is None else query.mask[self.graph.relabelling.old_of_new]
-        executor.mask(mask)
+    def _empty(self, query: Query) -> tuple[Rows | None, Sums]:
+        """Return empty rows, if the query wants levels, and sums."""
+        count, rows = len(query.sources), None
+        if query.want == "levels":
+            rows = Rows(self.graph.num_vertices, count, self._memory)
+        return rows, Sums(count)
+
+    def _on(self, executor: Any, query: Query) -> tuple[Rows | None, Sums, list[IterationTrace]]:
+        rows, sums = self._empty(query)
+        numbers = self.graph.relabelling
+        sources = numbers.new_of_old[np.array(query.sources, np.int64)]
+        executor.mask(None if query.mask is None else query.mask[numbers.old_of_new])
         records = [
             executor.run(i // LANES, sources[i : i + LANES], query.depth_limit, rows, sums)
             for i in range(0, sources.size, LANES)
         ]
-        if query.mask is None and query.depth_limit is None:  # others say nothing of these
-            self.places.note(executor_place, (time.perf_counter() - began) / len(records))
-        where = "" if executor_place == "cpu" else "device "
-        return [
+        where = "" if executor is self.host else "device "
+        traces = [
             IterationTrace(
                 level, where + _WAYS[int(row[0])], int(row[1]), int(row[2]), float(row[3])
             )
             for batch in records
             for level, row in enumerate(batch.tolist())
         ]
+        return rows, sums, traces
+
+    def _note(self, place: Place, seconds: float, query: Query) -> None:
+        if query.mask is None and query.depth_limit is None:  # others say nothing of these
+            self.places.note(place, seconds / -(-len(query.sources) // LANES))
+
+    def _result(self, ran: Ran, query: Query) -> ManySearches:
+        rows, sums, traces = ran.found
+        sources, began = np.array(query.sources, np.int64), time.perf_counter()
+        alone = np.flatnonzero(sums.reached == 0)
+        sums.reached[alone] = 1
+        if rows is not None:
+            rows.items[sources[alone], alone] = 0
+        seconds = ran.seconds + time.perf_counter() - began
+        found = sums.reached, sums.eccentricity, sums.distance_sum
+        level = None if rows is None else rows.levels()
+        return ManySearches(sources, *found, seconds, traces, level)
 
 
 def one_by_one(query: Query, num_vertices: int, answer: Callable[[int], BFSResult]) -> ManySearches:

@@ -1,1 +1,53 @@
 """PageRank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hetero_bfs.algorithms.base import Request
+    from hetero_bfs.algorithms.pagerank.result import PageRank
+
+
+def pagerank(
+    num_vertices: int,
+    alpha: float = 0.85,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    weighted: bool = False,
+    personalization: Any = None,
+) -> Request[PageRank]:
+    """Compute PageRank (Brin and Page, 1998) as NetworkX's `pagerank` defines it.
+
+    Dangling vertices, those without outgoing edges, pass their rank to all vertices. Self-loops and
+    duplicate edges do not count. The edges of an undirected graph lead both ways.
+
+    Parameters
+    ----------
+    alpha : float
+        Share of a rank that edges pass on, between 0 and 1. The rest goes to all vertices.
+    tol : float
+        The sum of ``abs(rank - exact rank)`` is at most
+        num_vertices * tol * alpha / (1 - alpha), which
+        NetworkX promises by the same `tol`; see `PageRank.change`.
+    max_iter : int
+        If these iterations do not suffice, `PageRank.converged` is False.
+    weighted : bool
+        Whether a vertex divides its rank in proportion to its edges' weights (at least 0).
+    personalization : float array, shape (num_vertices,), optional
+        Shares of restarts and of the ranks of dangling vertices; by default equal for all vertices.
+
+    Raises
+    ------
+    ArgumentError
+        A wrong `alpha`, `tol`, `max_iter`, `weighted` or `personalization`.
+    GraphError
+        `weighted`, and the graph has no weights, or one that is negative or infinite.
+    """
+    from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks
+    from hetero_bfs.algorithms.pagerank.lists import check_settings
+    from hetero_bfs.support.checks import check_flag
+
+    settings = check_settings(num_vertices, alpha, tol, max_iter, personalization)
+    check_flag("weighted", weighted)
+    return (WeightedPageRanks if weighted else PageRanks).request(settings)

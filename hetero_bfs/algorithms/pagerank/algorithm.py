@@ -1,31 +1,33 @@
-"""PageRank of a prepared graph: where it runs, and the result."""
+"""PageRank of a prepared graph."""
 
 from __future__ import annotations
 
-import time
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.host import HostRanks
-from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
-from hetero_bfs.algorithms.pagerank.result import PageRank
+from hetero_bfs.algorithms.pagerank.lists import RankLists, RankSettings
+from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.iterations import IterationTrace
-from hetero_bfs.scheduling.trials import Place
-from hetero_bfs.support.checks import check_flag
+from hetero_bfs.scheduling.iterations import numbered
+
+if TYPE_CHECKING:
+    from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.ranks.gathered_result import RankProgramResult
 
 _NEGLIGIBLE = 1e-30  # share of restarts
 
 
-class PageRanks(Analysis):
-    """Runs of PageRank on one graph; see `Analysis`."""
+class PageRanks(Analysis[PageRank]):
+    """Runs of PageRank on one graph; a query is a `RankSettings`."""
 
     what = "PageRank"
+    report: ClassVar = PageRankReport
     weighted: ClassVar[bool] = False
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
@@ -40,48 +42,50 @@ class PageRanks(Analysis):
             lambda: DeviceRanks(self.lists, info), lambda: StreamedRanks(self.lists, info)
         )
 
-    def rank(self, settings: RankSettings, place: Place | None = None) -> PageRank:
-        """Find the ranks.
-
-        Parameters
-        ----------
-        settings : RankSettings
-        place : {"cpu", "device"}, optional
-            By default the one that has been faster.
-        """
-        if self.lists.shares(settings.personalization)[0] < _NEGLIGIBLE:
-            return self._restarts_alone(settings)
-        place = place or self.places.choose()
-        found, seconds = self._run(place, settings)
-        edges, n = self.lists.num_stored_edges, self.graph.num_searched
-        traces = [
-            IterationTrace(number, strategy, n, edges, taken)
-            for number, (strategy, taken) in enumerate(found.records)
-        ]
-        converged = found.change < settings.change
-        return PageRank(found.rank, seconds, found.change, converged, traces, found.streamed_bytes)
-
-    def _run(self, place: Place, settings: RankSettings) -> tuple[Ranks, float]:
-        if place == "cpu":
-            self.host.prepare()
-        began = time.perf_counter()
-        found = of_device = None
-        if place == "device" and self.device is not None:
-            found = of_device = self.device.run(settings)
-        if found is None:  # the host was chosen, or the device is not exact enough
-            found = self.host.run(settings)
-        seconds = time.perf_counter() - began
-        self.places.note(place, seconds)
-        if of_device is not None:
-            found = of_device._replace(rank=of_device.rank.copy())
-        return found, seconds
-
-    def _restarts_alone(self, settings: RankSettings) -> PageRank:
+    def _known(self, settings: RankSettings) -> PageRank | None:
         """Return the result if restarts lead only to vertices without edges."""
         n, rank = self.graph.num_vertices, settings.personalization
-        if rank is None:
-            rank = np.full(n, 1.0 / max(n, 1))
-        return PageRank(rank, 0.0, 0.0, True, [])
+        if self.lists.shares(rank)[0] >= _NEGLIGIBLE:
+            return None
+        return PageRank(np.full(n, 1.0 / max(n, 1)) if rank is None else rank, 0.0, 0.0, True, [])
+
+    def _kept(self, found: Any, executor: Any) -> Any:
+        return found if executor is self.host else found._replace(rank=found.rank.copy())
+
+    def _result(self, ran: Ran, settings: RankSettings) -> PageRank:
+        found, edges, n = ran.found, self.lists.num_stored_edges, self.graph.num_searched
+        traces = numbered((strategy, n, edges, seconds) for strategy, seconds in found.records)
+        converged = found.change < settings.change
+        return PageRank(
+            found.rank, ran.seconds, found.change, converged, traces, found.streamed_bytes
+        )
+
+    @classmethod
+    def by_ranks(cls, engine: RankDoor, settings: RankSettings) -> PageRank:
+        """Find the ranks by a vertex program."""
+        from hetero_bfs.programs.options import RunOptions
+
+        start = 1.0 / max(engine.num_vertices, 1)
+        parameters = {
+            "start": start,
+            "restart": start if settings.personalization is None else settings.personalization,
+            "alpha": settings.alpha,
+            "goal": settings.change,
+        }
+        result = cls._program_by_ranks(
+            engine, RunOptions(max_iterations=settings.max_iter), parameters
+        )
+        change = result.totals["change"] if result.iterations else np.inf
+        rank = result.gathered("rank")
+        return PageRank(rank, result.seconds, change, result.converged, result.traces)
+
+    @classmethod
+    def _program_by_ranks(
+        cls, engine: RankDoor, options: RunOptions, parameters: dict[str, Any]
+    ) -> RankProgramResult:
+        from hetero_bfs.programs.built_in import PowerRanks
+
+        return engine.run(PowerRanks(), options, **parameters)
 
 
 class WeightedPageRanks(PageRanks):
@@ -90,8 +94,15 @@ class WeightedPageRanks(PageRanks):
     needs_weights = True
     weighted = True
 
+    @classmethod
+    def _program_by_ranks(
+        cls, engine: RankDoor, options: RunOptions, parameters: dict[str, Any]
+    ) -> RankProgramResult:
+        from hetero_bfs.algorithms.pagerank.ranks import weighted_part
+        from hetero_bfs.programs.built_in import WeightedPowerRanks
+        from hetero_bfs.ranks.faults import agreed
 
-def ranks_kind(weighted: Any) -> type[PageRanks]:
-    """Return the kind of runs; raise `ArgumentError` unless `weighted` is True or False."""
-    check_flag("weighted", weighted)
-    return WeightedPageRanks if weighted else PageRanks
+        if cls not in engine.kept:
+            engine.kept[cls] = agreed(engine.communicator, lambda: weighted_part(engine.graph))
+        graph, given = engine.kept[cls]
+        return engine.run_part(graph, WeightedPowerRanks(), options, given=given, **parameters)

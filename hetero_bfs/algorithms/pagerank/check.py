@@ -12,32 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import ValidationError
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.support.checks import numbers_of_vertices
 
 
 @dataclass(frozen=True)
-class RankCheck:
-    """The outcome of a check; `message` is one line.
+class RankCheck(CheckOutcome):
+    """The outcome of a check; `residual` is the L1 change of one step of the power method."""
 
-    Parameters
-    ----------
-    valid : bool
-    message : str
-    residual : float
-        The L1 change of one step of the power method.
-    """
-
-    valid: bool
-    message: str
     residual: float
-
-    def raise_if_invalid(self) -> None:
-        """Raise `ValidationError` unless the ranks are valid."""
-        if not self.valid:
-            raise ValidationError(self.message)
 
 
 def check_pagerank(

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import Report
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.algorithms.pagerank.check import check_pagerank
 from hetero_bfs.errors import ValidationError
 from hetero_bfs.scheduling.iterations import Iterated, IterationTrace
+from hetero_bfs.support.wording import number_of
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
+
+_HIGHEST = 5  # vertices that the command prints
 
 
 @dataclass(eq=False)
@@ -75,3 +82,47 @@ class PageRank(Iterated):
             "time": with_unit(self.seconds),
         }
         return as_html("PageRank", facts, self.traces)
+
+
+class PageRankReport(Report[PageRank]):
+    """What `hetero-bfs pagerank` says of a result."""
+
+    def check(self) -> CheckOutcome | None:
+        """Check the ranks by another step; None if the iterations did not converge."""
+        if not self.result.converged:
+            return None
+        given = (self.arguments[name] for name in ("alpha", "tol", "weighted"))
+        return check_pagerank(self.edges, self.result.rank, *given)
+
+    def notes(self) -> list[str]:
+        """Note self-loops, and iterations that did not suffice."""
+        found, loops, result = [], self.edges.num_self_loops, self.result
+        if loops:
+            verb = "does" if loops == 1 else "do"
+            found.append(f"{number_of(loops, 'self-loop')} {verb} not count")
+        if not result.converged:
+            found.append(
+                f"not converged after {number_of(result.iterations, 'iteration')}, change "
+                f"{result.change:.3g} instead of {self.arguments['tol'] * result.rank.size:.3g}; "
+                "give a larger --max-iter or --tol"
+            )
+        return found
+
+    def figures(self) -> dict[str, Any]:
+        """Return the highest ranks, and how exact the ranks are."""
+        result = self.result
+        return {
+            "num_self_loops": self.edges.num_self_loops,
+            "highest": [{"vertex": v, "rank": rank} for v, rank in result.highest(_HIGHEST)],
+            "change": result.change,
+            "converged": result.converged,
+        }
+
+    def lines(self) -> list[str]:
+        """Return the highest ranks, and a line about the iterations."""
+        result = self.result
+        return [
+            f"{'vertex':>12} {'rank':>12}",
+            *(f"{vertex:>12} {rank:>12.6g}" for vertex, rank in result.highest(_HIGHEST)),
+            f"{number_of(result.iterations, 'iteration')}, change {result.change:.3g}",
+        ]

@@ -1,1 +1,28 @@
 """Single-source shortest paths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hetero_bfs.algorithms.base import Request
+    from hetero_bfs.algorithms.sssp.result import ShortestPaths
+
+
+def sssp(num_vertices: int, source: int) -> Request[ShortestPaths]:
+    """Find the least distances from one vertex; the graph needs weights of at least 0.
+
+    Parameters
+    ----------
+    source : int
+        The caller's id.
+
+    Raises
+    ------
+    GraphError
+        The vertex is not in the graph; the graph has no weights, or a negative one.
+    """
+    from hetero_bfs.algorithms.sssp.algorithm import PathSearches
+    from hetero_bfs.graph.edge_source import check_vertex
+
+    return PathSearches.request(check_vertex(source, num_vertices))

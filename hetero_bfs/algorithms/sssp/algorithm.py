@@ -1,4 +1,4 @@
-"""Shortest paths of a prepared graph: where a search runs, and its result."""
+"""Shortest paths of a prepared graph."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis
+from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor
 from hetero_bfs.algorithms.sssp.chain_search import ChainSearch, search_on_host
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.algorithms.sssp.host import HostSearch
-from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
+from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
-from hetero_bfs.scheduling.trials import Place
 from hetero_bfs.support import forks
 
 _STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"
 """In the order of the numbers in weighted_lists.py, then of those of DeviceSearch."""
 
 
-class PathSearches(Analysis):
-    """Searches for shortest paths in one graph, with weights of at least 0; see `Analysis`."""
+class PathSearches(Analysis[ShortestPaths]):
+    """Searches for shortest paths in one graph; a query is a source, the caller's id."""
 
     what = "shortest paths"
+    report: ClassVar = PathReport
     needs_weights = True
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
@@ -53,74 +53,10 @@ class PathSearches(Analysis):
             lambda: DeviceSearch(self.lists, info), lambda: StreamedPaths(self.lists, info)
         )
 
-    def search(self, source: int, place: Place | None = None) -> ShortestPaths:
-        """Search from one vertex (the caller's id), which is in the graph.
-
-        Parameters
-        ----------
-        source : int
-        place : {"cpu", "device"}, optional
-            By default the one that has been faster.
-        """
-        new = self.graph.searched_id(source)
-        if new is None:
-            return self._alone(source)
-        return self._restored(source, self._run(new, place, with_parents=False))
-
-    def search_with_parents(self, sources: Sequence[int]) -> list[ShortestPaths]:
-        """Search from several vertices back-to-back, each on the place that has been faster.
-
-        Each search finds its parents, within its seconds. The caller's ids are restored after all
-        searches, since that would evict the next search's data from the caches.
-        """
-        ran = []
-        for source in sources:
-            new = self.graph.searched_id(source)
-            ran.append(None if new is None else self._run(new, None, with_parents=True))
-        results = []
-        for source, search in zip(sources, ran, strict=True):
-            result = self._alone(source) if search is None else self._restored(source, search)
-            _ = result.parent
-            results.append(result)
-        return results
-
-    def _run(self, source: int, place: Place | None, with_parents: bool) -> _Ran:
-        """Search from a vertex (the new id); note how long it took."""
-        place = place or self.places.choose()
-        if place == "cpu":
-            self.host.prepare()
-        began = time.perf_counter()
-        found = None
-        if place == "device" and self.device is not None:
-            found = self.device.run(source, self.lists.plan)
-        device = None if found is None else self.device
-        if found is None:  # the host was chosen, or a distance is beyond the device's type
-            found = self.host.run(source)
-        up = _tree(self.lists, device, source, found, is_last=True) if with_parents else None
-        seconds = time.perf_counter() - began
-        self.places.note(place, seconds)
-        found = found._replace(distance=found.distance.copy())
-        return _Ran(source, found, None if device is None else weakref.ref(device), up, seconds)
-
-    def _restored(self, source: int, search: _Ran) -> ShortestPaths:
-        """Return the result of a search from `source` in the caller's ids."""
-        from hetero_bfs.algorithms.sssp.kernels.callers_ids import restore_distances
-
-        began = time.perf_counter()
-        graph, found = self.graph, search.found
-        distance = restore_distances(found.distance, found.infinity, graph.relabelling.new_of_old)
-        traces = [_trace(record) for record in found.records.tolist()]
-        paths = ShortestPaths(
-            source, distance, search.seconds, traces, graph.graph.directed,
-            partial(_restored_parents, self.lists, search), streamed_bytes=found.streamed_bytes,
-        )  # fmt: skip
-        if search.parent is not None:
-            _ = paths.parent
-            paths.restore_seconds = time.perf_counter() - began
-        return paths
-
-    def _alone(self, source: int) -> ShortestPaths:
+    def _known(self, source: int, with_parents: bool = False) -> ShortestPaths | None:
         """Return the result of a vertex without edges."""
+        if self.graph.searched_id(source) is not None:
+            return None
         distance = np.full(self.graph.num_vertices, np.inf)
         distance[source] = 0.0
 
@@ -131,18 +67,83 @@ class PathSearches(Analysis):
 
         return ShortestPaths(source, distance, 0.0, [], self.graph.graph.directed, parents)
 
+    def _on(self, executor: Any, source: int, with_parents: bool = False) -> _Found | None:
+        new: Any = self.graph.searched_id(source)
+        of_host = executor is self.host
+        found = executor.run(new) if of_host else executor.run(new, self.lists.plan)
+        if found is None:
+            return None
+        device = None if of_host else executor
+        up = _tree(self.lists, device, new, found, is_last=True) if with_parents else None
+        return _Found(new, found, None if device is None else weakref.ref(device), up)
 
-class _Ran(NamedTuple):
-    """A search that ran, in new ids; `parent` is None if its parents were not asked for yet.
+    def _kept(self, found: _Found, executor: Any) -> _Found:
+        windows = found.windows
+        return found._replace(windows=windows._replace(distance=windows.distance.copy()))
 
-    `device` refers to what ran it, so that a result does not keep a closed device.
+    def _result(self, ran: Ran, source: int, with_parents: bool = False) -> ShortestPaths:
+        from hetero_bfs.algorithms.sssp.kernels.callers_ids import restore_distances
+
+        began = time.perf_counter()
+        graph, found = self.graph, ran.found.windows
+        distance = restore_distances(found.distance, found.infinity, graph.relabelling.new_of_old)
+        traces = [_trace(record) for record in found.records.tolist()]
+        paths = ShortestPaths(
+            source, distance, ran.seconds, traces, graph.graph.directed,
+            partial(_restored_parents, self.lists, ran.found), streamed_bytes=found.streamed_bytes,
+        )  # fmt: skip
+        if with_parents:
+            _ = paths.parent
+            paths.restore_seconds = time.perf_counter() - began
+        return paths
+
+    def complete(self, result: ShortestPaths) -> ShortestPaths:
+        """Return the result with its parents, while the lists are here."""
+        _ = result.parent
+        return result
+
+    def run_with_parents(self, sources: Sequence[int]) -> list[ShortestPaths]:
+        """Search from several vertices back-to-back, each on the place that has been faster.
+
+        Each search finds its parents, within its seconds. The caller's ids are restored after all
+        searches, since that would evict the next search's data from the caches.
+        """
+        ran = [self._known(source) or self._timed((source, True), None) for source in sources]
+        return [
+            self._result(one, source, True) if isinstance(one, Ran) else self.complete(one)
+            for source, one in zip(sources, ran, strict=True)
+        ]
+
+    @classmethod
+    def by_ranks(cls, engine: RankDoor, source: int) -> ShortestPaths:
+        """Search on all ranks, each on its host."""
+        from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
+        from hetero_bfs.ranks.gathered_result import gathered, gathered_parents
+
+        communicator, n = engine.communicator, engine.num_vertices
+        if cls not in engine.kept:
+            engine.kept[cls] = RankPathSearch(communicator, engine.graph)
+        found = engine.kept[cls].search(source)
+        distance = gathered(communicator, found.distance, n)
+        parent = gathered_parents(communicator, found.parent, n)
+        traces = [
+            WindowTrace(w.start, w.strategy, w.vertices, w.edges, w.rounds, w.seconds)
+            for w in found.windows
+        ]
+        directed = engine.graph.graph.directed
+        return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
+
+
+class _Found(NamedTuple):
+    """What a search found, in new ids; `parent` is None if it did not find its parents.
+
+    `device` refers to the device's executor, so that a result does not keep a closed device.
     """
 
     source: int
-    found: Windows
+    windows: Windows
     device: weakref.ref[DeviceSearch | StreamedPaths] | None
     parent: npt.NDArray[np.uint32] | None
-    seconds: float
 
 
 def _tree(
@@ -161,13 +162,13 @@ def _tree(
     return tree_parents(lists, found.distance, found.infinity, source)
 
 
-def _restored_parents(lists: WeightedLists, search: _Ran) -> npt.NDArray[np.int64]:
+def _restored_parents(lists: WeightedLists, search: _Found) -> npt.NDArray[np.int64]:
     from hetero_bfs.algorithms.sssp.kernels.callers_ids import restore_parents
 
     up = search.parent
     if up is None:
         device = None if search.device is None else search.device()
-        up = _tree(lists, device, search.source, search.found, is_last=False)
+        up = _tree(lists, device, search.source, search.windows, is_last=False)
     return restore_parents(up, lists.graph.relabelling)
 
 

@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import Report
+from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.algorithms.sssp.check import check_paths
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.support.wording import number_of
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
@@ -59,7 +63,7 @@ class ShortestPaths:
         not reached.
     seconds : float
         Of the search, from the source to the distances in the memory of the place that ran it. In
-        `PathSearches.search_with_parents` to distances and parents.
+        `PathSearches.run_with_parents` to distances and parents.
     traces : list of WindowTrace
     directed : bool
     find_parents : callable
@@ -94,6 +98,11 @@ class ShortestPaths:
         return int(np.isfinite(self.distance).sum())
 
     @property
+    def largest_distance(self) -> float:
+        """The largest finite distance."""
+        return float(self.distance.max(where=np.isfinite(self.distance), initial=0.0))
+
+    @property
     def used_device(self) -> bool:
         """Whether an OpenCL device ran the search."""
         return any(trace.strategy.startswith("device") for trace in self.traces)
@@ -123,15 +132,50 @@ class ShortestPaths:
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: the figures, and the timeline of the windows."""
-        furthest = self.distance.max(where=np.isfinite(self.distance), initial=0.0)
         facts = {
             "reached": f"{self.reached:,} of {self.distance.size:,} vertices",
-            "largest distance": float(furthest),
+            "largest distance": self.largest_distance,
             "windows": len(self.traces),
             "edges scanned": self.edges_scanned,
             "time": with_unit(self.seconds),
         }
         return as_html(f"Shortest paths from vertex {self.source}", facts, self.traces)
+
+
+class PathReport(Report[ShortestPaths]):
+    """What `hetero-bfs sssp` says of a result."""
+
+    def check(self) -> CheckOutcome:
+        """Check distances and parents by all edges."""
+        result = self.result
+        return check_paths(self.edges, result.source, result.distance, result.parent)
+
+    def notes(self) -> list[str]:
+        """Note a source without edges."""
+        alone = self.result.reached == 1
+        return [f"no edge leads from vertex {self.result.source} to another"] * alone
+
+    def figures(self) -> dict[str, Any]:
+        """Return the type of the weights, and figures of the tree."""
+        return {
+            "weights": str(self.edges.weight_dtype),
+            "reached": self.result.reached,
+            "largest_distance": self.result.largest_distance,
+            "edges_scanned": self.result.edges_scanned,
+        }
+
+    def lines(self) -> list[str]:
+        """Return a line about the tree, and one about the windows."""
+        result = self.result
+        return [
+            f"reached {result.reached} of {result.distance.size} vertices, the furthest at "
+            f"distance {result.largest_distance:.9g}",
+            f"{number_of(len(result.traces), 'window')}, {result.edges_scanned} edges scanned",
+        ]
+
+    def table(self) -> str:
+        """Return a line for each window."""
+        return format_windows(self.result.traces)
 
 
 def format_windows(traces: list[WindowTrace]) -> str:

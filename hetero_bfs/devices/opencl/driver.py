@@ -32,6 +32,12 @@ NO_RUNTIME = (
 ALL_DEVICES = "all"
 """Names each kind of device there is."""
 
+NO_DEVICE = "cpu"
+"""Stands for no OpenCL device; one with this word in its name goes by its index or other words."""
+
+USUAL_DEVICE = "auto"
+"""As None: a GPU if there is one, else another device."""
+
 _BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
 
 _BASE = "devices/opencl/atomics.cl", "devices/opencl/vendor.cl"
@@ -77,15 +83,19 @@ def check_device_name(wanted: str | None) -> None:
             f"{setting('device')} is {wanted!r}; give the index or part of the name of an OpenCL "
             "device, or leave it out for the usual one"
         )
+    names = [name.strip().lower() for name in wanted.split(",")]
+    for word in (USUAL_DEVICE, NO_DEVICE, ALL_DEVICES):
+        if word in names and len(names) > 1:
+            raise ArgumentError(f"{setting('device', wanted)}: {word!r} stands alone")
 
 
-def check_device_agrees(device: str | None, devices: str) -> None:
-    """Raise `ArgumentError` if both a device and devices="cpu" are given."""
-    if device is not None and devices == "cpu":
-        raise ArgumentError(
-            f"{setting('device', device)} names an OpenCL device, {setting('devices', devices)} "
-            "wants none; leave one of them out"
-        )
+def plain_device_name(wanted: str | None) -> str | None:
+    """Return a checked value with its words in lower case: None for "auto", "cpu" or "all"."""
+    check_device_name(wanted)
+    word = None if wanted is None else wanted.strip().lower()
+    if word == USUAL_DEVICE:
+        return None
+    return word if word in (NO_DEVICE, ALL_DEVICES) else wanted
 
 
 def choose_device(wanted: str | None = None) -> DeviceInfo:
@@ -94,11 +104,13 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
     Raises
     ------
     ArgumentError
-        `wanted` is no text, or empty.
+        `wanted` is no text, empty, or "cpu", which stands for no device.
     DeviceError
         There is no OpenCL runtime, or no device matches; the message lists all devices.
     """
-    check_device_name(wanted)
+    wanted = plain_device_name(wanted)
+    if wanted == NO_DEVICE:
+        raise ArgumentError(f"{setting('device', wanted)} stands for no OpenCL device; name one")
     devices = list_devices()
     if not devices:
         raise DeviceError(NO_RUNTIME)
@@ -121,7 +133,8 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
 
 
 def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]:
-    """Pick devices: those that a list such as "0,1" names, or each kind there is for "all".
+    """Pick devices: those that a list such as "0,1" names, each kind there is for "all", none for
+    "cpu", the usual one for None or "auto".
 
     Selectors would never choose a second device of the same name. So "all" has one of each name,
     the best first.
@@ -133,6 +146,9 @@ def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]
     DeviceError
         As `choose_device`; more than `most` devices are named.
     """
+    wanted = plain_device_name(wanted)
+    if wanted == NO_DEVICE:
+        return []
     if wanted == ALL_DEVICES:
         first = choose_device()
         unlike = {d.name: d for d in reversed(usable_devices())}

@@ -166,7 +166,7 @@ def plan_stream(
             f"{budget_bytes} bytes of {info.name}'s memory are too few to search the graph there: "
             f"what is kept per vertex and room for a few pages of edges need {needed} bytes; allow "
             f"at least that ({setting('device_memory_bytes')}), or search on the CPU "
-            f"({setting('devices', 'cpu')})"
+            f"({setting('device', 'cpu')})"
         )
     slot_bytes = min((budget_bytes - used) // (_SLOTS_SHARE * NUM_SLOTS), _MOST_SLOT_BYTES)
     slot_pages = min(max(min(slot_bytes, max_part_bytes) // sent_bytes, 1), pages)

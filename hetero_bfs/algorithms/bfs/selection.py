@@ -1,0 +1,136 @@
+"""The selector of an engine's searches: made for its devices and graph, corrected by searches."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.correction import Correction, Corrections
+from hetero_bfs.algorithms.bfs.opening import streaming_of
+from hetero_bfs.algorithms.bfs.platform import Platform
+from hetero_bfs.algorithms.bfs.reference import has_high_diameter, reference_states
+from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.errors import DeviceError, ModelError
+from hetero_bfs.options import check_selector
+from hetero_bfs.scheduling.by_objective import make_objective_selector
+from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.selectors import Selector
+from hetero_bfs.scheduling.strategies import ObjectiveName, available
+
+
+class Selection:
+    """The selector in use on a platform. Until `get_ready`, kernels cannot run.
+
+    Parameters
+    ----------
+    platform : Platform
+    notes : list of str
+        It adds to them.
+    """
+
+    selector: Selector
+    asked: tuple[str | Selector, ObjectiveName]
+    """What `choose` was called with; the objective counts for a selector given by name."""
+
+    def __init__(self, platform: Platform, notes: list[str]) -> None:
+        self.platform = platform
+        self.candidates = available(len(platform.devices))
+        self.learns: Correction | None = None
+        self._notes = notes
+        self._is_ready = False
+        self._corrections: Corrections | None = None
+        self._known_states: npt.NDArray[np.float64] | None = None
+        self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
+
+    def choose(self, selector: str | Selector, optimize: ObjectiveName) -> None:
+        """Use this selector from now on.
+
+        Raises
+        ------
+        ArgumentError, ModelError
+            It cannot be made, or needs strategies that cannot run here.
+        """
+        check_selector(selector)
+        if isinstance(selector, str):
+            infos = [device.device.info for device in self.platform.devices]
+            made, notes = make_objective_selector(
+                selector,
+                infos[0] if infos else None,
+                self.candidates,
+                selector == "auto" and self.has_high_diameter(),
+                optimize,
+                streaming_of(self.platform.accelerator) is not None,
+                infos[1:],
+            )
+            self._notes += [note for note in notes if note not in self._notes]
+            self.selector = made
+        else:
+            missing = [s.name for s in selector.candidates if s not in self.candidates]
+            if missing:
+                raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
+            self.selector = selector.uncorrected
+        self.asked = selector, optimize
+        self._bind()
+        self._correct()
+
+    def get_ready(self, corrects: bool) -> None:
+        """Choose again, now that kernels can run a reference search."""
+        self._is_ready = True
+        self.choose(*self.asked)
+        if corrects:
+            self._corrections = Corrections(self.platform, self.candidates)
+            self._correct()
+
+    def release(self) -> None:
+        """Let go of the platform; the selector remains."""
+        self._corrections = self.learns = None
+        del self.platform
+
+    def has_high_diameter(self) -> bool:
+        """Decide by the reference search, or, before kernels are ready, by the order."""
+        if not self._is_ready:
+            return self.platform.graph.is_local
+        return has_high_diameter(self._reference_states())
+
+    def _reference_states(self) -> npt.NDArray[np.float64]:
+        if self._known_states is None:
+            self._known_states = reference_states(self.platform)
+        return self._known_states
+
+    def _bind(self) -> None:
+        """Give the selector the graph's reference search if it uses the cost-to-go table."""
+        if not (self._is_ready and isinstance(self.selector, ModelSelector)):
+            return
+        states, graph, unbound = self._reference_states(), self.platform.graph, self.selector
+        bound = self._on_graph.get(unbound)
+        if bound is None:
+            bound = unbound.on_graph(
+                graph.num_searched,
+                graph.graph.num_stored_edges,
+                states,
+                has_high_diameter(states),
+            )
+            if bound is not unbound:  # an engine in its own dict would stay alive
+                self._on_graph[unbound] = bound
+        self.selector = bound
+
+    def _correct(self) -> None:
+        """Correct a selector that predicts by the searches so far."""
+        corrections = self._corrections
+        self.learns = None if corrections is None else corrections.of(self.selector)
+        if self.learns is not None:
+            self.selector = self.learns.selector
+
+    def learn(self, search: Search, seconds: float, decision_interval: int) -> None:
+        """Correct the selector by a whole search."""
+        if self.learns is None:
+            return
+        learned = self.learns.learn(search.recording(), seconds)
+        if learned is not self.selector:
+            self.selector = learned
+            degree = int(self.platform.graph.degree[search.source])
+            with suppress(DeviceError):  # the next search meets it again
+                self.platform.expect(learned, decision_interval, degree)

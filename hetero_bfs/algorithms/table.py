@@ -1,0 +1,260 @@
+"""The table of algorithms that have a function, a method of engines and a command each.
+
+A row is data and a door. `Engine` and `RankEngine` derive from `Algorithms`, so that a row is a
+method of both; `hb.X` is the same function for a graph that is used once (engine/calls.py); the
+command, its help, its JSON and the page of the reference are made from the row. All doors take the
+names, the defaults and the checks of one typed function in the algorithm's folder, and show its
+docstring. It takes the number of vertices before the user's arguments, and returns a `Request`.
+
+Type checkers see those parameters and results, too: a row is a descriptor whose type carries them.
+
+This module loads no NumPy, since the command line makes its parser from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import FunctionType, MethodType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    overload,
+)
+
+from hetero_bfs.algorithms.colouring import colour
+from hetero_bfs.algorithms.components import connected_components
+from hetero_bfs.algorithms.pagerank import pagerank
+from hetero_bfs.algorithms.sssp import sssp
+
+if TYPE_CHECKING:
+    from hetero_bfs.algorithms.base import Request
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PARAMETERS = "Parameters\n----------\n"
+_RAISES = "Raises\n------\n"
+_RAISED_BY_ENGINES = """\
+EngineClosedError, ForkError
+    As for `Engine.bfs`.
+AgreedError
+    On all ranks of a `RankEngine`: any of these, or the algorithm runs in one process only.
+"""
+
+
+class Output(NamedTuple):
+    """An array that the command can write.
+
+    Parameters
+    ----------
+    attribute : str
+        Of the result.
+    help : str
+        Of the option.
+    """
+
+    attribute: str
+    help: str
+
+
+@dataclass(eq=False)
+class Row(Generic[P, R]):
+    """An algorithm, as every door has it.
+
+    Parameters
+    ----------
+    ask : callable
+        The function of the algorithm's folder, named like the function and the methods of users.
+    command : str
+        The command's name.
+    title : str
+        Of its section in the reference.
+    help, description : str
+        Of the command.
+    outputs : mapping of Output
+        By the name of the option.
+    options : mapping of str
+        The help of each argument that the command has as an option.
+    record : str
+        What a row of the trace stands for.
+    names : mapping of str
+        Further public names, such as the result's: the module of the folder that has each one.
+    on_ranks : bool
+        Whether several ranks can run it; then its `Analysis` has `by_ranks`.
+    graph, directed : str
+        The help of these arguments of the command.
+    """
+
+    ask: Callable[Concatenate[int, P], Request[R]]
+    command: str
+    title: str
+    help: str
+    description: str
+    outputs: Mapping[str, Output]
+    options: Mapping[str, str] = field(default_factory=dict)
+    record: str = "iteration"
+    names: Mapping[str, str] = field(default_factory=dict)
+    on_ranks: bool = False
+    graph: str = "graph file"
+    directed: str = "keep the edges' direction"
+
+    @property
+    def name(self) -> str:
+        """Of the function, and of the methods."""
+        return self.ask.__name__
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters that every door takes."""
+        found = dict(inspect.signature(self.ask).parameters)
+        del found["num_vertices"]
+        return found
+
+    @overload
+    def __get__(self, door: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
+    @overload
+    def __get__(self, door: Any, owner: type) -> Callable[P, R]: ...
+    def __get__(self, door: Any, owner: type) -> Any:
+        return self._method if door is None else MethodType(self._method, door)
+
+    @cached_property
+    def _method(self) -> FunctionType:
+        def method(self: Algorithms, /, *args: Any, **kwargs: Any) -> Any:
+            return self._answer(row, *args, **kwargs)
+
+        row = self
+        itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        return self.shown(method, [itself], [], "", "", _RAISED_BY_ENGINES)
+
+    def shown(
+        self,
+        function: Any,
+        before: Iterable[inspect.Parameter],
+        after: Iterable[inspect.Parameter],
+        docs_before: str,
+        docs_after: str,
+        raises: str,
+    ) -> FunctionType:
+        """Give a function this row's name, parameters and docstring, with its own around them."""
+        function.__name__ = function.__qualname__ = self.name
+        function.__doc__ = _joined(self.ask.__doc__ or "", docs_before, docs_after, raises)
+        returns = inspect.signature(self.ask).return_annotation
+        function.__signature__ = inspect.Signature(
+            [*before, *self.parameters.values(), *after],
+            return_annotation=re.sub(r"^Request\[(.*)\]$", r"\1", str(returns)),
+        )
+        made: FunctionType = function
+        return made
+
+
+def _joined(text: str, before: str, after: str, raises: str) -> str:
+    """Return a docstring with further parameters before and after its own, and errors."""
+    head, _, errors = inspect.cleandoc(text).partition(_RAISES)
+    summary, _, parameters = head.partition(_PARAMETERS)
+    parameters = "\n".join(part.strip("\n") for part in (before, parameters, after) if part)
+    sections = [summary.strip()]
+    if parameters:
+        sections.append(f"{_PARAMETERS}{parameters}")
+    sections.append(f"{_RAISES}{errors.strip()}\n{raises.strip()}")
+    return "\n\n".join(sections) + "\n"
+
+
+class Algorithms:
+    """The table. What derives from it answers each row."""
+
+    def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run an algorithm with these arguments, which are not checked yet."""
+        raise NotImplementedError
+
+    sssp = Row(
+        sssp,
+        command="sssp",
+        title="Shortest paths",
+        help="find shortest paths from one vertex of a weighted graph",
+        description="Find the least distances from one vertex of a weighted graph file: an edge "
+        "list with a third column, a Matrix Market file of numbers, .wel, .wsg, or .hbg with "
+        "weights.",
+        graph="graph file with weights of at least 0",
+        options={"source": "vertex id as in the file"},
+        outputs={
+            "out": Output("distance", "write distances (NumPy .npy, float64, inf unreached)"),
+            "parents": Output("parent", "write parents (NumPy .npy, int64, -1 unreached)"),
+        },
+        record="window",
+        names={"ShortestPaths": "result", "WindowTrace": "result", "check_paths": "check"},
+        on_ranks=True,
+    )
+
+    connected_components = Row(
+        connected_components,
+        command="components",
+        title="Connected components",
+        help="find the connected components of a graph",
+        description="Find the connected components of a graph file. The direction of edges does "
+        "not matter.",
+        outputs={
+            "out": Output(
+                "component",
+                "write the smallest vertex of each vertex's component (NumPy .npy, int64)",
+            )
+        },
+        record="phase",
+        names={"Components": "result", "check_components": "check"},
+        on_ranks=True,
+    )
+
+    colour = Row(
+        colour,
+        command="colour",
+        title="Colouring",
+        help="colour the vertices of a graph so that neighbours differ",
+        description="Colour the vertices of a graph file so that no edge joins two of one colour.",
+        outputs={"out": Output("colour", "write colours (NumPy .npy, int32, from 0 on)")},
+        names={"Colouring": "result", "check_colouring": "check"},
+        directed="read the file's edges as directed",
+    )
+
+    pagerank = Row(
+        pagerank,
+        command="pagerank",
+        title="PageRank",
+        help="compute the PageRank of a graph's vertices",
+        description="Compute the PageRank of every vertex of a graph file, as NetworkX defines it.",
+        options={
+            "alpha": "damping, 0 to 1 (default %(default)s)",
+            "tol": "stop when the ranks change by less than this, on average (default %(default)s)",
+            "max_iter": "most iterations (default %(default)s)",
+            "weighted": "divide ranks in proportion to edges' weights",
+        },
+        outputs={"out": Output("rank", "write ranks (NumPy .npy, float64)")},
+        names={"PageRank": "result", "check_pagerank": "check"},
+        on_ranks=True,
+    )
+
+
+def rows() -> dict[str, Row[Any, Any]]:
+    """Return all rows, by the names of their functions."""
+    return {name: row for name, row in vars(Algorithms).items() if isinstance(row, Row)}
+
+
+def commands() -> dict[str, Row[Any, Any]]:
+    """Return all rows, by the names of their commands."""
+    return {row.command: row for row in rows().values()}
+
+
+def public_names() -> dict[str, str]:
+    """Return the module of each further public name, below the package."""
+    found: dict[str, str] = {}
+    for row in rows().values():
+        folder = row.ask.__module__.removeprefix("hetero_bfs.")
+        found |= {name: f"{folder}.{module}" for name, module in row.names.items()}
+    return found

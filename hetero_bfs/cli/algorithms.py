@@ -1,0 +1,142 @@
+"""The commands of the table's algorithms: `hetero-bfs sssp`, `components`, `colour`, `pagerank`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from hetero_bfs.algorithms.base import Report, open_analysis
+from hetero_bfs.algorithms.table import Row, commands
+from hetero_bfs.cli.argument_groups import engine_options
+from hetero_bfs.cli.launched import run_together
+from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json, write_trace
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
+from hetero_bfs.errors import AgreedError
+from hetero_bfs.graph.io.registry import read, vertices_by_header
+from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.memory import format_bytes
+
+if TYPE_CHECKING:
+    from hetero_bfs.ranks.communicator import Communicator
+
+_MOST_VERTICES = 2**32
+
+
+def run(options: Namespace) -> int:
+    """Carry out the command; returns the exit status."""
+    row = commands()[options.command]
+    arguments = {name: getattr(options, name) for name in row.options}
+    if launched_ranks() > 1:
+        report, device = _run_on_ranks(row, options, arguments), None
+    else:
+        report, device = _run_here(row, options, arguments)
+    if report is None:
+        return 0
+    print_notes(report.notes())
+    outcome = report.check() if options.validate else None
+    if outcome is not None:
+        outcome.raise_if_invalid()
+    _save(row, options, report.result)
+    _print_summary(options, report, device, ", valid" if outcome is not None else "")
+    write_json(options.json, _summary(options, report, device, None if outcome is None else True))
+    return 0
+
+
+def _run_here(
+    row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
+) -> tuple[Report[Any], str | None]:
+    """Run in this process; return the result's report, and the name of the device that ran it."""
+    named = vertices_by_header(options.graph) if "source" in row.parameters else None
+    early = row.ask(_MOST_VERTICES if named is None else named, **arguments)  # before it reads
+    edges = read(options.graph, options.directed, weighted=early.kind.needs_weights)
+    request = row.ask(edges.num_vertices, **arguments)
+    options.device = options.device or NO_DEVICE
+    with open_analysis(request.kind, edges, engine_options(options)) as analysis:
+        result = analysis.run(*request.query, place=analysis.named_place)
+        print_notes(analysis.notes)
+        device = analysis.device_name if result.used_device else None
+    return request.kind.report(edges, result, arguments), device
+
+
+def _run_on_ranks(
+    row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
+) -> Report[Any] | None:
+    """Run on all ranks; return the result's report on rank 0, None on the others.
+
+    Raises
+    ------
+    AgreedError
+        On all ranks: an option, the file or the graph cannot be used.
+    """
+
+    def work(communicator: Communicator) -> Report[Any] | None:
+        from hetero_bfs.engine.rank_engine import RankEngine
+        from hetero_bfs.ranks.faults import agreed
+
+        _check_options(options)
+        early = agreed(communicator, lambda: row.ask(_MOST_VERTICES, **arguments))
+        engine = RankEngine.read(
+            options.graph, early.kind.needs_weights, communicator, options.directed
+        )
+        result = getattr(engine, row.name)(**arguments)
+        return None if engine.edges is None else early.kind.report(engine.edges, result, arguments)
+
+    return run_together(work)
+
+
+def _check_options(options: Namespace) -> None:
+    """Refuse what several ranks cannot do."""
+    refused = {
+        "--device": engine_options(options).device not in (None, NO_DEVICE),
+        "--device-memory": options.device_memory_bytes is not None,
+        "--max-alloc": options.max_alloc_bytes is not None,
+        "--order": options.order not in ("auto", "degree"),
+        "--threads": options.threads not in (None, 1),
+    }
+    for name, given in refused.items():
+        if given:
+            raise AgreedError(f"{name} needs a single process; start without mpirun")
+
+
+def _save(row: Row[Any, Any], options: Namespace, result: Any) -> None:
+    """Write the arrays and the trace that the options name."""
+    for option, output in row.outputs.items():
+        path = getattr(options, option)
+        if path is not None:
+            save_array(path, getattr(result, output.attribute))
+    if options.trace is not None:
+        write_trace(options.trace, (trace.row() for trace in result.traces))
+
+
+def _summary(
+    options: Namespace, report: Report[Any], device: str | None, valid: bool | None
+) -> dict[str, Any]:
+    """Return what `--json` writes."""
+    edges, result = report.edges, report.result
+    return {
+        "graph": str(options.graph),
+        **report.arguments,
+        "num_vertices": edges.num_vertices,
+        "num_input_edges": edges.num_input_edges,
+        **report.figures(),
+        "seconds": result.seconds,
+        "iterations": len(result.traces),
+        "device": device,
+        "streamed_bytes": result.streamed_bytes,
+        "valid": valid,
+    }
+
+
+def _print_summary(options: Namespace, report: Report[Any], device: str | None, valid: str) -> None:
+    text, result = text_stream(options), report.result
+    *lines, work = report.lines()
+    sent = f", {format_bytes(result.streamed_bytes)} of lists sent" * bool(result.streamed_bytes)
+    print(
+        *lines,
+        f"{work} in {1e3 * result.seconds:.3f} ms{valid}",
+        f"device {device or 'none'}{sent}",
+        sep="\n",
+        file=text,
+    )
+    if options.verbose:
+        print(report.table(), file=text)
