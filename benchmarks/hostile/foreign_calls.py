@@ -53,7 +53,7 @@ def _engine(directed: bool) -> tuple[Any, Case]:
     chance = Random(6)
     edges = [(chance.randrange(_N), chance.randrange(_N)) for _ in range(25)]
     case = Case("cpu", _N, edges, directed=directed)
-    return hb.Engine(case.edge_list(), devices="cpu", correction=False), case
+    return hb.Engine(case.edge_list(), device="cpu", correction=False), case
 
 
 def _values(chance: Random, n: int) -> Given:

@@ -35,21 +35,6 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
-class OnHost(Protocol):
-    """Runs an algorithm on the host."""
-
-    def close(self) -> None:
-        """End the threads."""
-
-
-class OnDevice(Protocol):
-    """Runs an algorithm on an OpenCL device."""
-
-    @property
-    def device_name(self) -> str:
-        """Name of the device."""
-
-
 class Prepared:
     """A graph prepared for one algorithm on the host and, if there is one, a device.
 
@@ -85,12 +70,18 @@ class Prepared:
                 self.notes.append(f"{device.name} is left out of {self.what}: {error}")
         self.places = Places(["cpu"] if self.device is None else ["cpu", "device"])
 
-    def _make_host(self, threads: int) -> OnHost:
-        """Return what runs the algorithm on the host."""
+    def _make_host(self, threads: int) -> Any:
+        """Return what runs the algorithm on the host, by `prepare`, `run` and `close`."""
         raise NotImplementedError
 
-    def _make_device(self, info: DeviceInfo) -> OnDevice:
-        """Return what runs it on a device; raise `DeviceError` if the device cannot."""
+    def _make_device(self, info: DeviceInfo) -> Any:
+        """Return what runs it on a device, by `run`, with a `device_name`.
+
+        Raises
+        ------
+        DeviceError
+            The device cannot.
+        """
         raise NotImplementedError
 
     def _whole_or_streamed(self, whole: Callable[[], T], streamed: Callable[[], S]) -> T | S:
