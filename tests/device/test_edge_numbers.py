@@ -133,6 +133,8 @@ RANK_DOORS = {
 @settings(max_examples=12)
 @given(graph=weighted(), tol=st.sampled_from([1e-3, 1e-9]))
 def test_ranks(plain_device, door, graph, tol):
+    if door == "ranks_streamed" and not plain_device.has_double:
+        return
     if graph.num_stored_edges == 0 and door != "ranks_by_one_call":
         return  # no place has anything to do
     expected = exact_ranks(graph)
@@ -214,6 +216,8 @@ def array_of(distances, n):
 @given(graph=weighted(), data=st.data())
 def test_distances(plain_device, door, graph, data):
     """Sums of float32 are rounded, so these compare about; the check knows their last bit."""
+    if door == "paths_streamed" and not plain_device.has_double:
+        return
     n = graph.num_vertices
     source = data.draw(st.integers(0, n - 1))
     if graph.num_stored_edges == 0 and door != "paths_by_one_call":
