@@ -108,7 +108,7 @@ def _made_up_devices(builds: list[Build]) -> Any:
 
     def open_device(self: OpenCLDevice, info: DeviceInfo, *_: Any) -> None:
         self.info, self.bytes_copied, self.queues = info, 0, []
-        self._programs = SimpleNamespace(build=build)
+        self._programs = SimpleNamespace(build=build, shared=lambda _, make: make())
         self._cl, self.queue, self.context = mock.MagicMock(), mock.Mock(), None
 
     def read(_: OpenCLDevice, array: Any, buffer: Any, offset_bytes: int = 0) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_lists import offset_dtype
 from hetero_bfs.devices.opencl.driver import VARIES, kernel_source
 from hetero_bfs.devices.opencl.header import header
 from hetero_bfs.devices.opencl.room import check_room
@@ -18,7 +19,7 @@ from hetero_bfs.errors import GridStalledError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.programs.codegen.device_code import device_text
 from hetero_bfs.programs.device_state import DeviceState, state_sizes
-from hetero_bfs.programs.lists import NEED, DeviceGraph, check_types, offset_type
+from hetero_bfs.programs.lists import NEED, DeviceGraph, check_types
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
 from hetero_bfs.programs.plan import Plan
@@ -89,6 +90,7 @@ class DeviceProgram:
         self.group = info.group_size(_GROUP)
         self.groups = _GROUPS_PER_UNIT * info.compute_units
         self._n = graph.num_vertices
+        self._offset = offset_dtype(info, graph.num_stored_edges)
         shared, state = self._shared_sizes(), state_sizes(plan, self._n)
         records = _MOST_RECORDS * _RECORD_WIDTH, np.int64
         arrays = *shared.values(), *state.values(), records
@@ -96,9 +98,9 @@ class DeviceProgram:
         buffer = self.device.buffer
         self.shared = {name: buffer(*size) for name, size in shared.items()}
         if self._in_order:
-            self.shared["order"] = lists.order(graph)
+            self.shared["order"] = lists.array(graph.by_weight.backward_order)
         self._records = buffer(*records)
-        of_vertices = {name: lists.of_vertices(graph, name) for name in _OF_GRAPH}
+        of_vertices = {name: lists.array(getattr(graph, name)) for name in _OF_GRAPH}
         own = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
         self.state = DeviceState(plan, self.device, own)
         self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
@@ -125,7 +127,7 @@ class DeviceProgram:
 
     def _offset_bytes(self) -> list[int]:
         """Return the bytes of `indptr`, for each way."""
-        return [way.indptr.size * np.dtype(offset_type(way)).itemsize for way in self._ways()]
+        return [self._offset.itemsize * way.indptr.size for way in self._ways()]
 
     @property
     def _entry_bytes(self) -> list[int]:
@@ -178,7 +180,7 @@ class DeviceProgram:
 
     def _build(self, info: DeviceInfo) -> Any:
         weight = _C_TYPES[self.plan.weight_type or "int32"] if self.plan.uses_weights else "int"
-        offset = "uint" if offset_type(self.graph.forward) is np.uint32 else "ulong"
+        offset = "uint" if self._offset.itemsize == 4 else "ulong"
         text = device_text(self.plan, weight, offset, info.has_double)
         options = [*self._options, f"-DGROUP={self.group}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
         options += [f"-DMONOTONE={int(self._monotone)}", f"-DWIDER={WIDER_AFTER_PULL}f"]
@@ -223,7 +225,7 @@ class DeviceProgram:
             is_forward = way is self.graph.forward
             by_weight = self.graph.by_weight
             return self.lists.by_weight(by_weight.forward if is_forward else by_weight.backward)
-        return self.lists.lists(way, weighted)
+        return self.lists.with_weights(way, weighted)
 
     @property
     def _expand_names(self) -> tuple[str, str]:

@@ -71,7 +71,7 @@ class DeviceSweeps(DeviceProgram):
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels."""
         n, nothing = np.uint32(self._n), self.device.buffer(1, np.int64)
-        offsets = self.lists.offsets(self.graph.forward)
+        offsets = self.lists.offsets(self.graph.forward.indptr)
         self._rest = [*self.shared.values(), *self.state.buffers.values()]
         self._without_lists = [offsets, nothing, nothing, n, *self._rest]
         most = np.uint32(device_run._MOST_RECORDS)
@@ -85,8 +85,8 @@ class DeviceSweeps(DeviceProgram):
     def _bind_parts(self, program: Any) -> None:
         """Set the arguments of the kernels that read lists, and list the launches of a sweep."""
         weighted, bind, rest = self.plan.uses_weights, self.device.bind, self._rest
-        lists = [*self.lists.lists(self.graph.forward, weighted), np.uint32(self._n)]
-        backward = self.lists.lists(self.graph.backward, weighted)
+        lists = [*self.lists.with_weights(self.graph.forward, weighted), np.uint32(self._n)]
+        backward = self.lists.with_weights(self.graph.backward, weighted)
         self._spread = bind(program, "spread", *lists, *rest)
         self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)
         self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *rest)

@@ -67,12 +67,12 @@ class StreamedProgram(InBlocks):
     def _lists_of(self, neighbours: Any, weights: Any) -> list[Any]:
         graph = self.graph
         sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
-        return [self.lists.offsets(graph.forward), neighbours, weights, *sizes]
+        return [self.lists.offsets(graph.forward.indptr), neighbours, weights, *sizes]
 
     def _bind_expand(self, program: Any, rest: list[Any]) -> None:
         """Set the arguments of the kernels that choose blocks, and take memory for the lists."""
         self.program, self._rest = program, rest
-        self._backward = self.lists.offsets(self.graph.backward)
+        self._backward = self.lists.offsets(self.graph.backward.indptr)
         self._choose = self.device.bind(
             program, "choose_blocks", self._marks_buffer, np.uint32(self._marks.size - 1),
             *self.forward(), self._backward, *rest,

@@ -128,9 +128,9 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         rows, *lists = arrays(forward)
         backward_rows, *backward_lists = arrays(backward)
         arguments = [self._firsts, rows, backward_rows, VARIES]
-        arguments += [self.lists.offsets(graph.forward), *lists, np.uint32(self._n)]
+        arguments += [self.lists.offsets(graph.forward.indptr), *lists, np.uint32(self._n)]
         if name in ("gather_part", "run_part"):
-            arguments += [self.lists.offsets(graph.backward), *backward_lists]
+            arguments += [self.lists.offsets(graph.backward.indptr), *backward_lists]
         turn = [] if name == "spread" else [VARIES]
         return self.device.bind(self.program, name, *turn, *arguments, *self._rest)
 

@@ -12,6 +12,7 @@ from hetero_bfs.algorithms.colouring.host import finish_in_turn, sort_step
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 
@@ -58,12 +59,12 @@ class DeviceColouring:
     def __init__(self, lists: UndirectedLists, info: DeviceInfo) -> None:
         self.lists = lists
         n = lists.num_vertices
-        narrow = lists.num_stored_edges < 2**31  # so that strides behind the end fit, too
-        self._offset = np.dtype(np.uint32 if narrow else np.uint64)
+        self._offset = offset_dtype(info, lists.num_stored_edges)
         self._words = (lists.num_stored_edges >> 5) + n
         self._host_sizes = np.zeros(2 * _MOST_ROUNDS + 4, np.uint32)
         self._check_sizes(info)
         self.device = OpenCLDevice(info, "colouring")
+        self._shared = DeviceLists(self.device)
         self._colour, self._waiting, self._heavy = (
             self.device.buffer(n, np.uint32) for _ in range(3)
         )
@@ -113,12 +114,10 @@ class DeviceColouring:
 
         Some drivers compile them only then.
         """
-        lists, upload = self.lists, self.device.upload
-        indptr = np.ascontiguousarray(lists.indptr, self._offset)
-        self._kept = [indptr, lists.indices]  # a device may use them in place
+        lists, shared = self.lists, self._shared
         self._rank = self.device.buffer(lists.num_vertices, np.uint32)
-        self._graph = [upload(array) for array in self._kept]
-        self._kernels = self._bind_on(program, *self._graph, self._rank)
+        graph = shared.offsets(lists.indptr), shared.array(lists.indices)
+        self._kernels = self._bind_on(program, *graph, self._rank)
         self._count_range(self._kernels, 0, 0)
         for queue in range(2):
             self._launch_round(self._kernels, 0, queue, has_heavy=True)

@@ -54,10 +54,12 @@ class StreamedColouring(DeviceColouring):
         """Upload `indptr`, and take memory for the lists."""
         self._program, n = program, self.lists.num_vertices
         indptr, indices = self.lists.by_rank()
-        self._kept = [np.ascontiguousarray(indptr, self._offset)]  # a device may use it in place
         self._firsts = np.append(np.arange(0, n, self._group), n)
         self._kernels_of: dict[int, _Kernels] = {}
-        sizes = [4 * n] * _ARRAYS, [4 * self._words, self._kept[0].nbytes, self._host_sizes.nbytes]
+        sizes = (
+            [4 * n] * _ARRAYS,
+            [4 * self._words, self._offset.itemsize * (n + 1), self._host_sizes.nbytes],
+        )
         self._memory = BlockMemory(
             self.device,
             Streams(),
@@ -68,7 +70,7 @@ class StreamedColouring(DeviceColouring):
             [],
             self._kernels_of.clear,
         )
-        self._indptr = self.device.upload(self._kept[0])
+        self._indptr = self._shared.offsets(indptr)
         self._memory.take()
 
     def _kernels_on(self, room: Part | Slot) -> _Kernels:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.components.host import Labels
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.graph.csr import CSRGraph
@@ -56,20 +57,18 @@ class DeviceComponents:
         self._vertices = n = graph.num_searched
         self._group = info.group_size(_GROUP)
         self._tiles = -(-n // self._group)
-        narrow = all(one.num_stored_edges < 2**32 for one in self._lists)
-        self._offset = np.dtype(np.uint32 if narrow else np.uint64)
+        self._offset = offset_dtype(info, graph.graph.num_stored_edges)
         self._check_sizes(info)
         self.device = OpenCLDevice(info, "components")
-        self._kept = [graph.first]  # a device may use them in place
-        for one in self._lists:
-            self._kept += [np.ascontiguousarray(one.indptr, self._offset), *self._entries(one)]
-        self._graph = [self.device.upload(array) for array in self._kept]
+        self._shared = DeviceLists(self.device)
+        self._graph = [self._shared.array(graph.first)]
+        self._graph += [buffer for one in self._lists for buffer in self._upload(one)]
         self._label, self._heavy = (self.device.buffer(n, np.uint32) for _ in range(2))
         self._found = self.device.host_array(n, np.uint32)
         self._counters = self.device.buffer(_COUNTERS, np.uint64)
         self._grid = self._group * _GROUPS_PER_UNIT * info.compute_units
         options = [*self._options, f"-DGROUP={self._group}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
-        options.append(f"-DOFFSET={'uint' if narrow else 'ulong'}")
+        options.append(f"-DOFFSET={'uint' if self._offset.itemsize == 4 else 'ulong'}")
         self._bind(self.device.build(options, "", self._files))
 
     @property
@@ -83,9 +82,9 @@ class DeviceComponents:
         largest, needed = max(4 * max(edges), 8 * n), 4 * sum(edges) + (8 * len(edges) + 12) * n
         check_room(info, NEED, largest, needed)
 
-    def _entries(self, lists: CSRGraph) -> list[npt.NDArray[Any]]:
-        """Return the buffers of lists on the device, besides `indptr`."""
-        return [lists.indices]
+    def _upload(self, lists: CSRGraph) -> list[Any]:
+        """Return the buffers of lists."""
+        return self._shared.lists(lists)
 
     def _bind(self, program: Any) -> None:
         """Set the arguments of all kernels, which do not keep them."""

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.algorithms.components.device import _COUNTERS, NEED, DeviceComponents
@@ -47,9 +46,9 @@ class StreamedComponents(DeviceComponents):
     def _check_sizes(self, info: DeviceInfo) -> None:
         """Do nothing: `BlockMemory` does it."""
 
-    def _entries(self, lists: CSRGraph) -> list[npt.NDArray[Any]]:
-        """Return nothing: tiles hold the neighbours."""
-        return []
+    def _upload(self, lists: CSRGraph) -> list[Any]:
+        """Return the buffer of `indptr`: tiles hold the neighbours."""
+        return [self._shared.offsets(lists.indptr)]
 
     def _bind_links(self, program: Any) -> None:
         """Set the arguments of the kernel that chooses tiles, and take memory for the lists."""

@@ -17,6 +17,7 @@ from hetero_bfs.algorithms.multi_source.result import Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -59,16 +60,10 @@ class DevicePlanes:
 
         lists = [graph.graph, graph.graph.transpose] if graph.graph.directed else [graph.graph]
         n = graph.num_searched
-        narrow = all(one.num_stored_edges < 2**32 for one in lists)
-        offset = np.uint32 if narrow else np.uint64
         self._check_sizes(info, n, [one.num_stored_edges for one in lists], PLANES)
         self.device, self._host, self._n = OpenCLDevice(info, "searches side by side"), host, n
-        self._kept = [
-            array
-            for one in lists
-            for array in (np.ascontiguousarray(one.indptr, offset), one.indices)
-        ]  # a device may use them in place
-        self._lists = [self.device.upload(array) for array in self._kept]
+        self._shared = DeviceLists(self.device)
+        buffers = [self._shared.lists(one) for one in lists]
         make = self.device.buffer
         self._planes = [make(n, np.uint64) for _ in range(PLANES)]
         self._seen, self._queue = make(n, np.uint64), make(n, np.uint32)
@@ -79,9 +74,10 @@ class DevicePlanes:
         most = _GROUPS_PER_UNIT * info.compute_units
         self._size = self._group * min(-(-n // self._group), most)
         options = [f"-DGROUP={self._group}", f"-DSHORT_LIST={_SHORT_LIST}"]
+        narrow = offset_dtype(info, graph.graph.num_stored_edges) == np.uint32
         options.append(f"-DOFFSET={'uint' if narrow else 'ulong'}")
         program = self.device.build(options, "", _FILES)
-        self._bind(program, self._lists[:2], self._lists[-2:])
+        self._bind(program, buffers[0], buffers[-1])
 
     @property
     def device_name(self) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.errors import DeviceError
@@ -71,10 +72,9 @@ class DeviceRanks:
         self._sum: Any = np.float64 if info.has_double else np.float32
         self._group = info.group_size(_GROUP)
         self._groups = _GROUPS_PER_UNIT * info.compute_units
-        self._arrays = self._read_only(lists)  # kept: a device may use them in place
-        self._graph = {name: device.upload(array) for name, array in self._arrays.items()}
+        self._shared = DeviceLists(device)
+        self._graph = self._upload(lists)
         n = lists.num_vertices
-        self._segments = self._arrays["segments"].size // 2
         sizes = {
             "restart": n,
             "settings": 8,
@@ -105,23 +105,26 @@ class DeviceRanks:
         if lists.weighted and width == 8 and not info.has_double:
             raise DeviceError("it lacks doubles, which weights of float64 need")
 
-    def _read_only(self, lists: RankLists) -> dict[str, npt.NDArray[Any]]:
+    def _upload(self, lists: RankLists) -> dict[str, Any]:
         """Return the arrays that kernels only read, by name."""
         backward, given = lists.backward, lists.given
-        offset = np.uint32 if lists.num_stored_edges < 2**32 else np.uint64
+        shared, upload = self._shared, self.device.upload
+        self._offset = offset_dtype(self.device.info, lists.num_stored_edges)
         rows, self._high, self._medium = _by_degree(backward.indptr)
         begin, end, first_segment = _cut(backward.indptr, rows[: self._high])
+        self._segments = begin.size
+        segments = np.stack([begin, end], axis=1).ravel().astype(self._offset)
         arrays = {
-            "indptr": np.ascontiguousarray(backward.indptr, offset),
-            "neighbours": backward.indices,
-            "given": given if given.dtype == np.uint32 else given.astype(self._sum),
-            "rows": rows,
-            "segments": np.stack([begin, end], axis=1).ravel().astype(offset),
-            "first_segment": first_segment,
-            "new_of_old": lists.graph.relabelling.new_of_old,
+            "indptr": shared.offsets(backward.indptr),
+            "neighbours": shared.array(backward.indices),
+            "given": upload(given.astype(self._sum)) if lists.weighted else shared.array(given),
+            "rows": upload(rows),
+            "segments": upload(segments),
+            "first_segment": upload(first_segment),
+            "new_of_old": shared.array(lists.graph.relabelling.new_of_old),
         }
         if lists.weighted:
-            arrays["weights"] = needed_weights(backward).copy()  # the graph's are read-only
+            arrays["weights"] = shared.array(needed_weights(backward))
         return arrays
 
     def _kernels_for(self, real: Any) -> _Kernels:
@@ -132,19 +135,19 @@ class DeviceRanks:
         return self._kernels[real]
 
     def _build(self, real: Any) -> Any:
-        given, sums = self._arrays["given"].dtype, _C_TYPES[np.dtype(self._sum)]
+        sums = _C_TYPES[np.dtype(self._sum)]
         options = [
             f"-DGROUP={self._group}",
             f"-DLANES={_LANES}",
-            f"-DOFFSET={'uint' if self._arrays['indptr'].dtype == np.uint32 else 'ulong'}",
+            f"-DOFFSET={'uint' if self._offset.itemsize == 4 else 'ulong'}",
             f"-DREAL={_C_TYPES[np.dtype(real)]}",
             f"-DSUM={sums}",
-            f"-DGIVEN={'uint' if given == np.uint32 else sums}",
+            f"-DGIVEN={'uint' if self.lists.given.dtype == np.uint32 else sums}",
         ]
         if self.device.info.has_double:
             options.append("-DHAS_DOUBLE")
         if self.lists.weighted:
-            options.append(f"-DWEIGHT={_C_TYPES[self._arrays['weights'].dtype]}")
+            options.append(f"-DWEIGHT={_C_TYPES[needed_weights(self.lists.backward).dtype]}")
         return self.device.build(options, "", [_FILE])
 
     def _bind(self, program: Any) -> _Kernels:

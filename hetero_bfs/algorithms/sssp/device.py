@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
@@ -27,7 +28,6 @@ from hetero_bfs.graph.weighted_lists import (
     FULL,
     PREFIX,
     PULL_ONCE,
-    ByWeight,
     Plan,
     WeightedLists,
     Windows,
@@ -131,13 +131,10 @@ class DeviceSearch:
         self._group = info.group_size(_GROUP)
         self.lists = lists
         began = time.perf_counter()
-        # Loops along a list may step beyond its end, by less than a piece.
-        self._narrow = lists.forward.indptr[-1] < 2**32 - _CHUNK_EDGES
-        self._kept: list[Any] = []  # a device may use them in place
-        forward = self._upload(lists.forward)
-        backward = forward if lists.backward is lists.forward else self._upload(lists.backward)
-        self._kept.append(lists.backward_order)
-        self._backward = [*backward, self.device.upload(lists.backward_order)]
+        self._shared = DeviceLists(self.device)
+        forward = self._shared.by_weight(lists.forward)
+        backward = self._shared.by_weight(lists.backward)
+        self._backward = [*backward, self._shared.array(lists.backward_order)]
         self.device.finish()
         self.upload_seconds = time.perf_counter() - began
         self._arguments = [*forward, *self._backward, *self._make_arrays()]
@@ -168,11 +165,6 @@ class DeviceSearch:
         needed += 12 * _most_chunks(edges) + lists.backward_order.nbytes
         check_room(info, "shortest paths need", largest, needed)
 
-    def _upload(self, lists: ByWeight) -> list[Any]:
-        indptr = np.ascontiguousarray(lists.indptr, np.uint32 if self._narrow else np.uint64)
-        self._kept += [indptr, lists.neighbours, lists.weights]
-        return [self.device.upload(array) for array in self._kept[-3:]]
-
     def _make_arrays(self) -> list[Any]:
         """Make the arrays of a search; return the kernels' arguments after the lists."""
         n, buffer, bits = self.lists.num_vertices, self.device.buffer, self._type.bits
@@ -192,12 +184,13 @@ class DeviceSearch:
         ]  # fmt: skip
 
     def _build(self, *extra: str) -> Any:
+        narrow = offset_dtype(self.device.info, self.lists.num_stored_edges) == np.uint32
         options = [
             f"-DGROUP={self._group}",
             f"-DCHUNK_EDGES={_CHUNK_EDGES}",
             f"-DPULL_EDGES={_PULL_EDGES}",
             f"-DDIRECTED={int(self.lists.graph.graph.directed)}",
-            f"-DOFFSET={'uint' if self._narrow else 'ulong'}",
+            f"-DOFFSET={'uint' if narrow else 'ulong'}",
             f"-DWEIGHT={self._type.name}",
             f"-DIS_{self._type.name.upper()}",
         ]

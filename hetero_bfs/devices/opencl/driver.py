@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,8 @@ _BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
 
 _BASE = "devices/opencl/atomics.cl", "devices/opencl/vendor.cl"
 """Kernel files at the beginning of all programs."""
+
+T = TypeVar("T")
 
 VARIES = object()
 """Marks a kernel argument that is given at each launch."""
@@ -211,6 +213,10 @@ class OpenCLDevice:
         options += ["-DINT64_ATOMICS"] if self.info.has_int64_atomics else []
         with self._errors(f"compiling kernels for {self.info.name}"):
             return self._programs.build(source, options)
+
+    def shared(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what others on this device made for a key and still use; else make it."""
+        return self._programs.shared(key, make)
 
     def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
         """Allocate device memory for `size` items and touch its end.
