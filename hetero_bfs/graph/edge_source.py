@@ -15,6 +15,9 @@ from hetero_bfs.support.checks import as_integer, check_choice, check_flag, chec
 NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
 
+NO_ID = np.uint32(NO_VERTEX)
+"""The same in the type of ids, for compiled loops."""
+
 CHUNK_EDGES = 1 << 22
 """Edges per chunk of a source of edges: 32 MiB of uint32 pairs."""
 

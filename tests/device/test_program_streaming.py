@@ -27,7 +27,7 @@ MODES = {
     "asynchronous": {"mode": "asynchronous"},
     "layered": {"mode": "layered", "root": 1},
 }
-SMALL = {"_HEAVY_EDGES": 40, "_GROUP": 32, "_MOST_RECORDS": 512}
+SMALL = {"_HEAVY_EDGES": 40, "_MOST_RECORDS": 512}
 PROGRAMS = {
     "Distances": (Distances(), {"source": 1}),
     "Labels": (Labels(), {}),
@@ -48,6 +48,7 @@ def _small():
     """Blocks of 32 vertices, long lists, few records, few joined levels: the graphs are small."""
     with (
         mock.patch.multiple(device_run, **SMALL),
+        mock.patch.object(DeviceProgram, "GROUP", 32),
         mock.patch.multiple(device_sweeps, _HEAVY_EDGES_OF_CPU=40, _HEAVY_EDGES=40),
         mock.patch.object(arranged, "_PART_EDGES", 200),
     ):

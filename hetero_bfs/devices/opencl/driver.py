@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -192,9 +193,16 @@ class OpenCLDevice:
             self.queue = cl.CommandQueue(self.context)
         self.queues = [self.queue]
         self.bytes_copied = 0
+        self.blocks: weakref.ref[Any] | None = None
+        """The `BlockMemory` whose blocks of lists are on the device."""
 
     def _errors(self, action: str) -> AbstractContextManager[None]:
         return driver_errors(action, self.queues)
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self.info.name
 
     @property
     def is_nvidia(self) -> bool:
@@ -370,7 +378,7 @@ class OpenCLDevice:
                 if argument is not VARIES:
                     kernel.set_arg(position, argument)
         varying = [i for i, argument in enumerate(arguments) if argument is VARIES]
-        return BoundKernel(self, kernel, varying)
+        return BoundKernel(self, kernel, arguments, varying)
 
     def finish(self) -> None:
         """Wait until all queued work is done."""
