@@ -45,7 +45,6 @@ from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weighted_lists import WeightedLists
-from hetero_bfs.programs import lists as device_lists
 from hetero_bfs.programs.arranged import by_class
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import Packing
@@ -107,8 +106,8 @@ def _made_up_devices(builds: list[Build]) -> Any:
         return mock.MagicMock()
 
     def open_device(self: OpenCLDevice, info: DeviceInfo, *_: Any) -> None:
-        self.info, self.bytes_copied, self.queues = info, 0, []
-        self._programs = SimpleNamespace(build=build)
+        self.info, self.bytes_copied, self.queues, self.blocks = info, 0, [], None
+        self._programs = SimpleNamespace(build=build, shared=lambda _, make: make())
         self._cl, self.queue, self.context = mock.MagicMock(), mock.Mock(), None
 
     def read(_: OpenCLDevice, array: Any, buffer: Any, offset_bytes: int = 0) -> None:
@@ -186,13 +185,13 @@ def _programs(
     placed = PlacedGraph(graph)
     given = Parameters.of(parameters, graph.num_vertices)
     plan, costs = Plan(program, given, placed.weight_type), first_guess("device", 1)
-    lists = device_lists.DeviceGraph(placed, info)
+    device = OpenCLDevice(info)
     classes = np.arange(graph.num_vertices) % 3
     arranged = by_class(placed, classes.astype(np.uint8), 2, 8)
     for form in (DeviceProgram, StreamedProgram):
-        Packing(form(plan, lists, placed, costs))
+        Packing(form(plan, device, placed, costs))
     if info.may_run_in_one_launch and not plan.counts:
-        OneLaunch(plan, lists, placed, costs)
+        OneLaunch(plan, device, placed, costs)
     if not plan.counts:
         for sweeps in (DeviceSweeps, StreamedSweeps):
-            sweeps(plan, lists, arranged, costs)
+            sweeps(plan, device, arranged, costs)

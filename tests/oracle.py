@@ -62,8 +62,8 @@ def engine_on(device, graph, **options) -> Engine:
 def with_less_memory(device, least: int, lists: int) -> list:
     """Return the device with room for no list (`least` bytes), half of them, or all, in parts."""
     sizes = (
-        (least, 2**30), (least + lists // 2, 2**30), (least + lists // 2, 40_000),
-        (least + lists + 2**20, 40_000),
+        (least, 2**30), (least + lists // 2, 2**30), (least + lists // 2, 41_000),
+        (least + lists + 2**20, 41_000),
     )  # fmt: skip
     return [replace(device, memory_bytes=memory, max_alloc_bytes=piece) for memory, piece in sizes]
 

@@ -46,6 +46,7 @@ from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_run import DeviceRun
 from hetero_bfs.devices.opencl.driver import OpenCLDevice, choose_device, list_devices
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GraphError, GraphFileError, SplitError
@@ -53,7 +54,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs import device as device_programs
 from hetero_bfs.programs.one_launch import OneLaunch
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
@@ -67,16 +68,15 @@ _OPTIONS = (
 _MOST_VERTICES = 300  # a damaged size may be large
 _SCHEDULES = ("TG", "BG", "BGC", "TG,BG,TC,BGC,TG")
 _SMALL: dict[Any, dict[str, int]] = {
-    device_search: {"_CHUNK_EDGES": 8, "_PULL_EDGES": 4, "_GROUP": 32, "_GROUPS_PER_UNIT": 1},
+    DeviceRun: {"GROUP": 32, "GROUPS_PER_UNIT": 1},
+    device_planes.DevicePlanes: {"GROUPS_PER_UNIT": 1},
+    device_search: {"_CHUNK_EDGES": 8, "_PULL_EDGES": 4},
     device_components: {"_HEAVY_EDGES": 8},
-    device_colouring: {"_HEAVY_EDGES": 40, "_GROUP": 32},
-    device_pagerank: {
-        "_GROUP": 32, "_LANES": 4, "_LOW_EDGES": 3, "_MEDIUM_EDGES": 8, "_GROUPS_PER_UNIT": 1,
-    },
-    device_planes: {"_SHORT_LIST": 4, "_GROUP": 32, "_GROUPS_PER_UNIT": 1},
-    device_run: {
-        "_HEAVY_EDGES": 6, "_FIRST_BATCH": 2, "_GROUP": 32, "_GROUPS_PER_UNIT": 1,
-        "_LONG_PULL_OF_GPU": 6, "_PIECE_EDGES": 4,
+    device_colouring: {"_HEAVY_EDGES": 40},
+    device_pagerank: {"_LANES": 4, "_LOW_EDGES": 3, "_MEDIUM_EDGES": 8},
+    device_planes: {"_SHORT_LIST": 4},
+    device_programs: {
+        "_HEAVY_EDGES": 6, "_FIRST_BATCH": 2, "_LONG_PULL_OF_GPU": 6, "_PIECE_EDGES": 4,
     },
 }  # fmt: skip
 

@@ -12,16 +12,16 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.base import Prepared
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.codegen.host_code import host_text
-from hetero_bfs.programs.device import DeviceProgram
+from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.device_sweeps import heavy_edges
 from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
-from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
@@ -83,7 +83,7 @@ class _Compiled:
 class _Mode:
     """The graph as a mode of runs needs it, with the programs that were compiled for it."""
 
-    def __init__(self, name: ModeName, graph: PlacedGraph, device: DeviceGraph | None) -> None:
+    def __init__(self, name: ModeName, graph: PlacedGraph, device: OpenCLDevice | None) -> None:
         self.name, self.graph, self.device = name, graph, device
         self.programs: dict[Any, _Compiled] = {}
 
@@ -99,7 +99,7 @@ class _Mode:
             return None
         if isinstance(self.graph, ArrangedGraph):
             return sweeps_on(plan, self.device, self.graph, costs)
-        if self.device.device.info.may_run_in_one_launch and not plan.counts:
+        if self.device.info.may_run_in_one_launch and not plan.counts:
             with suppress(DeviceError):
                 return OneLaunch(plan, self.device, self.graph, costs)
         return program_in_phases(plan, self.device, self.graph, costs)
@@ -143,8 +143,8 @@ class ProgramRuns(Prepared):
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
 
-    def _make_device(self, info: DeviceInfo) -> DeviceGraph:
-        return DeviceGraph(self.placed, info)
+    def _make_device(self, info: DeviceInfo) -> OpenCLDevice:
+        return open_device(self.graph.num_vertices, info)
 
     @property
     def kept_modes(self) -> list[tuple[str, int | None]]:
@@ -165,29 +165,18 @@ class ProgramRuns(Prepared):
         layered = [kept for kept in self._modes if kept[0] == "layered"]
         if mode == "layered" and len(layered) == _MOST_ROOTS:
             self._forget(layered[0])
-        heavy = 0 if self.device is None else heavy_edges(self.device.device.info)
+        heavy = 0 if self.device is None else heavy_edges(self.device.info)
         if root is not None:
             graph = by_level(placed, root, heavy)
         else:
             graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
-        self._modes[key] = _Mode(mode, graph, self._device_lists(graph))
+        self._modes[key] = _Mode(mode, graph, self.device)
         return self._modes[key]
 
     def _forget(self, kept: tuple[str, int | None, Along]) -> None:
         """Let go of a root's graph, its programs and their trials."""
         self._modes.pop(kept).close()
         self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
-
-    def _device_lists(self, graph: ArrangedGraph) -> DeviceGraph | None:
-        """Return an arranged graph's lists on the device, None if there is none for them."""
-        if self.device is None:
-            return None
-        try:
-            return DeviceGraph(graph, self.device.device.info, self.device)
-        except DeviceError as error:
-            note = f"{self.device_name} is left out of mode {graph.mode!r}: {error}"
-            self.notes.append(note)
-            return None
 
     def _classes(self) -> npt.NDArray[np.uint8]:
         """Return the class of each vertex, in the caller's ids; see `hetero_bfs.hybrid_classes`."""

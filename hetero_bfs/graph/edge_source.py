@@ -22,6 +22,9 @@ from hetero_bfs.support.wording import shown
 NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
 
+NO_ID = np.uint32(NO_VERTEX)
+"""The same in the type of ids, for compiled loops."""
+
 CHUNK_EDGES = 1 << 22
 """Edges per chunk of a source of edges: 32 MiB of uint32 pairs."""
 

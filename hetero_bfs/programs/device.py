@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any, ClassVar
 
@@ -11,39 +12,28 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import VARIES, kernel_source
-from hetero_bfs.devices.opencl.header import header
+from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice, kernel_source
 from hetero_bfs.devices.opencl.room import check_room
-from hetero_bfs.errors import GridStalledError
-from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.errors import DeviceError, GridStalledError
+from hetero_bfs.programs import schema
 from hetero_bfs.programs.codegen.device_code import device_text
 from hetero_bfs.programs.device_state import DeviceState, state_sizes
-from hetero_bfs.programs.lists import NEED, DeviceGraph, check_types, offset_type
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run
+from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.plan import Plan
-from hetero_bfs.scheduling.place_costs import NUM_COSTS, OPENCL, lone_costs
+from hetero_bfs.programs.schema import RECORD_WIDTH, Counter, Limit, Mode, Word
+from hetero_bfs.scheduling.place_costs import NUM_COSTS, lone_costs
 from hetero_bfs.scheduling.program_costs import ProgramCosts
 
-_OF_GRAPH = ("names", "degree")
 _PHASES = ("state", "monotone", "messages", "device", "loop")
-_GROUP = 128  # work-items in a work-group
-_GROUPS_PER_UNIT = 8
+_OF_GRAPH = ("names", "degree")
+_LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
 _HEAVY_EDGES = 1 << 12
 _LONG_PULL_OF_GPU = 1 << 6
 _PIECE_EDGES = 1 << 12  # edges of a piece of a long list in a pull; a work-group takes one piece
 _MOST_RECORDS = 1 << 14
-_RECORD_WIDTH = 4
 _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations queued at a time
-_COUNTERS, _LOWEST, _LOOP_WORDS = 12, 10, 16
-_FIRST_COST = 2  # behind END and WIDTH in `limits`
-
-_SCALARS = "programs/kernels/scalars.cl"
-_COUNTING = "programs/kernels/counting.cl"
-_ITERATION, _MODE, _CONVERGED, _LIMIT, _PLANNED, _RECEIVERS = 0, 2, 7, 8, 9, 10
-_SENDS_ALL, _UNMET = 12, 15
-PUSH, PULL = 1, 2  # modes of an iteration
-_C_TYPES = {"int32": "int", "int64": "long", "float32": "float", "float64": "double"}
 
 
 def num_planned(limits: Limits) -> int:
@@ -59,7 +49,19 @@ def long_pull(info: DeviceInfo) -> int:
     return _HEAVY_EDGES if info.type == "CPU" else _LONG_PULL_OF_GPU
 
 
-class DeviceProgram:
+def open_device(num_vertices: int, info: DeviceInfo) -> OpenCLDevice:
+    """Open a device for programs.
+
+    Raises
+    ------
+    BudgetError
+        The device cannot hold arrays with an entry for each vertex.
+    """
+    check_room(info, DeviceProgram.need, 8 * num_vertices, _LEAST_VERTEX_BYTES * num_vertices)
+    return OpenCLDevice(info, "vertex programs")
+
+
+class DeviceProgram(DeviceRun):
     """A program compiled for a device, with arrays for one graph, whose lists the device holds.
 
     Raises
@@ -70,80 +72,63 @@ class DeviceProgram:
         The device lacks a type that the program needs, or memory; failures of its driver.
     """
 
-    _kernels: ClassVar[list[str]] = [
+    need = "programs need"
+    files: Sequence[str] = (
         "devices/opencl/tiles.cl",
         *(f"programs/kernels/{name}.cl" for name in _PHASES),
-    ]
-    _options: ClassVar[list[str]] = []
-    _keeps_order: ClassVar[bool] = True
+    )
+    constants = schema.OPENCL
+    keeps_order: ClassVar = True
     """Whether it uses a program's promise to be monotone."""
 
     def __init__(
-        self, plan: Plan, lists: DeviceGraph, graph: PlacedGraph, costs: ProgramCosts
+        self, plan: Plan, device: OpenCLDevice, graph: PlacedGraph, costs: ProgramCosts
     ) -> None:
-        self.plan, self.lists, self.device = plan, lists, lists.device
-        self._monotone = plan.monotone and self._keeps_order
-        self.graph, self._costs = graph, costs
-        info = self.device.info
-        check_types(plan, info)
-        self.group = info.group_size(_GROUP)
-        self.groups = _GROUPS_PER_UNIT * info.compute_units
-        self._n = graph.num_vertices
-        shared, state = self._shared_sizes(), state_sizes(plan, self._n)
-        records = _MOST_RECORDS * _RECORD_WIDTH, np.int64
-        arrays = *shared.values(), *state.values(), records
-        self._make_room([size * np.dtype(kind).itemsize for size, kind in arrays])
-        buffer = self.device.buffer
-        self.shared = {name: buffer(*size) for name, size in shared.items()}
+        self.plan, self.graph, self._costs = plan, graph, costs
+        self._monotone = plan.monotone and self.keeps_order
+        self._in_order = self._monotone and plan.uses_weights
+        """Whether lists are read by rising weight."""
+        if plan.counts:
+            self.files = [*self.files, "programs/kernels/counting.cl"]
+            self.slots = [(schema.SLOTS, plan.stored_type), (schema.SLOTS, np.uint32)]
+        _check_types(plan, device.info)
+        super().__init__(device, self._entries())
+        self._n = n = graph.num_vertices
+        shared, state = self._shared_sizes(), state_sizes(plan, n)
+        read_only = {name: getattr(graph, name) for name in _OF_GRAPH}
         if self._in_order:
-            self.shared["order"] = lists.order(graph)
-        self._records = buffer(*records)
-        of_vertices = {name: lists.of_vertices(graph, name) for name in _OF_GRAPH}
-        own = {key: of_vertices.get(key) or buffer(*size) for key, size in state.items()}
-        self.state = DeviceState(plan, self.device, own)
+            read_only["order"] = graph.by_weight.backward_order
+        sizes = {"records": (_MOST_RECORDS * RECORD_WIDTH, np.int64)} | shared | state
+        written = {name: size for name, size in sizes.items() if name not in read_only}
+        arrays = self.make_arrays(written, *read_only.values())
+        arrays |= {name: self.read_only.array(array) for name, array in read_only.items()}
+        self._records = arrays["records"]
+        self.shared = {name: arrays[name] for name in shared}
+        self.state = DeviceState(plan, device, {name: arrays[name] for name in state})
+        self._nothing = device.buffer(1, np.int64)
         self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
-        self.program = self._build(info)
+        self._program = self._build()
         self._own: dict[str, BoundKernel] = {}
-        self._bind(self.program)
+        self._bind()
 
-    def _make_room(self, array_bytes: list[int]) -> None:
-        """Check that arrays of these sizes and the lists fit in the memory; make the slots."""
-        edges = self.graph.num_stored_edges
-        of_edges = [size * edges for size in (*self._entry_bytes, *self._slot_bytes)]
-        largest = max(*array_bytes, *of_edges)
-        ways = len(self._ways())
-        needed = sum(array_bytes) + sum(self._offset_bytes())
-        needed += edges * (ways * sum(self._entry_bytes) + sum(self._slot_bytes))
-        needed += self.graph.by_weight.backward_order.nbytes if self._in_order else 0
-        check_room(self.device.info, NEED, largest, needed)
-        self._make_slots(edges)
-
-    def _ways(self) -> list[CSRGraph]:
-        """Return the lists that pushes read, and those that pulls read if they differ."""
-        forward, backward = self.graph.forward, self.graph.backward
-        return [forward] if backward is forward else [forward, backward]
-
-    def _offset_bytes(self) -> list[int]:
-        """Return the bytes of `indptr`, for each way."""
-        return [way.indptr.size * np.dtype(offset_type(way)).itemsize for way in self._ways()]
-
-    @property
-    def _entry_bytes(self) -> list[int]:
-        """Bytes of an entry of the lists: neighbour, and weight if there is one."""
-        if not self.plan.uses_weights:
-            return [4]
-        return [4, np.dtype(self.plan.weight_type).itemsize]
-
-    @property
-    def _slot_bytes(self) -> list[int]:
-        """Bytes of the slots of an entry, in which messages are counted: messages, and counts."""
-        each = self._slots_each
-        return [each * np.dtype(self.plan.stored_type).itemsize, each * 4]
-
-    def _make_slots(self, entries: int) -> None:
-        """Make the slots for so many entries of the lists, if the program counts messages."""
-        size, kinds = self._slots_each * entries, (self.plan.stored_type, np.uint32)
-        self._slots = [self.device.buffer(size, kind) for kind in kinds if self.plan.counts]
+    def _entries(self) -> list[Entries]:
+        """Return the lists of each direction, by rising weight for a monotone program."""
+        graph, weighted = self.graph, self.plan.uses_weights
+        if self._in_order:
+            lists = graph.by_weight
+            by_weight = [lists.forward]
+            if lists.backward is not lists.forward:
+                by_weight.append(lists.backward)
+            return [Entries(way.indptr, [way.neighbours, way.weights]) for way in by_weight]
+        ways = [graph.forward]
+        if graph.backward is not graph.forward:
+            ways.append(graph.backward)
+        if self.plan.all_active:  # nothing is pushed
+            ways = ways[-1:]
+        return [
+            Entries(way.indptr, [way.indices, *([weights_of(way, True)] if weighted else [])])
+            for way in ways
+        ]
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
         """Return size and type of the arrays that state.cl lists."""
@@ -163,78 +148,67 @@ class DeviceProgram:
             "position": (n if self._monotone else 1, np.uint32),
             "begun": (n if self._monotone else 1, np.uint8),
             "order": (1, np.uint32),
-            "counters": (_COUNTERS, np.uint64),
+            "counters": (len(Counter), np.uint64),
             "sums": (self.groups * max(len(plan.totals), 1), np.float64),
-            "loop": (_LOOP_WORDS, np.int64),
-            "limits": (_FIRST_COST + NUM_COSTS, np.float32),
+            "loop": (len(Word), np.int64),
+            "limits": (Limit.FIRST_COST + NUM_COSTS, np.float32),
         }
 
-    @property
-    def _slots_each(self) -> int:
-        """Slots in which messages are counted, for an entry of the lists."""
-        from hetero_bfs.programs.kernels.counting import SLOTS
+    def _build(self) -> Any:
+        info = self.device.info
+        code = kernel_source("programs/kernels/scalars.cl") + device_text(
+            self.plan, info.has_double
+        )
+        return self.build(
+            code,
+            HEAVY_EDGES=_HEAVY_EDGES,
+            MONOTONE=int(self._monotone),
+            WIDER=f"{WIDER_AFTER_PULL}f",
+            DIRECTED=int(self.graph.forward.directed),
+            LONG_PULL=long_pull(info),
+            PIECE_EDGES=_PIECE_EDGES,
+            HAS_DOUBLE=info.has_double,
+        )
 
-        return SLOTS if self.plan.counts else 0
-
-    def _build(self, info: DeviceInfo) -> Any:
-        weight = _C_TYPES[self.plan.weight_type or "int32"] if self.plan.uses_weights else "int"
-        offset = "uint" if offset_type(self.graph.forward) is np.uint32 else "ulong"
-        text = device_text(self.plan, weight, offset, info.has_double)
-        options = [*self._options, f"-DGROUP={self.group}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
-        options += [f"-DMONOTONE={int(self._monotone)}", f"-DWIDER={WIDER_AFTER_PULL}f"]
-        options += [f"-DDIRECTED={int(self.graph.forward.directed)}"]
-        options += [f"-DLONG_PULL={long_pull(info)}", f"-DPIECE_EDGES={_PIECE_EDGES}"]
-        options += [f"-DSLOTS={self._slots_each}"] if self.plan.counts else []
-        options += ["-DHAS_DOUBLE"] if info.has_double else []
-        kernels = [*self._kernels, _COUNTING] if self.plan.counts else self._kernels
-        return self.device.build(options, self._header() + text, kernels)
-
-    def _header(self) -> str:
-        """Return the header that precedes the program's own code."""
-        return header(OPENCL) + kernel_source(_SCALARS)
-
-    def _bind(self, program: Any) -> None:
+    def _bind(self) -> None:
         """Set the arguments of all kernels."""
-        lists, rest = self.forward(), [*self.shared.values(), *self.state.buffers.values()]
-        bind, records = self.device.bind, self._records
-        self._begin = bind(program, "begin", *lists, *rest)
-        self._bind_expand(program, rest)
-        self._apply = bind(program, "apply_messages", *lists, *rest)
-        self._advance = bind(
-            program, "advance", VARIES, np.uint32(self.groups), records, np.uint32(_MOST_RECORDS),
-            *lists, *rest,
-        )  # fmt: skip
+        self._begin = self._bind_own("begin")
+        self._bind_expand()
+        self._apply = self._bind_own("apply_messages")
+        self._advance = self._bind_own(
+            "advance", VARIES, np.uint32(self.groups), self._records, np.uint32(_MOST_RECORDS)
+        )
+
+    def _bind_own(self, name: str, *first: Any) -> BoundKernel:
+        """Set the arguments of a kernel that ends with GRAPH, SHARED and STATE of state.cl."""
+        return self.device.bind(self._program, name, *first, *self.forward(), *self.arrays())
 
     def forward(self) -> list[Any]:
         """Return the arguments GRAPH in state.cl."""
-        graph = self.graph
-        sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
-        return [*self._lists(graph.forward), *sizes]
+        return [*self._lists(0), *self.sizes()]
 
-    @property
-    def _in_order(self) -> bool:
-        """Whether lists are read by rising weight."""
-        return self._monotone and self.plan.uses_weights
+    def sizes(self) -> list[Any]:
+        """Return the last arguments of GRAPH."""
+        return [np.uint32(self.graph.num_searched), np.uint32(self.graph.num_vertices)]
 
-    def _lists(self, way: CSRGraph) -> list[Any]:
-        """Return the buffers of a direction's lists, by rising weight for a monotone program."""
-        weighted = self.plan.uses_weights
-        if self._in_order:
-            is_forward = way is self.graph.forward
-            by_weight = self.graph.by_weight
-            return self.lists.by_weight(by_weight.forward if is_forward else by_weight.backward)
-        return self.lists.lists(way, weighted)
+    def arrays(self) -> list[Any]:
+        """Return the arguments SHARED and STATE in state.cl."""
+        return [*self.shared.values(), *self.state.buffers.values()]
+
+    def _lists(self, way: int) -> list[Any]:
+        """Return the buffers of a direction's lists."""
+        return [*self.buffers(way), self._nothing][:3]
 
     @property
     def _expand_names(self) -> tuple[str, str]:
         """Kernels that send the messages of short lists and of long ones."""
         return ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
 
-    def _bind_expand(self, program: Any, rest: list[Any]) -> None:
+    def _bind_expand(self) -> None:
         """Set the arguments of the kernels that read the lists."""
-        lists = [*self.forward(), *self._lists(self.graph.backward)]
+        lists = [*self.forward(), *self._lists(-1), *self.make_slots()]
         self._expand: list[BoundKernel] = [
-            self.device.bind(program, name, *lists, *self._slots, *rest)
+            self.device.bind(self._program, name, *lists, *self.arrays())
             for name in self._expand_names
         ]
 
@@ -274,7 +248,7 @@ class DeviceProgram:
     def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
         """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
         began = time.perf_counter()
-        loop = np.zeros(_LOOP_WORDS, np.int64)
+        loop = np.zeros(len(Word), np.int64)
         seconds: list[float] = []
         batch, most = (1, 1) if self._clocked else (self._batch, self._most_batch)
         done = first
@@ -282,58 +256,57 @@ class DeviceProgram:
             for _ in range(min(batch, max(max_iterations - done, 1))):
                 self._launch_iteration()
             self.device.read(loop, self.shared["loop"])
-            done = int(loop[_ITERATION])
+            done = int(loop[Word.ITERATION])
             ended = time.perf_counter()
             more = done - first - len(seconds)
             seconds += [(ended - began) / max(more, 1)] * more
             began = ended
-            if loop[_CONVERGED] < 0:
-                raise GridStalledError(f"{self.lists.device_name} did not run its work-groups")
-            if not loop[_MODE]:
-                return done, bool(loop[_CONVERGED]), self._read_records(first, seconds)
+            if loop[Word.CONVERGED] < 0:
+                raise GridStalledError(f"{self.device_name} did not run its work-groups")
+            if not loop[Word.MODE]:
+                return done, bool(loop[Word.CONVERGED]), self._read_records(first, seconds)
             batch = min(2 * batch, most)
 
     def launch_start(self) -> None:
         """Queue the kernels that make the initial states."""
-        self._begin.launch(self.groups * self.group, self.group)
-        self._advance.launch(self.group, self.group, np.int32(1))
+        self.launch_all(self._begin)
+        self.launch(self._advance, 1, np.int32(1))
 
     def launch_own(self, name: str) -> None:
         """Queue a kernel that takes the arguments of `begin`, for a run that migrates."""
         if name not in self._own:
-            arguments = [*self.forward(), *self.shared.values(), *self.state.buffers.values()]
-            self._own[name] = self.device.bind(self.program, name, *arguments)
-        self._own[name].launch(self.groups * self.group, self.group)
+            self._own[name] = self._bind_own(name)
+        self.launch_all(self._own[name])
 
     def launch_entry(self) -> None:
         """Queue the decision for an iteration whose active vertices are already listed."""
-        self._advance.launch(self.group, self.group, np.int32(1))
+        self.launch(self._advance, 1, np.int32(1))
 
     def _launch_iteration(self) -> None:
         """Queue an iteration, which does nothing after the end of the run."""
         for kernel in (*self._expand, self._apply):
-            kernel.launch(self.groups * self.group, self.group)
-        self._advance.launch(self.group, self.group, np.int32(0))
+            self.launch_all(kernel)
+        self.launch(self._advance, 1, np.int32(0))
 
     def _write_limits(self, limits: Limits) -> None:
         """Write the limits, and what iterations count."""
         device, graph = self.device, self.graph
-        counters = np.zeros(_COUNTERS, np.uint64)
-        counters[_LOWEST] = 0x7FFFFFFF
+        counters = np.zeros(len(Counter), np.uint64)
+        counters[Counter.LOWEST] = 0x7FFFFFFF
         device.write(self.shared["counters"], counters)
-        loop = np.zeros(_LOOP_WORDS, np.int64)
+        loop = np.zeros(len(Word), np.int64)
         planned = num_planned(limits)
-        loop[_LIMIT], loop[_PLANNED] = limits.max_iterations, planned
-        loop[_RECEIVERS], loop[_UNMET] = graph.num_searched, graph.num_stored_edges
+        loop[Word.LIMIT], loop[Word.PLANNED] = limits.max_iterations, planned
+        loop[Word.RECEIVERS], loop[Word.UNMET] = graph.num_searched, graph.num_stored_edges
         width = limits.bucket_width
         if self._monotone:
-            loop[_SENDS_ALL], width, _ = graph.monotone_widths(width)
+            loop[Word.SENDS_ALL], width, _ = graph.monotone_widths(width)
             if planned and limits.pulls[0]:
-                loop[_SENDS_ALL], width = 1, limits.bucket_width
+                loop[Word.SENDS_ALL], width = 1, limits.bucket_width
         device.write(self.shared["loop"], loop)
         if planned:
-            records = np.zeros((planned, _RECORD_WIDTH), np.int64)
-            records[:, 0] = np.where(limits.pulls[:planned], PULL, PUSH)
+            records = np.zeros((planned, RECORD_WIDTH), np.int64)
+            records[:, 0] = np.where(limits.pulls[:planned], Mode.PULL, Mode.PUSH)
             device.write(self._records, records)
         end = -np.inf if "priority" in self.plan.methods else np.inf
         with np.errstate(over="ignore"):
@@ -342,10 +315,18 @@ class DeviceProgram:
 
     def _read_records(self, first: int, seconds: list[float]) -> list[Record]:
         count = min(first + len(seconds), _MOST_RECORDS) - first
-        rows = np.empty((max(count, 0), _RECORD_WIDTH), np.int64)
+        rows = np.empty((max(count, 0), RECORD_WIDTH), np.int64)
         if rows.size:
-            self.device.read(rows, self._records, first * rows.itemsize * _RECORD_WIDTH)
+            self.device.read(rows, self._records, first * rows.itemsize * RECORD_WIDTH)
         return [
-            ("device pull" if mode == PULL else "device push", vertices, edges, seconds[i])
+            ("device pull" if mode == Mode.PULL else "device push", vertices, edges, seconds[i])
             for i, (mode, vertices, edges, _) in enumerate(rows.tolist())
         ]
+
+
+def _check_types(plan: Plan, info: DeviceInfo) -> None:
+    """Raise `DeviceError` if a device lacks a type that a program needs."""
+    kinds = {*plan.fields.values(), plan.stored_type, plan.weight_type}
+    doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
+    if doubles and not info.has_double:
+        raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")

@@ -20,14 +20,12 @@ from hetero_bfs.programs.handover import (
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import Counter, Limit, Mode, Waiting, Word
 from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, NUM_COSTS
 
 _KERNELS = ["programs/kernels/migration.cl"]
-_NUM_ACTIVE, _LISTED, _EDGES, _SIDES, _TRACKS = 1, 3, 4, 5, 11  # words of `loop`, state.cl
-_NEXT_COUNT, _FAR_COUNT, _ACTIVE, _ACTIVE_EDGES = 0, 1, 4, 5  # counters
-_SELECT = 3
 _NO_PRIORITY = 0x7FFFFFFF  # the lowest priority if none waits
-_WAITING = np.uint8(1)
+_WAITING = np.uint8(Waiting.WAITING)
 _ZERO = np.uint32(0)
 _ENTERS, _BEGINS, _GOES_ON = range(3)
 
@@ -67,8 +65,7 @@ class Packing:
         key = name, *map(id, fixed)
         if key not in self._bound:
             self._bound[key] = self.device.bind(self._built, name, *fixed)
-        group = self._program.group
-        self._bound[key].launch(self._program.groups * group, group, *given)
+        self._program.launch_all(self._bound[key], *given)
 
     def staging(self, name: str, size: int, kind: Any, most: int) -> npt.NDArray[Any]:
         """Return a pinned array on the host, of at most `most` items; the next call reuses it."""
@@ -181,10 +178,10 @@ class DeviceStay:
         self._has_priority = "priority" in plan.methods
         self._bytes_before = program.start(plan, limits)
         self._width, self._planned = limits.bucket_width, device_run.num_planned(limits)
-        self._loop = np.zeros(device_run._LOOP_WORDS, np.int64)
-        self._counters = np.zeros(device_run._COUNTERS, np.uint64)
-        self._loop[device_run._RECEIVERS] = program.graph.num_searched
-        self._loop[_TRACKS] = not plan.all_active
+        self._loop = np.zeros(len(Word), np.int64)
+        self._counters = np.zeros(len(Counter), np.uint64)
+        self._loop[Word.RECEIVERS] = program.graph.num_searched
+        self._loop[Word.TRACKS] = not plan.all_active
         end = -np.inf if self._has_priority else np.inf
         self._write_limits(end)
         self.device.fill(program.shared["changed"], 0)
@@ -199,12 +196,15 @@ class DeviceStay:
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
         """Start or continue; see `DeviceProgram.run_on`."""
         program, loop, counters = self._program, self._loop, self._counters
-        loop[device_run._LIMIT], loop[device_run._PLANNED] = max_iterations, self._planned
+        loop[Word.LIMIT], loop[Word.PLANNED] = max_iterations, self._planned
         if self._next == _GOES_ON:  # as if the active vertices were just listed
-            loop[device_run._MODE], loop[device_run._CONVERGED] = _SELECT, 0
-            loop[_SIDES] ^= 1
-            counters[_NEXT_COUNT], counters[_ACTIVE] = loop[_LISTED], loop[_NUM_ACTIVE]
-            counters[_ACTIVE_EDGES] = loop[_EDGES]
+            loop[Word.MODE], loop[Word.CONVERGED] = Mode.SELECT, 0
+            loop[Word.SIDES] ^= 1
+            counters[Counter.NEXT_COUNT], counters[Counter.ACTIVE] = (
+                loop[Word.LISTED],
+                loop[Word.NUM_ACTIVE],
+            )
+            counters[Counter.ACTIVE_EDGES] = loop[Word.EDGES]
             self.device.write(program.shared["counters"], counters)
         self.device.write(program.shared["loop"], loop)
         if self._next == _BEGINS:
@@ -235,11 +235,11 @@ class DeviceStay:
     def leave(self) -> Handover:
         """Return the state for the next place."""
         program, packing, loop = self._program, self._packing, self._loop
-        limits = np.empty(device_run._FIRST_COST + NUM_COSTS, np.float32)
+        limits = np.empty(Limit.FIRST_COST + NUM_COSTS, np.float32)
         self.device.read(limits, program.shared["limits"])
-        lowest = int(self._counters[device_run._LOWEST : device_run._LOWEST + 1].view(np.int32)[0])
-        first = self._n if loop[_SIDES] & 1 else 0
-        active = packing.read_list(program.shared["next"], int(loop[_LISTED]), first, "active")
+        lowest = int(self._counters[Counter.LOWEST : Counter.LOWEST + 1].view(np.int32)[0])
+        first = self._n if loop[Word.SIDES] & 1 else 0
+        active = packing.read_list(program.shared["next"], int(loop[Word.LISTED]), first, "active")
         count = 0
         if self._has_priority:
             searched = program.graph.num_searched
@@ -247,9 +247,9 @@ class DeviceStay:
         waiting = packing.read_list(program.shared["touched_items"], count, 0, "waiting")
         changed, values = packing.read_states()
         return Handover(
-            int(loop[device_run._ITERATION]), int(loop[_NUM_ACTIVE]), int(loop[_EDGES]),
-            int(loop[device_run._RECEIVERS]),
-            float(limits[device_run._FIRST_COST + CHANGES_PER_EDGE]),
+            int(loop[Word.ITERATION]), int(loop[Word.NUM_ACTIVE]), int(loop[Word.EDGES]),
+            int(loop[Word.RECEIVERS]),
+            float(limits[Limit.FIRST_COST + CHANGES_PER_EDGE]),
             float(limits[0]), _from_ordered(lowest),
             np.array([*program.state.read_totals().values()], np.float64), active, waiting, changed,
             values,
@@ -273,17 +273,20 @@ class DeviceStay:
         program.state.write_totals(handover.totals)
         counters = self._counters
         counters[:] = 0
-        counters[_NEXT_COUNT], counters[_FAR_COUNT] = (
+        counters[Counter.NEXT_COUNT], counters[Counter.FAR_COUNT] = (
             handover.active.num_vertices,
             handover.waiting.num_vertices,
         )
-        counters[_ACTIVE], counters[_ACTIVE_EDGES] = handover.num_active, handover.edges
-        counters[device_run._LOWEST] = np.uint32(_ordered(handover.lowest) & 0xFFFFFFFF)
+        counters[Counter.ACTIVE], counters[Counter.ACTIVE_EDGES] = (
+            handover.num_active,
+            handover.edges,
+        )
+        counters[Counter.LOWEST] = np.uint32(_ordered(handover.lowest) & 0xFFFFFFFF)
         self.device.write(program.shared["counters"], counters)
-        tracks = loop[_TRACKS]
+        tracks = loop[Word.TRACKS]
         loop[:] = 0
-        loop[device_run._ITERATION], loop[device_run._MODE] = handover.iteration, _SELECT
-        loop[device_run._RECEIVERS], loop[_TRACKS] = handover.receivers, tracks
+        loop[Word.ITERATION], loop[Word.MODE] = handover.iteration, Mode.SELECT
+        loop[Word.RECEIVERS], loop[Word.TRACKS] = handover.receivers, tracks
         self._costs[CHANGES_PER_EDGE] = handover.changes_per_edge
         self._write_limits(handover.bucket_end)
         self._next = _ENTERS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,9 @@ from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.arranged import ArrangedGraph
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import Record
-from hetero_bfs.programs.plan import Plan
-from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.programs.schema import Counter, Word
 
 _BATCH_LAUNCHES = 1 << 9
 """Launches that are queued at once, unless one sweep has more."""
@@ -44,15 +43,10 @@ class DeviceSweeps(DeviceProgram):
     """As `DeviceProgram`, for lists of an arranged graph; sweep.cl has its kernels."""
 
     graph: ArrangedGraph
-    _kernels: ClassVar[list[str]] = [
+    files: Sequence[str] = tuple(
         f"programs/kernels/{name}.cl" for name in ("state", "sweep_vertex", "sweep")
-    ]
-    _keeps_order: ClassVar[bool] = False
-
-    def __init__(
-        self, plan: Plan, lists: DeviceGraph, graph: ArrangedGraph, costs: ProgramCosts
-    ) -> None:
-        super().__init__(plan, lists, graph, costs)
+    )
+    keeps_order: ClassVar = False
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
         """Return size and type of the arrays that sweep_vertex.cl lists."""
@@ -63,34 +57,33 @@ class DeviceSweeps(DeviceProgram):
             "dirty": (n, np.uint8),
             "messages": (n, stored),
             "gathered": (n, np.int32),
-            "counters": (device_run._COUNTERS, np.uint64),
+            "counters": (len(Counter), np.uint64),
             "sums": (self.groups * max(len(self.plan.totals), 1), np.float64),
-            "loop": (device_run._LOOP_WORDS, np.int64),
+            "loop": (len(Word), np.int64),
         }
 
-    def _bind(self, program: Any) -> None:
+    def _bind(self) -> None:
         """Set the arguments of all kernels."""
-        n, nothing = np.uint32(self._n), self.device.buffer(1, np.int64)
-        offsets = self.lists.offsets(self.graph.forward)
-        self._rest = [*self.shared.values(), *self.state.buffers.values()]
-        self._without_lists = [offsets, nothing, nothing, n, *self._rest]
-        most = np.uint32(device_run._MOST_RECORDS)
-        self._begin = self.device.bind(program, "begin_run", *self._without_lists)
-        self._end = self.device.bind(
+        offsets, *_ = self._lists(0)
+        self._without_lists = [
+            offsets, self._nothing, self._nothing, np.uint32(self._n), *self.arrays()
+        ]  # fmt: skip
+        most, bind, program = np.uint32(device_run._MOST_RECORDS), self.device.bind, self._program
+        self._begin = bind(program, "begin_run", *self._without_lists)
+        self._end = bind(
             program, "end_sweep", VARIES, np.uint32(self.groups), self._records, most,
             *self._without_lists,
         )  # fmt: skip
-        self._bind_parts(program)
+        self._bind_parts()
 
-    def _bind_parts(self, program: Any) -> None:
+    def _bind_parts(self) -> None:
         """Set the arguments of the kernels that read lists, and list the launches of a sweep."""
-        weighted, bind, rest = self.plan.uses_weights, self.device.bind, self._rest
-        lists = [*self.lists.lists(self.graph.forward, weighted), np.uint32(self._n)]
-        backward = self.lists.lists(self.graph.backward, weighted)
-        self._spread = bind(program, "spread", *lists, *rest)
-        self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *rest)
-        self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *rest)
-        self._apply = bind(program, "apply_part", VARIES, *lists, *rest)
+        lists, backward = [*self._lists(0), np.uint32(self._n)], self._lists(-1)
+        bind, program, arrays = self.device.bind, self._program, self.arrays()
+        self._spread = bind(program, "spread", *lists, *arrays)
+        self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *arrays)
+        self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *arrays)
+        self._apply = bind(program, "apply_part", VARIES, *lists, *arrays)
         self._launches = self._list_launches()
         self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
         self._batch = min(self._batch, self._most_batch)
@@ -110,16 +103,15 @@ class DeviceSweeps(DeviceProgram):
 
     def launch_start(self) -> None:
         """Queue the kernels that make the initial states."""
-        group = self.group
         self._step = 1
         self.device.fill(self.shared["sums"], 0)
-        self._begin.launch(self.groups * group, group)
+        self.launch_all(self._begin)
         self._launch_spread()
-        self._end.launch(group, group, np.int32(1))
+        self.launch(self._end, 1, np.int32(1))
 
     def _launch_spread(self) -> None:
         """Queue the kernels that mark the neighbours of initially active vertices."""
-        self._spread.launch(self.groups * self.group, self.group)
+        self.launch_all(self._spread)
 
     def _launch_iteration(self) -> None:
         """Queue a sweep, which does nothing after the end of the run."""
@@ -128,7 +120,7 @@ class DeviceSweeps(DeviceProgram):
             if kernel is not self._apply:  # which has the turn of the gather before it
                 self._number(turn)
             kernel.launch(groups * group, group, turn)
-        self._end.launch(group, group, np.int32(0))
+        self.launch(self._end, 1, np.int32(0))
 
     def _number(self, turn: npt.NDArray[np.uint32]) -> None:
         """Give a turn its number, or the first of its numbers."""
@@ -137,8 +129,8 @@ class DeviceSweeps(DeviceProgram):
 
     def _write_limits(self, limits: Limits) -> None:
         """Write the limit of iterations."""
-        loop = np.zeros(device_run._LOOP_WORDS, np.int64)
-        loop[device_run._LIMIT] = limits.max_iterations
+        loop = np.zeros(len(Word), np.int64)
+        loop[Word.LIMIT] = limits.max_iterations
         self.device.write(self.shared["loop"], loop)
         self.device.fill(self.shared["counters"], 0)
 

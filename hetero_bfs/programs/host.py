@@ -14,6 +14,7 @@ from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import PlacedGraph, Record, Run
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import SLOTS
 from hetero_bfs.scheduling.place_costs import lone_costs
 from hetero_bfs.scheduling.program_costs import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
@@ -129,8 +130,6 @@ class HostProgram(HostRun):
             "touched_items": aligned_empty(items, np.uint32),
         }
         if plan.counts:
-            from hetero_bfs.programs.kernels.counting import SLOTS
-
             slots = self.threads, SLOTS * int(graph.backward.degree().max(initial=1))
             fields |= {"slot_messages": np.empty(slots, stored)}
             fields |= {"slot_counts": np.empty(slots, np.uint32)}

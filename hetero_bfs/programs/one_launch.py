@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.driver import VARIES
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
-from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import Run
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import Word
 from hetero_bfs.programs.streamed import program_in_phases
 
 _ITERATIONS = np.uint32(1 << 10)
@@ -33,26 +33,22 @@ class OneLaunch(DeviceProgram):
         Work-groups do not make progress at the same time; or as `DeviceProgram` raises.
     """
 
-    _kernels: ClassVar[list[str]] = ["devices/opencl/grid.cl", *DeviceProgram._kernels]
-    _options: ClassVar[list[str]] = ["-DONE_LAUNCH"]
+    files = ("devices/opencl/grid.cl", *DeviceProgram.files)
+    flags: ClassVar = ("ONE_LAUNCH",)
     _instead: DeviceProgram | None = None
 
-    def _header(self) -> str:
-        return header(SHARED) + super()._header()
-
-    def _bind(self, program: Any) -> None:
+    def _bind(self) -> None:
         """Set the kernel's arguments, and find the grid."""
-        lists = [*self.forward(), *self._lists(self.graph.backward)]
-        self._grid = Grid(self.device, device_run._GROUPS_PER_UNIT)
+        self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
         self._iterate: BoundKernel | None = self.device.bind(
-            program, "run_iterations", *lists, *self.shared.values(), *self.state.buffers.values(),
+            self._program, "run_iterations", *self.forward(), *self._lists(-1), *self.arrays(),
             self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
             VARIES, VARIES, VARIES, VARIES,
         )  # fmt: skip
         self._batch = self._most_batch = 1
         groups = self._grid.largest(self._probe)
         if groups is None:
-            raise DeviceError(f"{self.lists.device_name} does not run its work-groups together")
+            raise DeviceError(f"{self.device_name} does not run its work-groups together")
         self.groups = groups
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
@@ -60,9 +56,8 @@ class OneLaunch(DeviceProgram):
         assert self._iterate is not None
         group = self.group
         self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
-        loop = np.zeros(device_run._LOOP_WORDS, np.int64)
-        self.device.read(loop, self.shared["loop"])
-        return bool(loop[device_run._CONVERGED] == 0)
+        loop = self.read(self.shared["loop"], len(Word), np.int64)
+        return bool(loop[Word.CONVERGED] == 0)
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`; in launches for each phase after a stalled grid."""
@@ -86,7 +81,7 @@ class OneLaunch(DeviceProgram):
     def after_stall(self) -> None:
         """Use a launch for each phase from now on."""
         self.shared, self.state.buffers, self._records, self._iterate = {}, {}, None, None
-        self._instead = program_in_phases(self.plan, self.lists, self.graph, self._costs)
+        self._instead = program_in_phases(self.plan, self.device, self.graph, self._costs)
 
     def launch_start(self) -> None:
         """Have the next launch make the initial states."""
@@ -99,6 +94,5 @@ class OneLaunch(DeviceProgram):
     def _launch_iteration(self) -> None:
         """Queue a launch of many iterations."""
         assert self._iterate is not None
-        group, most = self.group, self._iterations
-        self._iterate.launch(self.groups * group, group, PATIENCE, _NO, self._begins, most)
+        self.launch_all(self._iterate, PATIENCE, _NO, self._begins, self._iterations)
         self._begins = _NO

@@ -8,20 +8,36 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
 from hetero_bfs.devices.opencl.streaming.pages import Slot
+from hetero_bfs.devices.opencl.streaming.streamed_run import StreamedRun
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.programs.device import PULL, PUSH, DeviceProgram
-from hetero_bfs.programs.in_blocks import InBlocks
-from hetero_bfs.programs.lists import DeviceGraph
+from hetero_bfs.programs.device import DeviceProgram
+from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import Mode
 from hetero_bfs.scheduling.program_costs import ProgramCosts
 
 _Kernels = tuple[BoundKernel, BoundKernel]
 """`expand` and `expand_long`, or the kernels that count in their place, for one part."""
+
+
+class InBlocks(StreamedRun, DeviceProgram):
+    """As `DeviceProgram`, with lists in a `BlockMemory`."""
+
+    keeps_order: ClassVar = False
+
+    def start(self, plan: Plan, limits: Limits) -> int:
+        """Write the inputs of a run, as `DeviceProgram` does; take the memory for lists."""
+        self.memory.take()
+        return super().start(plan, limits)
+
+    def forward(self) -> list[Any]:
+        """Return the arguments GRAPH of kernels that read no lists."""
+        return [self.offsets(0), self._nothing, self._nothing, *self.sizes()]
 
 
 class StreamedProgram(InBlocks):
@@ -38,97 +54,73 @@ class StreamedProgram(InBlocks):
         As `DeviceProgram` does.
     """
 
-    _kernels: ClassVar[list[str]] = [
-        *DeviceProgram._kernels,
+    files = (
+        *DeviceProgram.files,
         "devices/opencl/streaming/block_marks.cl",
         "programs/kernels/blocks.cl",
-    ]
-    _options: ClassVar[list[str]] = ["-DSTREAMED"]
-    _keeps_order: ClassVar[bool] = False
+    )
 
-    def _make_room(self, array_bytes: list[int]) -> None:
-        """Choose the resident blocks beside arrays of these sizes."""
-        searched = self.graph.num_searched
-        firsts = np.append(np.arange(0, searched, self.group), searched)
-        heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
-        lists = self._ways()[-1:] if self.plan.all_active else self._ways()
-        self._has_long = [np.maximum.reduceat(way.degree(), firsts[:-1]) > heavy for way in lists]
-        self._marks = np.zeros(firsts.size, np.uint8)
-        self._kernels_of: dict[int, _Kernels] = {}
-        self._cut_lists(lists, firsts, [*array_bytes, self._marks.nbytes])
-        self._make_slots(self.memory.layout.part_entries)
-        self._marks_buffer = self.device.buffer(self._marks.size, np.uint8)
-        self._nothing = self.device.buffer(1, np.int64)
-
-    def forward(self) -> list[Any]:
-        """Return the arguments GRAPH of kernels that read no lists."""
-        return self._lists_of(self._nothing, self._nothing)
-
-    def _lists_of(self, neighbours: Any, weights: Any) -> list[Any]:
-        graph = self.graph
-        sizes = np.uint32(graph.num_searched), np.uint32(graph.num_vertices)
-        return [self.lists.offsets(graph.forward), neighbours, weights, *sizes]
-
-    def _bind_expand(self, program: Any, rest: list[Any]) -> None:
+    def _bind_expand(self) -> None:
         """Set the arguments of the kernels that choose blocks, and take memory for the lists."""
-        self.program, self._rest = program, rest
-        self._backward = self.lists.offsets(self.graph.backward)
-        self._choose = self.device.bind(
-            program, "choose_blocks", self._marks_buffer, np.uint32(self._marks.size - 1),
-            *self.forward(), self._backward, *rest,
+        heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
+        self._has_long = self.blocks_with_lists_over(heavy)
+        self._slots = self.make_slots()
+        bind, program = self.device.bind, self._program
+        self._choose = bind(
+            program, "choose_blocks", self.marks_buffer, np.uint32(self.marks.size - 1),
+            *self.forward(), self.offsets(-1), *self.arrays(),
         )  # fmt: skip
-        self._end_part = self.device.bind(program, "end_part", self.shared["counters"])
+        self._end_part = bind(program, "end_part", self.shared["counters"])
         self._batch = self._most_batch = 1
         self.memory.take()
 
     def _kernels_on(self, room: Part | Slot) -> _Kernels:
         """Return the kernels that read rows and lists in some buffers; they take the blocks."""
-        if id(room) not in self._kernels_of:
-            rows, neighbours, *weights = room.buffers
-            weights = weights or [self._nothing]
+        if id(room) not in self.kernels_of:
+            rows, *lists = room.buffers
+            lists = [*lists, self._nothing][:2]
             arguments = [
-                *self._lists_of(neighbours, *weights), self._backward, neighbours, *weights, rows,
-                VARIES, *self._slots, *self._rest,
+                self.offsets(0), *lists, *self.sizes(), self.offsets(-1), *lists, rows, VARIES,
+                *self._slots, *self.arrays(),
             ]  # fmt: skip
             short, long = self._expand_names
-            bind, program = self.device.bind, self.program
+            bind, program = self.device.bind, self._program
             kernels = bind(program, short, *arguments), bind(program, long, *arguments)
-            self._kernels_of[id(room)] = kernels
-        return self._kernels_of[id(room)]
+            self.kernels_of[id(room)] = kernels
+        found: _Kernels = self.kernels_of[id(room)]
+        return found
 
     def _launch_iteration(self) -> None:
         """Run an iteration; after the end of the run it does nothing."""
-        group, groups = self.group, self.groups
-        self._choose.launch(groups * group, group)
-        self.device.read(self._marks, self._marks_buffer)
-        mode = self._marks[-1]
-        if mode in (PUSH, PULL):
-            self._expand_blocks(0 if mode == PUSH else -1)
-        self._apply.launch(groups * group, group)
-        self._advance.launch(group, group, np.int32(0))
+        self.launch_all(self._choose)
+        chosen, mode = self.marked(), self.marks[-1]
+        if mode in (Mode.PUSH, Mode.PULL):
+            self._expand_blocks(0 if mode == Mode.PUSH else -1, chosen)
+        self.launch_all(self._apply)
+        self.launch(self._advance, 1, np.int32(0))
 
-    def _expand_blocks(self, direction: int) -> None:
-        """Queue the kernels that send the messages along the marked blocks of a direction."""
-        group, has_long = self.group, self._has_long[direction]
+    def _expand_blocks(self, direction: int, chosen: Numbers) -> None:
+        """Queue the kernels that send the messages along chosen blocks of a direction."""
+        has_long = self._has_long[direction]
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
             count = room.end - room.begin if isinstance(room, Part) else blocks.size
             short, long = self._kernels_on(room)
             rows = np.uint32(count)
-            event = short.launch(min(self.groups, count) * group, group, rows, after=after)
+            event = self.launch(short, count * self.group, rows, after=after)
             if has_long[blocks].any():
-                long.launch(self.groups * group, group, rows)
+                self.launch_all(long, rows)
                 event = self._end_part.launch(1, 1)
             return event
 
-        self.memory.launch_along(direction, np.flatnonzero(self._marks[:-1]), launch)
+        self.memory.launch_along(direction, chosen, launch)
 
 
 def program_in_phases(
-    plan: Plan, lists: DeviceGraph, graph: PlacedGraph, costs: ProgramCosts
+    plan: Plan, device: OpenCLDevice, graph: PlacedGraph, costs: ProgramCosts
 ) -> DeviceProgram:
     """Compile a program for a device, with a launch for each phase; lists stream if they must."""
     try:
-        return DeviceProgram(plan, lists, graph, costs)
+        return DeviceProgram(plan, device, graph, costs)
     except BudgetError:
-        return StreamedProgram(plan, lists, graph, costs)
+        return StreamedProgram(plan, device, graph, costs)

@@ -6,8 +6,7 @@ from typing import Any
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.lists import DeviceGraph
+from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.placed import PlacedGraph, Run
 from hetero_bfs.programs.plan import Parameters, Plan
@@ -22,13 +21,13 @@ class StreamedBuiltIn:
     def __init__(self, graph: SearchGraph, info: DeviceInfo) -> None:
         self.graph = graph
         self.placed = PlacedGraph(graph)
-        self._lists = DeviceGraph(self.placed, info)
+        self._device = open_device(graph.num_vertices, info)
         self._programs: dict[Any, DeviceProgram] = {}
 
     @property
     def device_name(self) -> str:
         """Name of the device."""
-        return self._lists.device_name
+        return self._device.device_name
 
     def run_program(
         self, program: Program, parameters: dict[str, Any], max_iterations: int | None
@@ -39,6 +38,6 @@ class StreamedBuiltIn:
         key = tuple(given.sources.items())
         if key not in self._programs:
             costs = first_guess("device", 1)
-            self._programs[key] = program_in_phases(plan, self._lists, self.placed, costs)
+            self._programs[key] = program_in_phases(plan, self._device, self.placed, costs)
         limits = RunOptions(max_iterations).limits(self.placed.usual_step)
         return self._programs[key].run(plan, limits)

@@ -8,26 +8,24 @@ launches the turn on what it sent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES
+from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
 from hetero_bfs.devices.opencl.streaming.block_memory import Sent
 from hetero_bfs.devices.opencl.streaming.pages import Slot
 from hetero_bfs.errors import BudgetError
-from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.arranged import END, TIMES, ArrangedGraph
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, turn_of
-from hetero_bfs.programs.in_blocks import InBlocks
-from hetero_bfs.programs.lists import DeviceGraph
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import Phase, Word
+from hetero_bfs.programs.streamed import InBlocks
 from hetero_bfs.scheduling.program_costs import ProgramCosts
 
-_STARTS, _GATHERS, _APPLIES = range(3)  # phases, as in sweep_blocks.cl
 _EXACT, _STEP = 3, 5  # of a turn
 
 Turn = npt.NDArray[np.uint32]
@@ -78,31 +76,23 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         As `DeviceProgram` does.
     """
 
-    _kernels: ClassVar[list[str]] = [
-        *DeviceSweeps._kernels,
+    files = (
+        *DeviceSweeps.files,
         "devices/opencl/streaming/block_marks.cl",
         "programs/kernels/sweep_blocks.cl",
-    ]
-    _options: ClassVar[list[str]] = ["-DSTREAMED"]
+    )
 
-    def _make_room(self, array_bytes: list[int]) -> None:
+    def _make_room(self, array_bytes: list[int], firsts: npt.NDArray[Any] | None = None) -> None:
         """Choose the resident blocks beside arrays of these sizes."""
-        firsts, self._parts = _cut(self.graph.parts, self.group)
-        lists = self._ways()[-1:] if self.plan.all_active else self._ways()
-        self._reads_both = len(lists) > 1
-        self._marks = np.zeros(firsts.size, np.uint8)
-        self._kernels_of: dict[tuple[str, int, int], BoundKernel] = {}
-        self._cut_lists(lists, firsts, [*array_bytes, firsts.nbytes, self._marks.nbytes])
-        self._make_slots(0)
-        self._marks_buffer = self.device.buffer(self._marks.size, np.uint8)
-        self._firsts = self.device.buffer(firsts.size, np.uint32)
-        self.device.write(self._firsts, firsts)
+        blocks, self._parts = _cut(self.graph.parts, self.group)
+        super()._make_room([*array_bytes, blocks.nbytes], blocks)
+        self._firsts = self.device.buffer(blocks.size, np.uint32)
+        self.device.write(self._firsts, blocks)
 
-    def _bind_parts(self, program: Any) -> None:
+    def _bind_parts(self) -> None:
         """Set the arguments of the kernel that chooses blocks, and take memory for the lists."""
-        self.program = program
         self._choose = self.device.bind(
-            program, "choose_in_sweep", VARIES, self._firsts, self._marks_buffer,
+            self._program, "choose_in_sweep", VARIES, self._firsts, self.marks_buffer,
             *self._without_lists,
         )  # fmt: skip
         self._apply_all = self._bind_on("apply_part", None, None)
@@ -112,15 +102,16 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
     def _kernel_on(self, name: str, room: Part | Slot, backward: Part | Slot) -> BoundKernel:
         """Return a kernel that reads lists in the buffers of `room`, and others in `backward`."""
         key = name, id(room), id(backward)
-        if key not in self._kernels_of:
-            self._kernels_of[key] = self._bind_on(name, room.buffers, backward.buffers)
-        return self._kernels_of[key]
+        if key not in self.kernels_of:
+            self.kernels_of[key] = self._bind_on(name, room.buffers, backward.buffers)
+        found: BoundKernel = self.kernels_of[key]
+        return found
 
     def _bind_on(
         self, name: str, forward: list[Any] | None, backward: list[Any] | None
     ) -> BoundKernel:
         """Set a kernel's arguments; None for lists that it does not read."""
-        graph, nothing = self.graph, self._without_lists[1]
+        nothing = self._nothing
 
         def arrays(buffers: list[Any] | None) -> list[Any]:
             return [*(buffers or [nothing] * 3), nothing][:3]
@@ -128,58 +119,54 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         rows, *lists = arrays(forward)
         backward_rows, *backward_lists = arrays(backward)
         arguments = [self._firsts, rows, backward_rows, VARIES]
-        arguments += [self.lists.offsets(graph.forward), *lists, np.uint32(self._n)]
+        arguments += [self.offsets(0), *lists, np.uint32(self._n)]
         if name in ("gather_part", "run_part"):
-            arguments += [self.lists.offsets(graph.backward), *backward_lists]
+            arguments += [self.offsets(-1), *backward_lists]
         turn = [] if name == "spread" else [VARIES]
-        return self.device.bind(self.program, name, *turn, *arguments, *self._rest)
+        return self.device.bind(self._program, name, *turn, *arguments, *self.arrays())
 
     def _launch_spread(self) -> None:
         """Run the kernels that mark the neighbours of initially active vertices."""
         if self.plan.all_active:
             return
-        chosen = self._chosen(_STARTS, 0, self._marks.size - 1)
+        chosen = self._chosen(Phase.STARTS, 0, self.marks.size - 1)
         self._launch_along(0, "spread", chosen, None, 0)
 
     def _launch_iteration(self) -> None:
         """Run a sweep; after the end of the run it does nothing."""
-        loop = np.empty(device_run._LOOP_WORDS, np.int64)
-        self.device.read(loop, self.shared["loop"])
-        if not loop[device_run._MODE]:
+        if not self.read(self.shared["loop"], len(Word), np.int64)[Word.MODE]:
             return
         for part in self._parts:
             self._number(part.turn)
             self._run_turn(part)
-        self._end.launch(self.group, self.group, np.int32(0))
+        self.launch(self._end, 1, np.int32(0))
 
     def _run_turn(self, part: _BlocksOfPart) -> None:
         """Queue a turn through a part, or all turns of joined levels."""
         turn, all_active = part.turn, self.plan.all_active
         blocks = part.begin, part.end
-        dirty = np.arange(*blocks) if all_active else self._chosen(_GATHERS, *blocks)
+        dirty = np.arange(*blocks) if all_active else self._chosen(Phase.GATHERS, *blocks)
         if not dirty.size:
             return
         if part.is_joined:
             self._run_joined(part.begin, turn)
             return
-        turn[_EXACT] = part.is_exact and not self._reads_both
+        turn[_EXACT] = part.is_exact and not len(self.ways) > 1
         sent = self._launch_along(-1, "gather_part", dirty, turn, part.others)
         if turn[_EXACT]:
             return
         if all_active:
-            group = self.group
-            no_rows = self._rows(0, 0, 0)
-            self._apply_all.launch(self.groups * group, group, turn, no_rows)
-        elif self._reads_both or not self._launch_again(sent, turn, part.others):
-            gathered = self._chosen(_APPLIES, *blocks, int(turn[_STEP]))
+            self.launch_all(self._apply_all, turn, self._rows(0, 0, 0))
+        elif len(self.ways) > 1 or not self._launch_again(sent, turn, part.others):
+            gathered = self._chosen(Phase.APPLIES, *blocks, int(turn[_STEP]))
             self._launch_along(0, "apply_part", gathered, turn, part.others)
 
     def _chosen(self, phase: int, begin: int, end: int, step: int = 0) -> Numbers:
         """Return the blocks, of some in sequence, whose lists a phase reads."""
-        group, numbers = self.group, np.array([phase, begin, end, step], np.uint32)
-        self._choose.launch(min(self.groups, end - begin) * group, group, numbers)
-        marks = self._marks[begin:end]
-        self.device.read(marks, self._marks_buffer, begin)
+        numbers = np.array([phase, begin, end, step], np.uint32)
+        self.launch(self._choose, (end - begin) * self.group, numbers)
+        marks = self.marks[begin:end]
+        self.device.read(marks, self.marks_buffer, begin)
         return np.flatnonzero(marks) + begin
 
     def _launch_along(
@@ -194,7 +181,6 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     def _launching(self, name: str, turn: Turn | None, others: int) -> Any:
         given = [] if turn is None else [turn]
-        group = self.group
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
             first, end, count = 0, int(np.searchsorted(blocks, others)), blocks.size
@@ -203,33 +189,31 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
                 end = np.clip(others - room.begin, first, count)
             rows = self._rows(first, end, count)
             kernel = self._kernel_on(name, room, room)
-            groups = min(self.groups, int(count - first))
-            return kernel.launch(groups * group, group, *given, rows, after=after)
+            return self.launch(kernel, int(count - first) * self.group, *given, rows, after=after)
 
         return launch
 
     def _rows(self, *numbers: int) -> npt.NDArray[np.uint32]:
         """Return `rows` of sweep.cl: three numbers, and the number of all blocks."""
-        return np.array([*numbers, self._marks.size - 1], np.uint32)
+        return np.array([*numbers, self.marks.size - 1], np.uint32)
 
     def _run_joined(self, block: int, turn: Turn) -> None:
         """Queue all turns through joined levels, which are a block."""
-        group = self.group
 
         def launch(rooms: list[Part | Slot], after: Sequence[Any]) -> Any:
             at = [block - room.begin if isinstance(room, Part) else 0 for room in rooms]
             kernel = self._kernel_on("run_part", rooms[0], rooms[-1])
             rows = self._rows(at[0], at[-1], 0)
-            return kernel.launch(group, group, turn, rows, after=after)
+            return self.launch(kernel, 1, turn, rows, after=after)
 
         self.memory.launch_on_all(block, launch)
 
 
 def sweeps_on(
-    plan: Plan, lists: DeviceGraph, graph: ArrangedGraph, costs: ProgramCosts
+    plan: Plan, device: OpenCLDevice, graph: ArrangedGraph, costs: ProgramCosts
 ) -> DeviceSweeps:
     """Compile a program for a device, in sweeps; lists stream if they must."""
     try:
-        return DeviceSweeps(plan, lists, graph, costs)
+        return DeviceSweeps(plan, device, graph, costs)
     except BudgetError:
-        return StreamedSweeps(plan, lists, graph, costs)
+        return StreamedSweeps(plan, device, graph, costs)

@@ -165,8 +165,9 @@ def test_engine(place):
 def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):
     """They pass once: with no block on the device, some in one part or several, or all in parts."""
     with (
-        mock.patch.multiple(device_colouring, _GROUP=32, _HEAVY_EDGES=40),
-        mock.patch.object(DeviceColouring, "_check_sizes", side_effect=BudgetError("it is full")),
+        mock.patch.object(device_colouring, "_HEAVY_EDGES", 40),
+        mock.patch.object(DeviceColouring, "GROUP", 32),
+        mock.patch.object(DeviceColouring, "_make_room", side_effect=BudgetError("it is full")),
     ):
         for name in ("Kronecker 10", "two hubs", "sparse", "complete", "one edge"):
             edges = LARGER[name]() if name in LARGER else nasty(name)
@@ -193,8 +194,9 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
 def test_the_host_takes_over_from_a_device_to_which_lists_stream(opencl_device):
     edges = nasty("long path")
     with (
-        mock.patch.multiple(device_colouring, _GROUP=32, _HEAVY_EDGES=40),
-        mock.patch.object(DeviceColouring, "_check_sizes", side_effect=BudgetError("it is full")),
+        mock.patch.object(device_colouring, "_HEAVY_EDGES", 40),
+        mock.patch.object(DeviceColouring, "GROUP", 32),
+        mock.patch.object(DeviceColouring, "_make_room", side_effect=BudgetError("it is full")),
         Colourings(build_search_graph(edges, "given"), 1, replace(opencl_device)) as colourings,
     ):
         for _ in range(2):

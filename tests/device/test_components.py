@@ -175,8 +175,9 @@ STREAMED = {
 def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):
     """With no tile, some tiles in one part or several, or all tiles in parts on the device."""
     with (
-        mock.patch.multiple(device_components, _GROUP=32, _HEAVY_EDGES=40),
-        mock.patch.object(DeviceComponents, "_check_sizes", side_effect=BudgetError("it is full")),
+        mock.patch.object(device_components, "_HEAVY_EDGES", 40),
+        mock.patch.object(DeviceComponents, "GROUP", 32),
+        mock.patch.object(DeviceComponents, "_make_room", side_effect=BudgetError("it is full")),
     ):
         for name, make in STREAMED.items():
             edges = replace(make(), directed=directed)

@@ -22,8 +22,8 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
-device_search._CHUNK_EDGES, device_search._PULL_EDGES, device_search._GROUP = 8, 4, 32
-device_search._GROUPS_PER_UNIT = 1
+device_search._CHUNK_EDGES, device_search._PULL_EDGES = 8, 4
+DeviceSearch.GROUP, DeviceSearch.GROUPS_PER_UNIT = 32, 1
 grid_of_groups._PROBE_PATIENCE = 1 << 22  # other work may take the cores
 if {step_by_step}:
     DeviceSearch._find_one_launch = lambda self: None
@@ -81,7 +81,7 @@ from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 
 device = choose_device()
 if {streams}:
-    device_components.DeviceComponents._check_sizes = mock.Mock(side_effect=BudgetError("full"))
+    device_components.DeviceComponents._make_room = mock.Mock(side_effect=BudgetError("full"))
     block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
         1, 10**4, max(int(way.sizes.max()) for way in ways), 2
     )
@@ -133,13 +133,16 @@ from hetero_bfs.algorithms.colouring.algorithm import Colourings
 
 device = choose_device()
 if {streams}:
-    device_colouring.DeviceColouring._check_sizes = mock.Mock(side_effect=BudgetError("full"))
+    device_colouring.DeviceColouring._make_room = mock.Mock(side_effect=BudgetError("full"))
     block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
         1, 10**4, max(int(way.sizes.max()) for way in ways), 2
     )
     device = replace(device, unified_memory=False)
 for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
-    with mock.patch.multiple(device_colouring, _HEAVY_EDGES=40, _GROUP={group}):
+    with (
+        mock.patch.object(device_colouring, "_HEAVY_EDGES", 40),
+        mock.patch.object(device_colouring.DeviceColouring, "GROUP", {group}),
+    ):
         colourings = Colourings(build_search_graph(edges), 1, device)
         assert colourings.device_name.startswith("Oclgrind"), colourings.notes
         found = colourings.run(place="device")
@@ -169,7 +172,8 @@ from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks
 
-SMALL = dict(_GROUP=32, _LANES=4, _LOW_EDGES=3, _MEDIUM_EDGES=8, _GROUPS_PER_UNIT=1)
+SMALL = dict(_LANES=4, _LOW_EDGES=3, _MEDIUM_EDGES=8)
+device_pagerank.DeviceRanks.GROUP, device_pagerank.DeviceRanks.GROUPS_PER_UNIT = 32, 1
 ALPHA = 0.5  # half the steps of 0.85, by the same kernels: power steps, then Chebyshev's
 for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), directed=True),
               grid(7, 8), star(60)):
@@ -208,7 +212,8 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.bfs.query import Query
 
-SMALL = dict(_SHORT_LIST=4, _GROUP=32, _GROUPS_PER_UNIT=1)
+SMALL = dict(_SHORT_LIST=4)
+device_planes.DevicePlanes.GROUP, device_planes.DevicePlanes.GROUPS_PER_UNIT = 32, 1
 ways = set()
 for edges in (random_graph(150, 400, 1), late_hub(300)):
     sources = (0, 5, 5, edges.num_vertices - 1)

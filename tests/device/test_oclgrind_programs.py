@@ -47,7 +47,8 @@ made = []
 run_one_launch = OneLaunch.run
 OneLaunch.run = lambda self, *args: made.append(self) or run_one_launch(self, *args)
 ranks = dict(alpha=0.85, tol=0.05)
-SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
+SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2)
+device_run.DeviceProgram.GROUP, device_run.DeviceProgram.GROUPS_PER_UNIT = 32, {groups}
 SMALL |= dict(_LONG_PULL_OF_GPU=6, _PIECE_EDGES=4)
 graph = random_graph(150, 300, 1)
 weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
@@ -106,7 +107,8 @@ MIGRATING = (
     IMPORTS
     + FORM
     + """
-SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
+SMALL = dict(_HEAVY_EDGES=6, _FIRST_BATCH=2)
+device_run.DeviceProgram.GROUP, device_run.DeviceProgram.GROUPS_PER_UNIT = 32, {groups}
 SMALL |= dict(_LONG_PULL_OF_GPU=6, _PIECE_EDGES=4)
 crossed = set()
 for graph in (random_graph(150, 300, 1), star(70)):
@@ -154,7 +156,8 @@ STREAMED = (
 def lay_out(info, what, ways, *sizes):
     return Layout(1, 10**4, max(int(way.sizes.max()) for way in ways), 2)
 
-SMALL = dict(_HEAVY_EDGES=6, _LONG_PULL_OF_GPU=6, _PIECE_EDGES=4, _GROUP=32, _GROUPS_PER_UNIT=2)
+SMALL = dict(_HEAVY_EDGES=6, _LONG_PULL_OF_GPU=6, _PIECE_EDGES=4)
+device_run.DeviceProgram.GROUP, device_run.DeviceProgram.GROUPS_PER_UNIT = 32, 2
 graph = random_graph(150, 300, 1)
 weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(np.float32)
 edges = EdgeList(graph.src, graph.dst, graph.num_vertices, True, weights)
@@ -194,7 +197,8 @@ MONOTONE = (
     IMPORTS
     + FORM
     + """
-SMALL = dict(_HEAVY_EDGES=12, _FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT={groups})
+SMALL = dict(_HEAVY_EDGES=12, _FIRST_BATCH=2)
+device_run.DeviceProgram.GROUP, device_run.DeviceProgram.GROUPS_PER_UNIT = 32, {groups}
 graph = random_graph(150, 1500, 1)
 weights = np.random.default_rng(1).integers(0, 99, graph.src.size).astype(np.float32)
 for directed in (False, True):
@@ -226,7 +230,8 @@ MODES = (
 program_runs._NUM_EXACT = 2
 arranged._PART_EDGES = 30
 device_sweeps._HEAVY_EDGES = device_sweeps._HEAVY_EDGES_OF_CPU = 6
-SMALL = dict(_FIRST_BATCH=2, _GROUP=32, _GROUPS_PER_UNIT=2)
+SMALL = dict(_FIRST_BATCH=2)
+device_run.DeviceProgram.GROUP, device_run.DeviceProgram.GROUPS_PER_UNIT = 32, 2
 layered = dict(mode="layered", root=5)
 device = choose_device()
 if {streams}:

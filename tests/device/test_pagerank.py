@@ -248,7 +248,8 @@ def test_lists_stream_to_a_device_without_room_for_them(apart, is_weighted, dire
     small = replace(apart, memory_bytes=200_000)
     kind = WeightedPageRanks if is_weighted else PageRanks
     with (
-        mock.patch.multiple(device_run, _GROUP=32, _MOST_RECORDS=64),
+        mock.patch.object(device_run, "_MOST_RECORDS", 64),
+        mock.patch.object(device_run.DeviceProgram, "GROUP", 32),
         kind(build_search_graph(edges), 2, small) as ranks,
     ):
         assert "lists stream: PageRank needs" in ranks.notes[0]

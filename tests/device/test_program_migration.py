@@ -170,7 +170,7 @@ def test_nothing_but_what_is_counted_crosses(apart):
     with runs_of(edges, apart) as runs:
         options = hb.RunOptions(schedule=("push", "device push"), max_iterations=2)
         runs.run(Labels(), {}, options)
-        device = runs.device.device
+        device = runs.device
         before = device.bytes_copied
         alone = runs.run(Labels(), {}, hb.RunOptions(place="device", max_iterations=2))
         of_one_place = device.bytes_copied - before
@@ -198,9 +198,14 @@ def test_sets_are_the_same_as_lists_and_as_bitmaps(n, share):
 def test_lists_that_stream(opencl_device):
     edges = weighted(nasty("Kronecker 10"), np.int32)
     full = mock.patch.object(DeviceProgram, "_make_room", side_effect=BudgetError("it is full"))
-    small = mock.patch.multiple(device_run, _HEAVY_EDGES=40, _GROUP=32)
+    small = mock.patch.object(DeviceProgram, "GROUP", 32)
     copying = replace(opencl_device, unified_memory=False)
-    with small, full, runs_of(edges, copying) as runs:
+    with (
+        small,
+        full,
+        mock.patch.object(device_run, "_HEAVY_EDGES", 40),
+        runs_of(edges, copying) as runs,
+    ):
         check_all(runs, Labels())
         result = runs.run(Labels(), {}, hb.RunOptions(schedule=["push", "device push"]))
         assert result.streamed_bytes >= 0

@@ -272,7 +272,8 @@ def test_lists_stream_to_a_device_without_room_for_them(apart, dtype, directed):
     edges = weighted(replace(random_graph(500, 40_000, 3), directed=directed), dtype)
     small = replace(apart, memory_bytes=330_000)
     with (
-        mock.patch.multiple(device_run, _GROUP=32, _MOST_RECORDS=64),
+        mock.patch.object(device_run, "_MOST_RECORDS", 64),
+        mock.patch.object(device_run.DeviceProgram, "GROUP", 32),
         PathSearches(build_search_graph(edges), 2, small) as searches,
     ):
         assert "lists stream: shortest paths need" in searches.notes[0]

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from pathlib import Path
 
 import pytest
 
 import hetero_bfs
 from hetero_bfs.algorithms.bfs.kernels import steps
+from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
+from hetero_bfs.algorithms.components.streamed import StreamedComponents
+from hetero_bfs.algorithms.multi_source.device import DevicePlanes
+from hetero_bfs.algorithms.pagerank.device import DeviceRanks
+from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.streaming import paged_graph
+from hetero_bfs.programs.streamed import StreamedProgram
+from hetero_bfs.programs.streamed_sweeps import StreamedSweeps
 from hetero_bfs.scheduling import columns, packed_policy, schema
 
+PACKAGE = Path(hetero_bfs.__file__).parent
 TABLES = (
     SHARED,
     schema.OPENCL,
@@ -21,15 +30,37 @@ TABLES = (
     steps.OPENCL,
     paged_graph.OPENCL,
 )
+RUNS = (
+    DevicePlanes, DeviceRanks, DeviceSearch, StreamedColouring, StreamedComponents,
+    StreamedProgram, StreamedSweeps,
+)  # fmt: skip
+
+
+def own_names(path: Path) -> set[str]:
+    """Return the names to which a kernel file itself gives values."""
+    text = path.read_text()
+    found = set(re.findall(r"^ *#define (\w+) ", text, re.MULTILINE))
+    for names in re.findall(r"enum {([^}]*)}", text):
+        found |= set(re.findall(r"\w+", re.sub("=[^,]*", "", names)))
+    return found
+
+
+def shared_names(*tables) -> set[str]:
+    return {line.split()[1] for line in header(*tables).splitlines()}
 
 
 def test_no_kernel_file_has_a_number_of_its_own_for_a_shared_name():
-    shared = {name for table in TABLES for name in table}
-    for path in Path(hetero_bfs.__file__).parent.rglob("*.cl"):
-        defined = set(re.findall(r"^ *#define (\w+) ", path.read_text(), re.MULTILINE))
-        # cooperative.cl has MISSING too, of another program than stream.cl's
-        allowed = {"MISSING"} if path.name == "cooperative.cl" else set()
-        assert defined & shared <= allowed, path.name
+    shared = shared_names(*TABLES)
+    # These have another meaning in programs without the tables that have them, too.
+    allowed = {"cooperative.cl": {"MISSING"}, "sweep_vertex.cl": {"PENDING"}}
+    for path in PACKAGE.rglob("*.cl"):
+        assert not own_names(path) & shared - allowed.get(path.name, set()), path.name
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_no_file_of_a_run_has_a_number_of_its_own_for_one_that_it_shares(run):
+    for file in run.files:
+        assert not own_names(PACKAGE / file) & shared_names(*run.constants), file
 
 
 def test_tables_have_the_numbers_of_their_modules():
@@ -49,8 +80,16 @@ def test_a_state_on_the_device_begins_as_the_hosts():
 
 
 def test_a_header_has_a_line_for_each_number():
-    text = header({"ONE": 1, "HALF": 0.5}, {"LARGE": 0xFFFFFFFF, "ONE": 1})
-    assert text == "#define ONE 1\n#define HALF ((REAL)0.5f)\n#define LARGE 0xffffffffu\n"
+    kind = IntEnum("Kind", "NONE SOME", start=0)
+    text = header({"ONE": 1, "HALF": 0.5}, {"LARGE": 0xFFFFFFFF, "LONG": 2**40, "ONE": 1}, kind)
+    assert text.splitlines() == [
+        "#define ONE 1",
+        "#define HALF ((REAL)0.5f)",
+        "#define LARGE 0xffffffffu",
+        "#define LONG 0x10000000000ul",
+        "#define NONE 0",
+        "#define SOME 1",
+    ]
 
 
 def test_two_numbers_for_a_name_are_refused():

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.code_cache import compiled
 
 BLOCKS = 256  # steps of a parallel loop; many more than threads, so that they balance
 TILE = 8  # parents compared at a time
-MET = np.uint32(0xFFFFFFFF)
+MET = NO_ID
 UNREACHED = -1
 _LOW = 0xFFFFFFFF
 _UNKNOWN_DEPTH = -(1 << 32)

@@ -23,7 +23,7 @@ class QueueSearch:
     queue : uint32 array
         The vertices found, in order.
     parent : uint32 array, shape (num_vertices,)
-        0xFFFFFFFF where not reached; sources are their own, unless the caller gave the array.
+        `NO_VERTEX` where not reached; sources are their own, unless the caller gave the array.
     ends : int64 array, shape (num_levels + 1,)
         Level i is queue[ends[i] : ends[i + 1]].
     """

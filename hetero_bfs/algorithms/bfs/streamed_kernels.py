@@ -60,7 +60,6 @@ class StreamKernels:
 
         n, words = graph.arguments
         a, plan = arrays, graph.plan
-        self._kept = arrays  # kernels do not keep their arguments alive
         self.start = bind("start", n, words, VARIES, a.visited, a.next, a.frontier, a.parent)
         self.list = bind(
             "list", np.uint32(-(-plan.num_pages // 32)), np.uint32(plan.resident_pages),

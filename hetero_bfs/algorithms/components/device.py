@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,23 +13,24 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.components.host import Labels
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.room import check_room
-from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
 
-NEED = "components need"
+Counter = IntEnum("Counter", "TREES HOOKS COMPRESSED LARGEST ROOTS_FIRST EDGES HEAVY", start=0)
+"""Counters of a run: trees at first; trees that were taken away by linking, and how many were at
+the last compression; the root of the largest component, and whether roots should link before the
+rest; edges scanned; from HEAVY on the lengths of the list of heavy vertices, one for each pass over
+the lists."""
 
-_GROUP = 128  # work-items in a work-group, and vertices of a sample
-_GROUPS_PER_UNIT = 8
+_COUNTERS = Counter.HEAVY + 4
 _HEAVY_EDGES = 1 << 13
-_TREES, _HOOKS, _COMPRESSED, _EDGES, _COUNTERS = 0, 1, 2, 5, 12
 _NEVER = 2**64 - 1
 _ON_DEVICE = 4
 """The phase of a record (host.py): all of them, on the device."""
 
 
-class DeviceComponents:
+class DeviceComponents(DeviceRun):
     """Finds components on an OpenCL device that holds the lists.
 
     Parameters
@@ -43,103 +46,65 @@ class DeviceComponents:
         Failures of its driver.
     """
 
-    _files: ClassVar[list[str]] = [
-        "devices/opencl/tiles.cl",
-        "algorithms/components/kernels/hook.cl",
-    ]
-    _options: ClassVar[list[str]] = []
+    need = "components need"
+    files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/components/kernels/hook.cl")
+    constants = (Counter,)
 
     def __init__(self, graph: SearchGraph, info: DeviceInfo) -> None:
-        self._lists = [graph.graph]
-        if graph.graph.directed:
-            self._lists.append(graph.graph.transpose)
+        super().__init__(OpenCLDevice(info, "components"), both_ways(graph))
         self._vertices = n = graph.num_searched
-        self._group = info.group_size(_GROUP)
-        self._tiles = -(-n // self._group)
-        narrow = all(one.num_stored_edges < 2**32 for one in self._lists)
-        self._offset = np.dtype(np.uint32 if narrow else np.uint64)
-        self._check_sizes(info)
-        self.device = OpenCLDevice(info, "components")
-        self._kept = [graph.first]  # a device may use them in place
-        for one in self._lists:
-            self._kept += [np.ascontiguousarray(one.indptr, self._offset), *self._entries(one)]
-        self._graph = [self.device.upload(array) for array in self._kept]
-        self._label, self._heavy = (self.device.buffer(n, np.uint32) for _ in range(2))
+        sizes = {
+            "heavy": (n, np.uint32),
+            "label": (n, np.uint32),
+            "counters": (_COUNTERS, np.uint64),
+        }
+        self._arrays = self.make_arrays(sizes, graph.first)
         self._found = self.device.host_array(n, np.uint32)
-        self._counters = self.device.buffer(_COUNTERS, np.uint64)
-        self._grid = self._group * _GROUPS_PER_UNIT * info.compute_units
-        options = [*self._options, f"-DGROUP={self._group}", f"-DHEAVY_EDGES={_HEAVY_EDGES}"]
-        options.append(f"-DOFFSET={'uint' if narrow else 'ulong'}")
-        self._bind(self.device.build(options, "", self._files))
+        first = self.read_only.array(graph.first)
+        self._program = self.build(HEAVY_EDGES=_HEAVY_EDGES)
+        bind, (_, *arrays) = self.device.bind, self._arrays.values()
+        edges = np.uint64(sum(way.arrays[0].size for way in self.ways))
+        self._hook = bind(self._program, "hook_first", np.uint32(n), first, *arrays)
+        self._compress = bind(self._program, "compress", np.uint32(n), *arrays)
+        self._sample = bind(self._program, "sample", np.uint32(n), edges, *arrays)
+        self._bind_links()
 
-    @property
-    def device_name(self) -> str:
-        """Name of the device."""
-        return self.device.info.name
-
-    def _check_sizes(self, info: DeviceInfo) -> None:
-        """Raise `BudgetError` if the device has no room."""
-        n, edges = self._vertices, [one.num_stored_edges for one in self._lists]
-        largest, needed = max(4 * max(edges), 8 * n), 4 * sum(edges) + (8 * len(edges) + 12) * n
-        check_room(info, NEED, largest, needed)
-
-    def _entries(self, lists: CSRGraph) -> list[npt.NDArray[Any]]:
-        """Return the buffers of lists on the device, besides `indptr`."""
-        return [lists.indices]
-
-    def _bind(self, program: Any) -> None:
-        """Set the arguments of all kernels, which do not keep them."""
-        bind, n = self.device.bind, np.uint32(self._vertices)
-        label, counters = self._label, self._counters
-        edges = np.uint64(sum(one.num_stored_edges for one in self._lists))
-        self._hook = bind(program, "hook_first", n, self._graph[0], label, counters)
-        self._compress = bind(program, "compress", n, label, counters)
-        self._sample = bind(program, "sample", n, edges, label, counters)
-        self._bind_links(program)
-
-    def _bind_links(self, program: Any) -> None:
+    def _bind_links(self) -> None:
         """Set the arguments of the kernels that read lists."""
-        lists = self._graph[1:]
-        self._links = [self._bind_on(program, *lists[i : i + 2]) for i in range(0, len(lists), 2)]
+        self._links = [self._bind_on(*self.buffers(way)) for way in range(len(self.ways))]
 
-    def _bind_on(self, program: Any, *lists: Any) -> tuple[BoundKernel, BoundKernel]:
+    def _bind_on(self, *lists: Any) -> tuple[BoundKernel, BoundKernel]:
         """Return `link_lists` and `link_heavy` on some buffers."""
-        bind, rest = self.device.bind, (self._heavy, self._label, self._counters)
-        n = np.uint32(self._vertices)
-        return (
-            bind(program, "link_lists", VARIES, n, *lists, *rest),
-            bind(program, "link_heavy", VARIES, n, *lists, *rest),
-        )
-
-    def prepare(self) -> None:
-        """Do nothing: all is compiled."""
+        arguments = [VARIES, np.uint32(self._vertices), *lists, *self._arrays.values()]
+        bind, program = self.device.bind, self._program
+        return bind(program, "link_lists", *arguments), bind(program, "link_heavy", *arguments)
 
     def run(self) -> Labels:
         """Find the components of a non-empty searched range. The next run overwrites them."""
         began = time.perf_counter()
-        device, n = self.device, self._vertices
+        n, label, buffer = self._vertices, self._arrays["label"], self._arrays["counters"]
         counters = np.zeros(_COUNTERS, np.uint64)
-        counters[_COMPRESSED] = _NEVER
-        device.write(self._counters, counters)
-        size = min(self._tiles * self._group, self._grid)
-        self._hook.launch(size, self._group)
+        counters[Counter.COMPRESSED] = _NEVER
+        self.device.write(buffer, counters)
+        self.launch(self._hook, n)
         for rest in (False, True):
-            self._compress.launch(size, self._group)
-            self._sample.launch(self._group, self._group)
+            self.launch(self._compress, n)
+            self.launch(self._sample, 1)
             self._link(rest)
-        self._compress.launch(size, self._group)
-        device.read(self._found, self._label)
-        device.read(counters, self._counters)
-        records = [(_ON_DEVICE, n, int(counters[_EDGES]), time.perf_counter() - began)]
-        return Labels(self._found, int(counters[_TREES] - counters[_HOOKS]), np.array(records))
+        self.launch(self._compress, n)
+        self.device.read(self._found, label)
+        self.device.read(counters, buffer)
+        edges, trees = int(counters[Counter.EDGES]), counters[Counter.TREES]
+        records = [(_ON_DEVICE, n, edges, time.perf_counter() - began)]
+        return Labels(self._found, int(trees - counters[Counter.HOOKS]), np.array(records))
 
     def _link(self, rest: bool) -> None:
         """Queue a pass over the lists of each direction."""
         for way, (link_lists, link_heavy) in enumerate(self._links):
-            turn = self._turn(rest, way, self._tiles)
-            link_lists.launch(min(self._tiles * self._group, self._grid), self._group, turn)
-            link_heavy.launch(self._grid, self._group, turn)
+            one_pass = self._pass(rest, way, -(-self._vertices // self.group))
+            self.launch(link_lists, self._vertices, one_pass)
+            self.launch_all(link_heavy, one_pass)
 
-    def _turn(self, rest: bool, way: int, rows: int) -> npt.NDArray[np.uint32]:
+    def _pass(self, rest: bool, way: int, rows: int) -> npt.NDArray[np.uint32]:
         """Return a pass in the kernels' form: kind, number, and rows of tiles."""
-        return np.array([rest, len(self._lists) * rest + way, rows, 0], np.uint32)
+        return np.array([rest, len(self.ways) * rest + way, rows, 0], np.uint32)

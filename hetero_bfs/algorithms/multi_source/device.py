@@ -7,6 +7,8 @@ transfers eight bytes per vertex and level, fewer than the levels would take.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +19,16 @@ from hetero_bfs.algorithms.multi_source.result import Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.room import check_room
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 
-_GROUP = 128
-_GROUPS_PER_UNIT = 16
+Count = IntEnum("Count", "VERTICES EDGES LEFT ALIVE QUEUED", start=0)
+"""Counts of a level: vertices found, their edges, edges of vertices that lack a search; bits of the
+searches that found a vertex; vertices in the queue."""
+
 _SHORT_LIST = 256  # edges that one work-item reads
-_FILES = ("devices/opencl/tiles.cl", "algorithms/multi_source/kernels/phases.cl")
-_VERTICES, _EDGES, _LEFT, _ALIVE, _QUEUED, _NUM_COUNTS = range(6)
 
 
 class LevelKernels(NamedTuple):
@@ -38,7 +40,7 @@ class LevelKernels(NamedTuple):
     pull: BoundKernel
 
 
-class DevicePlanes:
+class DevicePlanes(DeviceRun):
     """Runs 64 searches at a time on an OpenCL device that holds the lists.
 
     Parameters
@@ -54,48 +56,30 @@ class DevicePlanes:
         Lists that the device cannot hold, failures of its driver.
     """
 
+    need = "searches side by side need"
+    files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/multi_source/kernels/phases.cl")
+    constants = (Count, {"SEARCHES": LANES})
+    GROUPS_PER_UNIT = 16
+
     def __init__(self, graph: SearchGraph, info: DeviceInfo, host: HostPlanes) -> None:
         from hetero_bfs.algorithms.multi_source.kernels.phases import PLANES
 
-        lists = [graph.graph, graph.graph.transpose] if graph.graph.directed else [graph.graph]
-        n = graph.num_searched
-        narrow = all(one.num_stored_edges < 2**32 for one in lists)
-        offset = np.uint32 if narrow else np.uint64
-        self._check_sizes(info, n, [one.num_stored_edges for one in lists], PLANES)
-        self.device, self._host, self._n = OpenCLDevice(info, "searches side by side"), host, n
-        self._kept = [
-            array
-            for one in lists
-            for array in (np.ascontiguousarray(one.indptr, offset), one.indices)
-        ]  # a device may use them in place
-        self._lists = [self.device.upload(array) for array in self._kept]
-        make = self.device.buffer
-        self._planes = [make(n, np.uint64) for _ in range(PLANES)]
-        self._seen, self._queue = make(n, np.uint64), make(n, np.uint32)
-        self._mask, self._sources = make(n, np.uint8), make(LANES, np.uint32)
-        self._counts = make(_NUM_COUNTS, np.uint64)
+        super().__init__(OpenCLDevice(info, "searches side by side"), both_ways(graph))
+        self._host, self._n = host, graph.num_searched
+        words, numbers = (self._n, np.uint64), (self._n, np.uint32)
+        arrays = self.make_arrays(
+            {f"plane {i}": words for i in range(PLANES)}
+            | {"seen": words, "queue": numbers, "mask": (self._n, np.uint8)}
+            | {"sources": (LANES, np.uint32), "counts": (len(Count), np.uint64)}
+        )
+        self._planes = [arrays[f"plane {i}"] for i in range(PLANES)]
+        self._seen, self._queue, self._mask = (arrays[name] for name in ("seen", "queue", "mask"))
+        self._sources, self._counts = arrays["sources"], arrays["counts"]
         self._has_mask = np.uint32(0)
-        self._group = info.group_size(_GROUP)
-        most = _GROUPS_PER_UNIT * info.compute_units
-        self._size = self._group * min(-(-n // self._group), most)
-        options = [f"-DGROUP={self._group}", f"-DSHORT_LIST={_SHORT_LIST}"]
-        options.append(f"-DOFFSET={'uint' if narrow else 'ulong'}")
-        program = self.device.build(options, "", _FILES)
-        self._bind(program, self._lists[:2], self._lists[-2:])
-
-    @property
-    def device_name(self) -> str:
-        """Name of the device."""
-        return self.device.info.name
-
-    @staticmethod
-    def _check_sizes(info: DeviceInfo, n: int, edges: list[int], planes: int) -> None:
-        largest = max(4 * max(edges), 8 * n)
-        needed = 4 * sum(edges) + (8 * len(edges) + 8 * planes + 13) * n
-        check_room(info, "searches side by side need", largest, needed)
+        self._bind(self.build(SHORT_LIST=_SHORT_LIST), self.buffers(0), self.buffers(-1))
 
     def _bind(self, program: Any, forward: list[Any], backward: list[Any]) -> None:
-        """Set the arguments of all kernels, which do not keep them."""
+        """Set the arguments of all kernels."""
         bind, n, first = self.device.bind, np.uint32(self._n), self._planes[0]
         self._start = bind(program, "start", n, VARIES, self._mask, self._seen, first)
         self._seed = bind(program, "seed", VARIES, self._sources, self._seen, first)
@@ -139,7 +123,7 @@ class DevicePlanes:
         level, current, used, first = 0, 0, 1, 0
         records: list[tuple[float, ...]] = []
         while True:
-            if counts[_VERTICES] == 0 or level >= limit:
+            if counts[Count.VERTICES] == 0 or level >= limit:
                 self._deliver(batch, first, used, rows, sums)
                 return np.array(records).reshape(-1, 4)
             if used == PLANES:
@@ -147,10 +131,10 @@ class DevicePlanes:
                 first, used = first + used, 0
             began = time.perf_counter()
             pushes, scanned = self._run_level(current, counts)
-            found = counts[_VERTICES]
-            counts = self._read_counts()
+            found = counts[Count.VERTICES]
+            counts = self.read(self._counts, len(Count), np.uint64)
             level, current = level + 1, (current + 1) % PLANES
-            used += bool(counts[_VERTICES])
+            used += bool(counts[Count.VERTICES])
             seconds = time.perf_counter() - began
             records.append((pushes, float(found), float(scanned), seconds))
 
@@ -161,17 +145,17 @@ class DevicePlanes:
         starts = np.unique(sources[known])
         places = np.zeros(LANES, np.uint32)
         places[: sources.size] = sources
-        self._start.launch(self._size, self._group, self._has_mask)
+        self.launch(self._start, self._n, self._has_mask)
         self.device.write(self._sources, places)
         active = sum(1 << int(i) for i in known)
         self._seed.launch(1, 1, np.uint64(active))
         if starts.size:
             self.device.write(self._queue, starts)
-        counts = np.zeros(_NUM_COUNTS, np.uint64)
-        counts[_VERTICES] = counts[_QUEUED] = starts.size
-        counts[_EDGES] = graph.degree[starts].sum(dtype=np.int64)
-        counts[_LEFT] = graph.graph.num_stored_edges
-        counts[_ALIVE] = active
+        counts = np.zeros(len(Count), np.uint64)
+        counts[Count.VERTICES] = counts[Count.QUEUED] = starts.size
+        counts[Count.EDGES] = graph.degree[starts].sum(dtype=np.int64)
+        counts[Count.LEFT] = graph.graph.num_stored_edges
+        counts[Count.ALIVE] = active
         return counts
 
     def _run_level(self, current: int, counts: npt.NDArray[np.uint64]) -> tuple[bool, int]:
@@ -179,22 +163,16 @@ class DevicePlanes:
         from hetero_bfs.algorithms.multi_source.kernels.loop import PUSH_COST
 
         kernels = self._levels[current]
-        edges, left, active = int(counts[_EDGES]), int(counts[_LEFT]), counts[_ALIVE]
-        self.device.write(self._counts, np.zeros(_NUM_COUNTS, np.uint64))
+        edges, left, active = int(counts[Count.EDGES]), int(counts[Count.LEFT]), counts[Count.ALIVE]
+        self.device.write(self._counts, np.zeros(len(Count), np.uint64))
         if edges * PUSH_COST + self._n >= left:
-            kernels.pull.launch(self._size, self._group, active)
+            self.launch(kernels.pull, self._n, active)
             return False, left
-        queued = np.uint32(counts[_QUEUED])
-        kernels.clear.launch(self._size, self._group)
-        groups = min(-(-int(queued) // self._group) * self._group, self._size)
-        kernels.push.launch(groups, self._group, queued)
-        kernels.settle.launch(self._size, self._group, active)
+        queued = counts[Count.QUEUED]
+        self.launch(kernels.clear, self._n)
+        self.launch(kernels.push, int(queued), np.uint32(queued))
+        self.launch(kernels.settle, self._n, active)
         return True, edges
-
-    def _read_counts(self) -> npt.NDArray[np.uint64]:
-        counts = np.empty(_NUM_COUNTS, np.uint64)
-        self.device.read(counts, self._counts)
-        return counts
 
     def _deliver(self, batch: int, first: int, used: int, rows: Rows | None, sums: Sums) -> None:
         """Read the planes that are used, and have the host make rows and sums of them."""

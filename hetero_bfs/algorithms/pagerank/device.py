@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,30 +14,32 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.devices.opencl.header import C_TYPES
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights
 
-_GROUP = 128  # work-items in a work-group
-_GROUPS_PER_UNIT = 8
+Total = IntEnum("Total", "STEP MOVED MASS DANGLING", start=0)
+State = IntEnum(
+    "State",
+    "BASE LAST_BASE SUM_BEFORE WHOLE RELAXATION LAST_MOVED CHANGE DONE STEPS FIRST_FAST",
+    start=0,
+)
+Setting = IntEnum(
+    "Setting", "ALPHA GOAL WITHIN OUTSIDE SYMMETRIC RATE ROUNDING RESTART_STEP", start=0
+)
+"""Numbers of `totals`, `state` and `settings` in power.cl."""
+
 _LANES = 16  # work-items for a vertex of medium degree
 _LOW_EDGES = 16  # the highest degree of a vertex that one work-item serves
 _MEDIUM_EDGES = 4096  # the highest that _LANES serve; segments of longer lists are as long
 _STEPS_AT_ONCE = 5  # steps that are queued before the host reads the state
-_FILE = "algorithms/pagerank/kernels/power.cl"
-_LAST_BASE, _WHOLE, _CHANGE, _DONE, _STEPS, _FIRST_FAST, _NUM_STATES = 1, 3, 6, 7, 8, 9, 10
-_NUM_TOTALS = 4
 
 _FINE = 2.0**-17
 """A change to fall below for which portions are float64."""
 
 _ROUNDING = 2.0**-23  # of float32 portions, as in sweeps.py
-_C_TYPES = {
-    np.dtype(np.int32): "int",
-    np.dtype(np.float32): "float",
-    np.dtype(np.float64): "double",
-}
 
 
 class _Kernels(NamedTuple):
@@ -48,7 +52,7 @@ class _Kernels(NamedTuple):
     write: list[BoundKernel]
 
 
-class DeviceRanks:
+class DeviceRanks(DeviceRun):
     """Runs on an OpenCL device that holds the lists.
 
     Parameters
@@ -64,65 +68,52 @@ class DeviceRanks:
         Failures of its driver; it lacks a type.
     """
 
+    need = "PageRank needs"
+    files: Sequence[str] = ("algorithms/pagerank/kernels/power.cl",)
+    constants = (Total, State, Setting, {"NUM_TOTALS": len(Total), "NUM_STATES": len(State)})
+
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
-        self._check_sizes(lists, info)
+        backward, weights = lists.backward, []
+        if lists.weighted:
+            weights = [needed_weights(backward)]
+            if weights[0].dtype == np.float64 and not info.has_double:
+                raise DeviceError("it lacks doubles, which weights of float64 need")
+        entries = Entries(backward.indptr, [backward.indices, *weights])
+        super().__init__(OpenCLDevice(info, "PageRank"), [entries])
         self.lists = lists
-        self.device = device = OpenCLDevice(info, "PageRank")
         self._sum: Any = np.float64 if info.has_double else np.float32
-        self._group = info.group_size(_GROUP)
-        self._groups = _GROUPS_PER_UNIT * info.compute_units
-        self._arrays = self._read_only(lists)  # kept: a device may use them in place
-        self._graph = {name: device.upload(array) for name, array in self._arrays.items()}
-        n = lists.num_vertices
-        self._segments = self._arrays["segments"].size // 2
-        sizes = {
-            "restart": n,
-            "settings": 8,
-            "state": 2 * _NUM_STATES,
-            "totals": 2 * _NUM_TOTALS * self._groups,
-            "said": _NUM_STATES,
-            "segment_sums": self._segments,
-            "rank": lists.graph.num_vertices,
-        }
-        self._work = {name: device.buffer(size, self._sum) for name, size in sizes.items()}
-        self._found = device.host_array(lists.graph.num_vertices, self._sum)
-        self._portions = [device.buffer(n, self._sum) for _ in range(2)]
-        self._kernels: dict[Any, _Kernels] = {}
-        self._kernels_for(np.float32)
-
-    @property
-    def device_name(self) -> str:
-        """Name of the device."""
-        return self.device.info.name
-
-    @staticmethod
-    def _check_sizes(lists: RankLists, info: DeviceInfo) -> None:
-        n, every, edges = lists.num_vertices, lists.graph.num_vertices, lists.num_stored_edges
-        width = needed_weights(lists.backward).dtype.itemsize if lists.weighted else 0
-        largest = max(max(4, width) * edges, 8 * (n + 1), 8 * every)
-        needed = (4 + width) * edges + 44 * n + 12 * every
-        check_room(info, "PageRank needs", largest, needed)
-        if lists.weighted and width == 8 and not info.has_double:
-            raise DeviceError("it lacks doubles, which weights of float64 need")
-
-    def _read_only(self, lists: RankLists) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays that kernels only read, by name."""
-        backward, given = lists.backward, lists.given
-        offset = np.uint32 if lists.num_stored_edges < 2**32 else np.uint64
+        given = lists.given.astype(self._sum) if lists.weighted else lists.given
         rows, self._high, self._medium = _by_degree(backward.indptr)
         begin, end, first_segment = _cut(backward.indptr, rows[: self._high])
-        arrays = {
-            "indptr": np.ascontiguousarray(backward.indptr, offset),
-            "neighbours": backward.indices,
-            "given": given if given.dtype == np.uint32 else given.astype(self._sum),
-            "rows": rows,
-            "segments": np.stack([begin, end], axis=1).ravel().astype(offset),
-            "first_segment": first_segment,
-            "new_of_old": lists.graph.relabelling.new_of_old,
+        segments = np.stack([begin, end], axis=1).ravel().astype(self.offset_type)
+        n, every, self._segments = lists.num_vertices, lists.graph.num_vertices, begin.size
+        new_of_old = lists.graph.relabelling.new_of_old
+        sizes = {
+            "restart": n,
+            "settings": len(Setting),
+            "state": 2 * len(State),
+            "totals": 2 * len(Total) * self.groups,
+            "said": len(State),
+            "segment_sums": self._segments,
+            "rank": every,
+            "portions": n,
+            "next": n,
         }
-        if lists.weighted:
-            arrays["weights"] = needed_weights(backward).copy()  # the graph's are read-only
-        return arrays
+        self._work = self.make_arrays(
+            {name: (size, self._sum) for name, size in sizes.items()},
+            given, rows, segments, first_segment, new_of_old,
+        )  # fmt: skip
+        array, upload = self.read_only.array, self.device.upload
+        self._graph = {
+            "given": upload(given) if lists.weighted else array(given),
+            "rows": upload(rows),
+            "segments": upload(segments),
+            "first_segment": upload(first_segment),
+            "new_of_old": array(new_of_old),
+        }
+        self._found = self.device.host_array(every, self._sum)
+        self._kernels: dict[Any, _Kernels] = {}
+        self._kernels_for(np.float32)
 
     def _kernels_for(self, real: Any) -> _Kernels:
         """Return the kernels for portions of a type; compile them the first time."""
@@ -132,29 +123,25 @@ class DeviceRanks:
         return self._kernels[real]
 
     def _build(self, real: Any) -> Any:
-        given, sums = self._arrays["given"].dtype, _C_TYPES[np.dtype(self._sum)]
-        options = [
-            f"-DGROUP={self._group}",
-            f"-DLANES={_LANES}",
-            f"-DOFFSET={'uint' if self._arrays['indptr'].dtype == np.uint32 else 'ulong'}",
-            f"-DREAL={_C_TYPES[np.dtype(real)]}",
-            f"-DSUM={sums}",
-            f"-DGIVEN={'uint' if given == np.uint32 else sums}",
-        ]
-        if self.device.info.has_double:
-            options.append("-DHAS_DOUBLE")
-        if self.lists.weighted:
-            options.append(f"-DWEIGHT={_C_TYPES[self._arrays['weights'].dtype]}")
-        return self.device.build(options, "", [_FILE])
+        sums, weighted = C_TYPES[np.dtype(self._sum)], self.lists.weighted
+        return self.build(
+            LANES=_LANES,
+            REAL=C_TYPES[np.dtype(real)],
+            SUM=sums,
+            GIVEN=sums if weighted else "uint",
+            HAS_DOUBLE=self.device.info.has_double,
+            WEIGHT=weighted and C_TYPES[self.ways[0].arrays[1].dtype],
+        )
 
     def _bind(self, program: Any) -> _Kernels:
         """Set the arguments of all kernels, for either array of portions that is read."""
-        bind, graph, work, portions = self.device.bind, self._graph, self._work, self._portions
+        bind, graph, work = self.device.bind, self._graph, self._work
+        portions = work["portions"], work["next"]
         n, every = np.uint32(self.lists.num_vertices), np.uint32(self.lists.graph.num_vertices)
-        edges = [graph["neighbours"], *([graph["weights"]] if self.lists.weighted else [])]
+        indptr, *edges = self.buffers(0)
         lists = (
-            n, np.uint32(self._high), np.uint32(self._medium), graph["rows"], graph["indptr"],
-            *edges, graph["given"],
+            n, np.uint32(self._high), np.uint32(self._medium), graph["rows"], indptr, *edges,
+            graph["given"],
         )  # fmt: skip
         record = work["settings"], work["state"], work["totals"]
         count = np.uint32(self._segments)
@@ -177,7 +164,7 @@ class DeviceRanks:
                 )
                 for i in range(2)
             ],
-            bind(program, "report", VARIES, np.uint32(self._groups), *record, work["said"]),
+            bind(program, "report", VARIES, np.uint32(self.groups), *record, work["said"]),
             [
                 bind(
                     program, "write_ranks", every, VARIES, VARIES, graph["new_of_old"],
@@ -207,28 +194,28 @@ class DeviceRanks:
         began = time.perf_counter()
         self._begin(kernels, settings, is_fine)
         records: list[tuple[str, float]] = []
-        queued, said = 0, np.zeros(_NUM_STATES)
-        while queued < settings.max_iter and not said[_DONE]:
+        queued, said = 0, np.zeros(len(State))
+        while queued < settings.max_iter and not said[State.DONE]:
             first, queued = queued + 1, min(queued + _STEPS_AT_ONCE, settings.max_iter)
             self._queue_steps(kernels, first, queued)
             said = self._ask(kernels, queued + 1)
             ended = time.perf_counter()
-            steps, fast = int(said[_STEPS]), int(said[_FIRST_FAST])
+            steps, fast = int(said[State.STEPS]), int(said[State.FIRST_FAST])
             for number in range(first, steps + 1):
                 strategy = "device Chebyshev" if 0 < fast <= number else "device power"
                 records.append((strategy, (ended - began) / (steps + 1 - first)))
             began = ended
-        scale = 1.0 / said[_WHOLE]
-        outside = scale * said[_LAST_BASE]
+        scale = 1.0 / said[State.WHOLE]
+        outside = scale * said[State.LAST_BASE]
         rank = self._ranks(
-            kernels, int(said[_STEPS]) % 2, scale, outside / self.lists.graph.num_vertices
+            kernels, int(said[State.STEPS]) % 2, scale, outside / self.lists.graph.num_vertices
         )
         if settings.personalization is not None:
             left_out = self.lists.outside
             rank[left_out] = outside * settings.personalization[left_out]
         if self._sum is np.float32:
             rank /= rank.sum()  # the device's sums are too coarse for a sum of 1
-        return Ranks(rank, float(said[_CHANGE]), records)
+        return Ranks(rank, float(said[State.CHANGE]), records)
 
     def _begin(self, kernels: _Kernels, settings: RankSettings, is_fine: bool) -> None:
         """Write the settings of steps, and give all vertices the same rank."""
@@ -246,29 +233,24 @@ class DeviceRanks:
             restart = personalization[self.lists.graph.relabelling.old_of_new]
         self.device.write(self._work["settings"], np.array(numbers, self._sum))
         self.device.write(self._work["restart"], restart.astype(self._sum))
-        kernels.start.launch(self._groups * self._group, self._group, self._sum(equal))
+        self.launch_all(kernels.start, self._sum(equal))
 
     def _queue_steps(self, kernels: _Kernels, first: int, last: int) -> None:
-        size = self._groups * self._group
         for step in range(first, last + 1):
             if self._high:
-                kernels.sum_segments[(step - 1) % 2].launch(size, self._group, np.uint32(step))
-            kernels.step[(step - 1) % 2].launch(size, self._group, np.uint32(step))
+                self.launch_all(kernels.sum_segments[(step - 1) % 2], np.uint32(step))
+            self.launch_all(kernels.step[(step - 1) % 2], np.uint32(step))
 
     def _ask(self, kernels: _Kernels, step: int) -> npt.NDArray[np.float64]:
         """Return the state for a step, from those before it."""
-        kernels.report.launch(self._group, self._group, np.uint32(step))
-        said = np.empty(_NUM_STATES, self._sum)
-        self.device.read(said, self._work["said"])
-        return said.astype(np.float64)
+        self.launch(kernels.report, 1, np.uint32(step))
+        return self.read(self._work["said"], len(State), self._sum).astype(np.float64)
 
     def _ranks(
         self, kernels: _Kernels, which: int, scale: float, outside: float
     ) -> npt.NDArray[np.float64]:
         """Return the ranks in the caller's ids; `outside` for vertices that are not searched."""
-        kernels.write[which].launch(
-            self._groups * self._group, self._group, self._sum(scale), self._sum(outside)
-        )
+        self.launch_all(kernels.write[which], self._sum(scale), self._sum(outside))
         self.device.read(self._found, self._work["rank"])
         return self._found.astype(np.float64, copy=False)
 

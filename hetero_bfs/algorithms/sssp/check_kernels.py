@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 from hetero_bfs.support.parallel import in_parallel, part_of
 
 Array = npt.NDArray[Any]
 
-MET = np.uint32(NO_VERTEX)
+MET = NO_ID
 _PARTS = 64
 _AHEAD = 16  # edges whose distances are prefetched
 _ZERO = np.int32(0)

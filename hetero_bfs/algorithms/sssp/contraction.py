@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.weighted_lists import ByWeight, Plan, WeightedLists, planned
 
 _LEAST_EDGES = 1 << 15  # stored edges of a graph for which the passes before and after are little
@@ -57,12 +58,12 @@ def contracted(lists: WeightedLists) -> Core | None:
     """Return the core of a graph; None if chains are few, or one's weight is beyond int32."""
     if not _is_of_chains(lists):
         return None
-    from hetero_bfs.algorithms.sssp.kernels.chains import NONE, contract
+    from hetero_bfs.algorithms.sssp.kernels.chains import contract
     from hetero_bfs.graph.kernels.by_weight import sort_by_weight
 
     n, degree = lists.num_vertices, np.diff(lists.forward.indptr)
     most = int(degree[degree > 2].sum()) + 2
-    numbers, ends = np.full(n, NONE, np.uint32), np.full((n, 2), NONE, np.uint32)
+    numbers, ends = np.full(n, NO_VERTEX, np.uint32), np.full((n, 2), NO_VERTEX, np.uint32)
     along, indptr = np.zeros((n, 2), np.int32), np.zeros(n + 2, np.int64)
     made = indptr, np.zeros(most, np.uint32), np.zeros(most, np.int32)
     vertices, entries, heaviest = contract(tuple(lists.forward), numbers, ends, along, made)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,95 +19,54 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
-from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.devices.opencl.room import check_room
-from hetero_bfs.devices.opencl.verdicts import Family, check_verdict
+from hetero_bfs.devices.opencl.header import C_TYPES
+from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.weighted_lists import (
-    FULL,
-    PREFIX,
-    PULL_ONCE,
-    ByWeight,
-    Plan,
-    WeightedLists,
-    Windows,
-)
+from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE, Plan, WeightedLists, Windows
 
-_GROUP = 128  # work-items in a work-group
-_GROUPS_PER_UNIT = 8
+Word = IntEnum(
+    "Word",
+    "STEP COUNT IS_FULL START END QUEUE_SIDE ACTIVE_SIDE LISTED ROUND NUMBER WINDOW UNSETTLED "
+    "EDGES LEFT VERTICES STEPS ROWS BEGAN STATUS SOURCE BEYOND",
+    start=0,
+)
+Step = IntEnum("Step", "DONE RELAX ACTIVE SELECT FIND PULL", start=0)
+Status = IntEnum("Status", "RUNNING ENDED OVERFLOWED FAILED", start=0)
+StepCounter = IntEnum("StepCounter", "NEXT CHUNKS SCANNED LEFT_OVER FRESH OVERFLOW", start=0)
+WindowCounter = IntEnum("WindowCounter", "KEPT LOWEST", start=0)
+"""The numbers that loop.cl explains."""
+
 _CHUNK_EDGES = 1 << 10  # edges of a work-group's piece of a long list
 _PULL_EDGES = 1 << 6  # length from which a work-group, not a work-item, pulls along a list
-_WIDER = (
-    16.0  # factor of windows of whole lists over the host's: a step costs a barrier of the grid
-)
-_MOST_RECORDS = 1 << 14
-_FILES = (
-    "devices/opencl/tiles.cl",
-    "devices/opencl/grid.cl",
-    "algorithms/sssp/kernels/search_state.cl",
-    "algorithms/sssp/kernels/relax.cl",
-    "algorithms/sssp/kernels/loop.cl",
-    "algorithms/sssp/kernels/tree.cl",
-)
+_WIDER = 16.0
+"""Factor of windows of whole lists over the host's: a step costs a barrier of the grid."""
+
+_MOST_RECORDS, _RECORD_WIDTH = 1 << 14, 6
+_NUM_COUNTERS = 3 * (len(StepCounter) + len(WindowCounter))
+
 ON_DEVICE = 3
 """Added to a record's strategy."""
 
-_WORDS = (
-    "STEP", "COUNT", "IS_FULL", "START", "END", "QUEUE_SIDE", "ACTIVE_SIDE", "LISTED", "ROUND",
-    "NUMBER", "WINDOW", "UNSETTLED", "EDGES", "LEFT", "VERTICES", "STEPS", "ROWS", "BEGAN",
-    "STATUS", "SOURCE", "BEYOND",
-)  # fmt: skip
-_STEP, _COUNT, _ROWS, _STATUS = (_WORDS.index(word) for word in ("STEP", "COUNT", "ROWS", "STATUS"))
-_STEPS = ("DONE", "RELAX", "ACTIVE", "SELECT", "FIND", "PULL")
-_RUNNING, _ENDED, _OVERFLOWED, _FAILED = range(4)
-_STEP_COUNTERS, _WINDOW_COUNTERS, _RECORD_WIDTH = 6, 2, 6
-_NUM_COUNTERS = 3 * _STEP_COUNTERS + 3 * _WINDOW_COUNTERS
-
-OPENCL = {
-    **{word: i for i, word in enumerate(_WORDS)},
-    "NOW_WORDS": len(_WORDS),
-    **{step: i for i, step in enumerate(_STEPS)},
-    "RUNNING": _RUNNING,
-    "ENDED": _ENDED,
-    "OVERFLOWED": _OVERFLOWED,
-    "FAILED": _FAILED,
-    "NEXT": 0,
-    "CHUNKS": 1,
-    "SCANNED": 2,
-    "LEFT_OVER": 3,
-    "FRESH": 4,
-    "KEPT": 0,
-    "LOWEST": 1,
-    "OVERFLOW": 5,
-    "STEP_COUNTERS": _STEP_COUNTERS,
-    "WINDOW_COUNTERS": _WINDOW_COUNTERS,
-    "PREFIX": PREFIX,
-    "FULL": FULL,
-    "PULL_ONCE": PULL_ONCE,
-    "RECORD_WIDTH": _RECORD_WIDTH,
-}
-"""Numbers that the kernels share; loop.cl explains them."""
-
 
 class _Type(NamedTuple):
-    """A type of weights: its name in OpenCL C, the type of its bits, and the bits of infinity."""
+    """A type of weights: its kernels, the type of its bits, and the bits of infinity."""
 
     family: Family
-    name: str
     bits: Any
     infinite: int
 
 
 _TYPES = {
-    np.dtype(np.int32): _Type("int32 paths", "int", np.int32, 0x7FFFFFFF),
-    np.dtype(np.float32): _Type("float32 paths", "float", np.int32, 0x7F800000),
-    np.dtype(np.float64): _Type("float64 paths", "double", np.int64, 0x7FF0000000000000),
+    np.dtype(np.int32): _Type("int32 paths", np.int32, 0x7FFFFFFF),
+    np.dtype(np.float32): _Type("float32 paths", np.int32, 0x7F800000),
+    np.dtype(np.float64): _Type("float64 paths", np.int64, 0x7FF0000000000000),
 }
 
 
-class DeviceSearch:
+class DeviceSearch(DeviceRun):
     """Searches on an OpenCL device that holds the lists.
 
     Parameters
@@ -121,27 +82,43 @@ class DeviceSearch:
         Weights of a type that the device lacks, failures of its driver.
     """
 
+    need = "shortest paths need"
+    files: Sequence[str] = (
+        "devices/opencl/tiles.cl",
+        "devices/opencl/grid.cl",
+        *(
+            f"algorithms/sssp/kernels/{name}.cl"
+            for name in ("search_state", "relax", "loop", "tree")
+        ),
+    )
+    constants = (
+        Word, Step, Status, StepCounter, WindowCounter,
+        {"NOW_WORDS": len(Word), "RECORD_WIDTH": _RECORD_WIDTH},
+        {"STEP_COUNTERS": len(StepCounter), "WINDOW_COUNTERS": len(WindowCounter)},
+        {"PREFIX": PREFIX, "FULL": FULL, "PULL_ONCE": PULL_ONCE},
+    )  # fmt: skip
+
     def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
-        self._check_sizes(lists, info)
-        self.device = OpenCLDevice(info)
-        self._type = _TYPES[lists.weight_dtype]
         if lists.weight_dtype == np.float64 and not info.has_double:
             raise DeviceError("it lacks doubles, which weights of float64 need")
-        check_verdict(info, self._type.family)
-        self._group = info.group_size(_GROUP)
+        self._type = _TYPES[lists.weight_dtype]
+        forward, backward = lists.forward, lists.backward
+        ways = [forward] if backward is forward else [forward, backward]
+        entries = [Entries(way.indptr, [way.neighbours, way.weights]) for way in ways]
+        super().__init__(OpenCLDevice(info, self._type.family), entries)
         self.lists = lists
+        self._arrays = self._make_arrays()
+        self._found = self.device.host_array(lists.num_vertices, self._type.bits)
         began = time.perf_counter()
-        # Loops along a list may step beyond its end, by less than a piece.
-        self._narrow = lists.forward.indptr[-1] < 2**32 - _CHUNK_EDGES
-        self._kept: list[Any] = []  # a device may use them in place
-        forward = self._upload(lists.forward)
-        backward = forward if lists.backward is lists.forward else self._upload(lists.backward)
-        self._kept.append(lists.backward_order)
-        self._backward = [*backward, self.device.upload(lists.backward_order)]
+        order = self.read_only.array(lists.backward_order)
+        self._backward = [*self.buffers(-1), order]
+        lists_and_order = [*self.buffers(0), *self._backward]
         self.device.finish()
         self.upload_seconds = time.perf_counter() - began
-        self._arguments = [*forward, *self._backward, *self._make_arrays()]
-        self._groups = _GROUPS_PER_UNIT * info.compute_units
+        self._arguments = [
+            *lists_and_order, np.uint32(lists.num_vertices), *self._arrays.values(),
+            np.uint32(_MOST_RECORDS),
+        ]  # fmt: skip
         self._one_at_a_time = threading.Lock()  # parents may be requested during a search
         self._tree: BoundKernel
         self._search: BoundKernel | None = None
@@ -149,68 +126,57 @@ class DeviceSearch:
         self._kernels = {} if self._search else self._bind_steps()
 
     @property
-    def device_name(self) -> str:
-        """Name of the device."""
-        return self.device.info.name
-
-    @property
     def one_launch(self) -> bool:
         """Whether one launch runs a whole search."""
         return self._search is not None
 
-    @staticmethod
-    def _check_sizes(lists: WeightedLists, info: DeviceInfo) -> None:
-        n, edges, width = lists.num_vertices, lists.num_stored_edges, lists.weight_dtype.itemsize
-        ways = 1 if lists.backward is lists.forward else 2
-        largest = max(width * edges, 8 * n)
-        records = 8 * _RECORD_WIDTH * _MOST_RECORDS
-        needed = ways * ((4 + width) * edges + 8 * n) + (32 + 2 * width) * n + records
-        needed += 12 * _most_chunks(edges) + lists.backward_order.nbytes
-        check_room(info, "shortest paths need", largest, needed)
+    def _make_arrays(self) -> dict[str, Any]:
+        """Return the arrays of a search, the kernels' arguments after the lists."""
+        n, bits, edges = self.lists.num_vertices, self._type.bits, self.lists.num_stored_edges
+        chunks = edges // min(_PULL_EDGES, _CHUNK_EDGES // 2) + 1  # pieces of long lists in a step
+        arrays = self.make_arrays(
+            {
+                "distance": (n, bits),
+                "relaxed": (n, bits),
+                "position": (n, np.uint32),
+                "queued": (n, np.int32),
+                "listed": (n, np.int32),
+                "queue": (2 * n, np.uint32),
+                "active": (2 * n, np.uint32),
+                "chunk_vertices": (chunks, np.uint32),
+                "chunk_firsts": (chunks, np.uint64),
+                "counters": (_NUM_COUNTERS, np.uint64),
+                "now": (len(Word), np.int64),
+                "records": (_MOST_RECORDS * _RECORD_WIDTH, np.int64),
+                "up": (n, np.uint32),
+                "orphans": (1, np.uint32),
+            },
+            self.lists.backward_order,
+        )
+        self._up, self._orphans = arrays.pop("up"), arrays.pop("orphans")
+        return arrays
 
-    def _upload(self, lists: ByWeight) -> list[Any]:
-        indptr = np.ascontiguousarray(lists.indptr, np.uint32 if self._narrow else np.uint64)
-        self._kept += [indptr, lists.neighbours, lists.weights]
-        return [self.device.upload(array) for array in self._kept[-3:]]
-
-    def _make_arrays(self) -> list[Any]:
-        """Make the arrays of a search; return the kernels' arguments after the lists."""
-        n, buffer, bits = self.lists.num_vertices, self.device.buffer, self._type.bits
-        chunks = _most_chunks(self.lists.num_stored_edges)
-        self._distance = buffer(n, bits)
-        self._found = self.device.host_array(n, bits)
-        self._up = buffer(n, np.uint32)
-        self._orphans = buffer(1, np.uint32)
-        self._now = buffer(len(_WORDS), np.int64)
-        self._records = buffer(_MOST_RECORDS * _RECORD_WIDTH, np.int64)
-        marks = [buffer(n, kind) for kind in (bits, np.uint32, np.int32, np.int32)]
-        pairs = [buffer(2 * n, np.uint32) for _ in range(2)]
-        pieces = [buffer(chunks, kind) for kind in (np.uint32, np.uint64)]
-        return [
-            np.uint32(n), self._distance, *marks, *pairs, *pieces,
-            buffer(_NUM_COUNTERS, np.uint64), self._now, self._records, np.uint32(_MOST_RECORDS),
-        ]  # fmt: skip
-
-    def _build(self, *extra: str) -> Any:
-        options = [
-            f"-DGROUP={self._group}",
-            f"-DCHUNK_EDGES={_CHUNK_EDGES}",
-            f"-DPULL_EDGES={_PULL_EDGES}",
-            f"-DDIRECTED={int(self.lists.graph.graph.directed)}",
-            f"-DOFFSET={'uint' if self._narrow else 'ulong'}",
-            f"-DWEIGHT={self._type.name}",
-            f"-DIS_{self._type.name.upper()}",
-        ]
-        return self.device.build([*options, *extra], header(SHARED, OPENCL), _FILES)
+    def _build(self, *, one_launch: bool) -> Any:
+        name = C_TYPES[self.lists.weight_dtype]
+        return self.build(
+            CHUNK_EDGES=_CHUNK_EDGES,
+            PULL_EDGES=_PULL_EDGES,
+            DIRECTED=int(self.lists.graph.graph.directed),
+            WEIGHT=name,
+            ONE_LAUNCH=one_launch,
+            IS_INT=name == "int",
+            IS_FLOAT=name == "float",
+            IS_DOUBLE=name == "double",
+        )
 
     def _find_one_launch(self) -> BoundKernel | None:
         """Return the kernel of whole searches, if the device has a grid for it."""
         if not self.device.info.may_run_in_one_launch:
             return None  # a CPU device runs work-groups one after another
-        self._grid = Grid(self.device, _GROUPS_PER_UNIT)
+        self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
         program = None
         with suppress(DeviceError):
-            program = self._build("-DONE_LAUNCH")
+            program = self._build(one_launch=True)
         if program is None:
             return None
         self._bind_tree(program)
@@ -220,39 +186,43 @@ class DeviceSearch:
         )  # fmt: skip
 
         def probe(groups: int, patience: np.uint32) -> bool:
-            size, varying = groups * self._group, self._varying(0, None)
-            search.launch(size, self._group, *varying, patience, np.uint32(1))
-            return bool(self._read_now()[_STATUS] == _ENDED)
+            size, varying = groups * self.group, self._varying(0, None)
+            search.launch(size, self.group, *varying, patience, np.uint32(1))
+            return bool(self._read_now()[Word.STATUS] == Status.ENDED)
 
         groups = self._grid.largest(probe)
-        self._groups = groups or self._groups
+        self.groups = groups or self.groups
         return search if groups else None
 
-    def _bind_steps(self) -> dict[str, list[BoundKernel]]:
+    def _bind_steps(self) -> dict[Any, list[BoundKernel]]:
         """Return the kernels of each step, and launch them once: some drivers compile then."""
-        program, arguments = self._build(), [*self._arguments, *[VARIES] * 4]
+        program, arguments = self._build(one_launch=False), [*self._arguments, *[VARIES] * 4]
         self._bind_tree(program)
-        bind = self.device.bind
-        relax = [bind(program, name, *arguments) for name in ("relax", "relax_long")]
-        kernels = {"start": [bind(program, "start", *arguments)]}
-        kernels |= {"RELAX": relax, "ACTIVE": relax}
-        kernels |= {"SELECT": [bind(program, "take_window", *arguments)]}
-        kernels |= {"FIND": [bind(program, "find", *arguments)]}
-        kernels |= {"PULL": [bind(program, name, *arguments) for name in ("pull", "pull_long")]}
-        kernels |= {"next": [bind(program, "next_step", *arguments)]}
+        names: dict[Any, tuple[str, ...]] = {
+            "start": ("start",),
+            Step.RELAX: ("relax", "relax_long"),
+            Step.SELECT: ("take_window",),
+            Step.FIND: ("find",),
+            Step.PULL: ("pull", "pull_long"),
+            "next": ("next_step",),
+        }
+        kernels = {
+            step: [self.device.bind(program, name, *arguments) for name in each]
+            for step, each in names.items()
+        }
         varying = self._varying(0, None)
-        for kernel in {id(k): k for one in kernels.values() for k in one}.values():
-            self.device.fill(self._now, 0)
-            kernel.launch(self._group, self._group, *varying)
+        for kernel in (one for each in kernels.values() for one in each):
+            self.device.fill(self._arrays["now"], 0)
+            self.launch(kernel, 1, *varying)
         self.device.finish()
-        return kernels
+        return kernels | {Step.ACTIVE: kernels[Step.RELAX]}
 
     def _bind_tree(self, program: Any) -> None:
         """Bind the kernel that finds parents."""
-        n = np.uint32(self.lists.num_vertices)
         self._tree = self.device.bind(
-            program, "find_parents", n, self._distance, *self._backward, self._up, self._orphans
-        )
+            program, "find_parents", np.uint32(self.lists.num_vertices), self._arrays["distance"],
+            *self._backward, self._up, self._orphans,
+        )  # fmt: skip
 
     def _varying(self, source: int, plan: Plan | None) -> tuple[Any, ...]:
         """Return the last arguments of all kernels."""
@@ -284,12 +254,11 @@ class DeviceSearch:
         from hetero_bfs.algorithms.sssp.kernels.tree import complete_tree
 
         parent, orphans = np.empty(distance.size, np.uint32), np.empty(1, np.uint32)
-        size = min(-(-parent.size // self._group), self._groups) * self._group
         with self._one_at_a_time:
             if not is_last:
-                self.device.write(self._distance, distance)
+                self.device.write(self._arrays["distance"], distance)
             self.device.fill(self._orphans, 0)
-            self._tree.launch(size, self._group)
+            self.launch(self._tree, parent.size)
             self.device.read(self._found_up, self._up)
             self.device.read(orphans, self._orphans)
             parent[:] = self._found_up
@@ -307,54 +276,48 @@ class DeviceSearch:
         if now is None:  # the grid stalled
             self._search, self._kernels = None, self._bind_steps()
             return self._run(source, plan)
-        if now[_STATUS] == _OVERFLOWED:
+        if now[Word.STATUS] == Status.OVERFLOWED:
             return None
-        self.device.read(self._found, self._distance)
+        self.device.read(self._found, self._arrays["distance"])
         total = time.perf_counter() - began
         distance = self._found.view(self.lists.weight_dtype)
         infinity = np.array([self._type.infinite], self._type.bits).view(distance.dtype)[0]
-        return Windows(distance, infinity, self._read_records(int(now[_ROWS]), seconds, total))
+        return Windows(distance, infinity, self._read_records(int(now[Word.ROWS]), seconds, total))
 
     def _run_one_launch(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
         assert self._search is not None
-        size = self._groups * self._group
-        self._search.launch(size, self._group, *varying, PATIENCE, np.uint32(0))
+        self.launch_all(self._search, *varying, PATIENCE, np.uint32(0))
         now = self._read_now()
-        return (None, []) if now[_STATUS] == _FAILED else (now, [])
+        return (None, []) if now[Word.STATUS] == Status.FAILED else (now, [])
 
     def _run_steps(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
         """Launch step by step; return the state at the end and the seconds of each record."""
-        most, n = self._groups * self._group, self.lists.num_vertices
         seconds: list[float] = []
         began = time.perf_counter()
-        size = min(-(-n // self._group) * self._group, most)
-        self._kernels["start"][0].launch(size, self._group, *varying)
+        self.launch(self._kernels["start"][0], self.lists.num_vertices, *varying)
         while True:
             now = self._read_now()
-            if now[_ROWS] > len(seconds):
+            if now[Word.ROWS] > len(seconds):
                 ended = time.perf_counter()
                 seconds.append(ended - began)
                 began = ended
-            if now[_STATUS] != _RUNNING:
+            if now[Word.STATUS] != Status.RUNNING:
                 return now, seconds
-            size = min(-(-max(int(now[_COUNT]), 1) // self._group) * self._group, most)
-            first, *long = self._kernels[_STEPS[int(now[_STEP])]]
-            first.launch(size, self._group, *varying)
+            first, *long = self._kernels[int(now[Word.STEP])]
+            self.launch(first, int(now[Word.COUNT]), *varying)
             for kernel in long:
-                kernel.launch(most, self._group, *varying)
+                self.launch_all(kernel, *varying)
             self._kernels["next"][0].launch(1, 1, *varying)
 
     def _read_now(self) -> npt.NDArray[np.int64]:
-        now = np.empty(len(_WORDS), np.int64)
-        self.device.read(now, self._now)
-        return now
+        return self.read(self._arrays["now"], len(Word), np.int64)
 
     def _read_records(
         self, rows: int, seconds: list[float], total: float
     ) -> npt.NDArray[np.float64]:
         """Return the records. Seconds are the device's, else the host's, else equal shares."""
         words = np.empty((min(rows, _MOST_RECORDS), _RECORD_WIDTH), np.int64)
-        self.device.read(words, self._records)
+        self.device.read(words, self._arrays["records"])
         records = words.astype(np.float64)
         starts = words[:, 0].astype(self._type.bits).view(self.lists.weight_dtype)
         records[:, 0] = starts
@@ -368,8 +331,3 @@ class DeviceSearch:
 
     def _value(self, bits: int) -> float:
         return float(np.array([bits], self._type.bits).view(self.lists.weight_dtype)[0])
-
-
-def _most_chunks(edges: int) -> int:
-    """Return how many pieces of long lists a step may have."""
-    return edges // min(_PULL_EDGES, _CHUNK_EDGES // 2) + 1

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, planned
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import mail
@@ -334,7 +334,7 @@ class _Run:
         communicator.reduce_to_all(waiting, "max")
         if not waiting[0]:
             return parent
-        reached = np.flatnonzero(parent != loops.NO_PARENT)
+        reached = np.flatnonzero(parent != NO_VERTEX)
         fields["queue"][: reached.size] = reached
         count, numbers = reached.size, np.empty(part.num_columns, np.uint32)
         while waiting[0]:

@@ -20,7 +20,7 @@ class HeapSearch(NamedTuple):
     ----------
     distance : float64 array, shape (num_vertices,)
     parent : uint32 array, shape (num_vertices,)
-        0xFFFFFFFF where not reached.
+        `NO_VERTEX` where not reached.
     order : uint32 array
         The vertices reached, in the order in which they were settled.
     """

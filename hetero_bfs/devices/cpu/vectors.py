@@ -16,12 +16,13 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
+from hetero_bfs.graph.edge_source import NO_VERTEX
+
 _LANES = 8
 _BIT, _BYTE, _WORD, _LONG = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 _VECTOR = ir.VectorType(_WORD, _LANES)
 _ITEM_BYTES = 4
 _NO_EDGES = ir.Constant(ir.VectorType(_LONG, _LANES), [0] * _LANES)
-_NO_VERTEX = 0xFFFFFFFF
 _FLAGS = ir.VectorType(_BIT, _LANES)
 _LANE_NUMBERS = ir.Constant(_VECTOR, list(range(_LANES)))
 _FRESH_AND_EDGES = types.Tuple((types.uint32, types.int64))
@@ -171,7 +172,7 @@ def resolve_pushed_word(
         for start in range(0, 32, _LANES):
             index = builder.add(base, _LONG(start))
             up = builder.load(_address(builder, parents, index), align=_ITEM_BYTES)
-            is_vertex = builder.icmp_unsigned("!=", up, _splat(_NO_VERTEX))
+            is_vertex = builder.icmp_unsigned("!=", up, _splat(NO_VERTEX))
             seen = _visited_bits(builder, bitmap, builder.select(is_vertex, up, _splat(0)))
             bits = builder.and_(_bits_from(builder, pending_word, start), seen)
             lanes, byte = _mask(builder, builder.and_(bits, builder.zext(is_vertex, _VECTOR)))

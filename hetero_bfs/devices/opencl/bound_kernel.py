@@ -12,12 +12,16 @@ from hetero_bfs.devices.opencl.driver_errors import device_error
 class BoundKernel:
     """A kernel with most arguments set already, so that a launch sets only the varying ones.
 
-    `device` is the `OpenCLDevice` that makes it.
+    It keeps its arguments, which an OpenCL kernel does not do. `device` is the `OpenCLDevice` that
+    makes it.
     """
 
-    def __init__(self, device: Any, kernel: Any, varying: list[int]) -> None:
+    def __init__(
+        self, device: Any, kernel: Any, arguments: Sequence[Any], varying: list[int]
+    ) -> None:
         self._device = device
         self._kernel = kernel
+        self._arguments = arguments
         self._varying = varying
         # As in PyOpenCL's generated code: set_arg would take 8 to 16 us for a scalar.
         self._set = getattr(kernel, "_set_arg_buf", kernel.set_arg)

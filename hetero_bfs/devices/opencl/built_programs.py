@@ -1,4 +1,4 @@
-"""A device's context in this process, and the programs that were built in it.
+"""A device's context in this process, its programs, and the arrays that engines share.
 
 All engines of a process share one context for each device, and build each program once. After an
 error of a driver, which may have broken its context, engines that open later get another one.
@@ -14,21 +14,26 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import threading
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from hetero_bfs.support import private_cache
 
 _MOST_PROGRAMS = 256
 """Programs of a device that a process keeps; vertex programs make new ones without end."""
 
+T = TypeVar("T")
+
 _shared: dict[int, BuiltPrograms] = {}
 """By the device's address."""
 
 
 class BuiltPrograms:
-    """A context of one device, and its programs.
+    """A context of one device, its programs, and objects in its memory that engines share.
 
     Parameters
     ----------
@@ -41,6 +46,16 @@ class BuiltPrograms:
         self._cl, self._device = cl, device
         self.context = cl.Context([device])
         self._programs: dict[str, Any] = {}
+        self._in_use: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+        self._one_at_a_time = threading.Lock()
+
+    def shared(self, key: Any, make: Callable[[], T]) -> T:
+        """Return the object of a key, made now unless it is in use already."""
+        with self._one_at_a_time:
+            found: T | None = self._in_use.get(key)
+            if found is None:
+                found = self._in_use[key] = make()
+            return found
 
     def build(self, source: str, options: list[str]) -> Any:
         """Return the program of a source, with these options; PyOpenCL's errors come out."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,8 @@ _BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
 
 _BASE = "devices/opencl/atomics.cl", "devices/opencl/vendor.cl"
 """Kernel files at the beginning of all programs."""
+
+T = TypeVar("T")
 
 VARIES = object()
 """Marks a kernel argument that is given at each launch."""
@@ -206,9 +209,16 @@ class OpenCLDevice:
             self.queue = cl.CommandQueue(self.context)
         self.queues = [self.queue]
         self.bytes_copied = 0
+        self.blocks: weakref.ref[Any] | None = None
+        """The `BlockMemory` whose blocks of lists are on the device."""
 
     def _errors(self, action: str) -> AbstractContextManager[None]:
         return driver_errors(action, self.queues)
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self.info.name
 
     @property
     def is_nvidia(self) -> bool:
@@ -227,6 +237,10 @@ class OpenCLDevice:
         options += ["-DINT64_ATOMICS"] if self.info.has_int64_atomics else []
         with self._errors(f"compiling kernels for {self.info.name}"):
             return self._programs.build(source, options)
+
+    def shared(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what others on this device made for a key and still use; else make it."""
+        return self._programs.shared(key, make)
 
     def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
         """Allocate device memory for `size` items and touch its end.
@@ -380,7 +394,7 @@ class OpenCLDevice:
                 if argument is not VARIES:
                     kernel.set_arg(position, argument)
         varying = [i for i, argument in enumerate(arguments) if argument is VARIES]
-        return BoundKernel(self, kernel, varying)
+        return BoundKernel(self, kernel, arguments, varying)
 
     def finish(self) -> None:
         """Wait until all queued work is done."""

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.driver import OpenCLDevice
 from hetero_bfs.devices.opencl.header import MIXED_DEGREES
 from hetero_bfs.devices.opencl.parts import EDGE_BYTES, Partition, partition_edges
 from hetero_bfs.devices.opencl.verdicts import check_verdict
 from hetero_bfs.errors import DeviceError, SplitError
-from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_copy
 
@@ -22,7 +22,8 @@ from hetero_bfs.support.memory import aligned_copy
 class DeviceGraph:
     """The arrays that a search on the device reads (Graph in top_down.cl).
 
-    `arguments` are the kernels' first ones. `offset_type` is uint32 if that holds all offsets.
+    `arguments` are the kernels' first ones. `offset_type` is the type of offsets into the edges.
+    Other algorithms share the lists (device_lists.py), unless they are in several parts.
 
     Raises
     ------
@@ -37,6 +38,7 @@ class DeviceGraph:
     ) -> None:
         self._device = device
         self._graph = graph
+        self._lists = DeviceLists(device)
         self.offset_type = offset_type_of(device.info, graph)
         self.arguments = self._upload(max_alloc_bytes or device.info.max_alloc_bytes)
         if len(self.partition.parts) > 1:
@@ -48,27 +50,20 @@ class DeviceGraph:
         forward, backward = graph.graph, graph.graph.transpose
         lists = [forward] if backward is forward else [forward, backward]
         parts = self._upload_edges([one.indices for one in lists], limit_bytes)
-        self.degree = upload(aligned_copy(graph.degree))
+        self.degree = self._lists.array(graph.degree)
         return [
             *self._sizes(),
-            *self._upload_offsets(forward, backward),
+            self._lists.offsets(forward.indptr),
+            self._lists.offsets(backward.indptr),
             self.degree,
             upload(aligned_copy(common_degrees(graph.degree))),
-            upload(aligned_copy(graph.first)),
+            self._lists.array(graph.first),
             *parts,
         ]
 
     def _sizes(self) -> list[Any]:
         """Return the number of vertices, and of words in a bitmap of them."""
         return [np.uint32(self._graph.num_searched), np.uint32(-(-self._graph.num_searched // 32))]
-
-    def _upload_offsets(self, forward: CSRGraph, backward: CSRGraph) -> list[Any]:
-        def upload(indptr: npt.NDArray[np.int64]) -> Any:
-            offsets = indptr.view(np.uint64).astype(self.offset_type, copy=False)
-            return self._device.upload(aligned_copy(offsets))
-
-        first = upload(forward.indptr)
-        return [first, first if backward is forward else upload(backward.indptr)]
 
     def _upload_edges(self, edges: Sequence[npt.NDArray[np.uint32]], limit_bytes: int) -> list[Any]:
         """Upload in parts of at most this size; in smaller ones if the driver refuses that size."""
@@ -87,6 +82,8 @@ class DeviceGraph:
 
     def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
         """Upload the parts; the list is padded to `num_buffers`."""
+        if len(self.partition.parts) == 1:
+            return [self._lists.array(indices)]
         whole = aligned_copy(indices)
         parts = [
             self._device.upload(whole[part.start : part.start + part.count])
@@ -112,9 +109,8 @@ class DeviceGraph:
 
 
 def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> npt.DTypeLike:
-    """Return the type of an offset into the edges: the host's own on unified memory."""
-    needs_64_bits = info.unified_memory or graph.graph.num_stored_edges >= 2**32
-    return np.uint64 if needs_64_bits else np.uint32
+    """Return the type of an offset into the edges of a graph."""
+    return offset_dtype(info, graph.graph.num_stored_edges)
 
 
 def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID, NO_VERTEX
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
@@ -148,7 +148,7 @@ def order_by_falling_degree(degree, new_of_old, old_of_new):
     for v in range(degree.size):
         d = degree[v]
         if d == 0:
-            new_of_old[v] = np.uint32(0xFFFFFFFF)
+            new_of_old[v] = NO_ID
         else:
             new_of_old[v] = slot[d]
             old_of_new[slot[d]] = v

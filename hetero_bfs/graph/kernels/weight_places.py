@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
@@ -104,17 +104,16 @@ def _count(given, part, parts):
     src, dst, new_of_old, ends = given.src, given.dst, given.new_of_old, given.ends
     range_of, counts, both_ends = given.range_of, given.counts[part], given.both_ends != 0
     begin, end = part_of(src.size, part, parts)
-    none = np.uint32(NO_VERTEX)
     for i in range(np.uint64(begin), np.uint64(end)):
         a, b = src[i], dst[i]  # read once: others may write to them
-        u, v = none, none
+        u, v = NO_ID, NO_ID
         if a != b and max(a, b) < new_of_old.size:
             u, v = new_of_old[a], new_of_old[b]
-            if max(u, v) == none:  # a vertex that had no edge before
-                u = v = none
+            if max(u, v) == NO_ID:  # a vertex that had no edge before
+                u = v = NO_ID
                 given.trouble[part] = _LOST
         ends[0, i], ends[1, i] = u, v
-        if u != none:
+        if u != NO_ID:
             counts[range_of[u]] += 1
             if both_ends:
                 counts[range_of[v]] += 1
@@ -129,7 +128,7 @@ def _move(given, part, parts):
     begin, end = part_of(weights.size, part, parts)
     for i in range(np.uint64(begin), np.uint64(end)):
         u, v = ends[0, i], ends[1, i]
-        if u == np.uint32(NO_VERTEX):
+        if u == NO_ID:
             continue
         at = np.uint64(cursor[range_of[u]])
         cursor[range_of[u]] += 1

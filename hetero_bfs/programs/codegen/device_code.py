@@ -11,15 +11,9 @@ from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, SingleD
 from hetero_bfs.programs.plan import Plan
 
 
-def device_text(plan: Plan, weight: str, offset: str, has_double: bool) -> str:
-    """Return the program's part of the OpenCL source, which the kernels' files follow.
-
-    Parameters
-    ----------
-    weight, offset : str
-        The types of weights and of `indptr`, in OpenCL C.
-    """
-    return _DeviceAdapters(plan, has_double).text(weight, offset)
+def device_text(plan: Plan, has_double: bool) -> str:
+    """Return the program's part of the OpenCL source, which the kernels' files follow."""
+    return _DeviceAdapters(plan, has_double).text()
 
 
 class _DeviceAdapters(Adapters):
@@ -38,10 +32,10 @@ class _DeviceAdapters(Adapters):
     def _number(self, array: str, vertex: str) -> str:
         return f"(long){array}[{vertex}]"
 
-    def text(self, weight: str, offset: str) -> str:
+    def text(self) -> str:
         """Return types, constants, and all adapters."""
         self.integers = ["num_vertices", *self.plan.parameters.integers]
-        parts = [self._constants(weight, offset), self._state()]
+        parts = [self._constants(), self._state()]
         parts += [function.code for function in self.functions.values()]
         parts += [self._combine(), self._send(), self._receives(), self._start(), self._apply()]
         parts += [
@@ -54,9 +48,9 @@ class _DeviceAdapters(Adapters):
         ]
         return "\n".join(parts)
 
-    def _constants(self, weight: str, offset: str) -> str:
+    def _constants(self) -> str:
         plan = self.plan
-        message = C_TYPES[plan.stored_type]
+        message, weight = C_TYPES[plan.stored_type], plan.weight_type
         wide = np.dtype(plan.stored_type).itemsize == 8
         bits = "long" if wide else "int"
         identity = self.dialect.literal(plan.identity or 0, plan.stored_type)
@@ -79,8 +73,7 @@ class _DeviceAdapters(Adapters):
                 f"#define TO_BITS(x) as_{bits}(x)",
                 f"#define FROM_BITS(x) as_{message}(x)",
                 f"#define IDENTITY {identity}",
-                f"#define WEIGHT {weight}",
-                f"#define OFFSET {offset}",
+                f"#define WEIGHT {C_TYPES[weight] if weight and plan.uses_weights else 'int'}",
                 f"#define TOTAL {self._fraction}",
             ]
         )

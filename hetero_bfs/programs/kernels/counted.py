@@ -11,9 +11,10 @@ import numpy as np
 
 from hetero_bfs.devices.cpu.sharing import chunk_of
 from hetero_bfs.programs.kernels.adapters import IDENTITY, WEIGHTED, receives, send, takes
-from hetero_bfs.programs.kernels.counting import SLOTS, count_message
+from hetero_bfs.programs.kernels.counting import count_message
 from hetero_bfs.programs.kernels.host import link_phases
 from hetero_bfs.programs.kernels.loop import GATHER
+from hetero_bfs.programs.schema import SLOTS
 from hetero_bfs.support.compiling import kernel
 
 _NONE = np.int64(0)

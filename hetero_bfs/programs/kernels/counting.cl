@@ -25,7 +25,7 @@ static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __l
     if (!gather_edge(v, k, iteration, &message, false, backward_neighbours, backward_weights,
                      outgoing, active_in, STATE_NAMES) || message == IDENTITY)
         return;
-    const ulong mixed = (ulong)message * 0x9E3779B97F4A7C15UL >> 32, size = SLOTS * (ulong)length;
+    const ulong mixed = (ulong)message * HASH_FACTOR >> 32, size = SLOTS * (ulong)length;
     ulong slot = mixed * size >> 32;
     const BITS bits = TO_BITS(message), empty = TO_BITS(IDENTITY);
     bool is_counted = false;

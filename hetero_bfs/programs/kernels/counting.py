@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-SLOTS = 2
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
+from hetero_bfs.programs.schema import HASH_FACTOR
+
+_FACTOR = np.uint64(HASH_FACTOR)
 _HALF = np.uint64(32)
 
 

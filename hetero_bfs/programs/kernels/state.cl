@@ -1,5 +1,5 @@
 /* Shared by all kernels of a vertex program on a device: arrays, lists and sums.
- * host.py explains the lists.
+ * host.py explains the lists, schema.py has the numbers of words, counters and modes.
  *
  * The program's own code comes first (device_code.py): types, adapters, and the macros
  *
@@ -24,24 +24,13 @@
  *                                 piece of a list
  *     changed     uchar (n,)      marks of vertices whose state was written (TRACKS)
  *     position, begun, order      of monotone programs (monotone.cl)
- *     counters    ulong (12,)     what a launch counts, below
+ *     counters    ulong (any,)    what a launch counts: `Counter`
  *     sums        TOTAL (groups, NUM_TOTALS)
- *     loop        long (16,)      below
+ *     loop        long (any,)     `Word`
  *     limits      float (any,)    END and WIDTH of the bucket, then costs (place_costs.py)
  *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. So many
  *                                 rows as PLANNED have modes before, the last one for all later ones
  */
-
-enum { ITERATION, NUM_ACTIVE, MODE, LISTED, EDGES, SIDES, FAR_LISTED, CONVERGED, LIMIT, PLANNED,
-       RECEIVERS, TRACKS, SENDS_ALL, IS_LAST, LEFT, UNMET };
-enum { DONE, PUSH, PULL, SELECT, PULL_IN_ORDER };
-enum { NEXT_COUNT, FAR_COUNT, TOUCHED_COUNT, HEAVY_COUNT, ACTIVE, ACTIVE_EDGES, SCANNED, RECEIVED,
-       MORE_LEFT, FRESH, LOWEST, LOWEST_SENDER, COUNTERS };
-enum { END, WIDTH, FIRST_COST };
-enum { NEXT_BIT = 1, FAR_BIT = 2 };
-enum { NOT_LISTED, WAITING, RUN };
-enum { BEGUN = 1, CHANGED = 2 };
-#define RECORD_WIDTH 4
 
 #define GRAPH                                                                                      \
     __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \

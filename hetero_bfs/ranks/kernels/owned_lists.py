@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
@@ -19,7 +20,6 @@ Array = npt.NDArray[Any]
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-_NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 def count_keys(src: Array, dst: Array, both: bool, counts: Array) -> None:
@@ -199,5 +199,5 @@ def old_of_columns(all_numbers, first, counts, first_column, old_of_column):
     for owner in range(ranks):
         for place in range(counts[owner]):
             number = all_numbers[first[owner] + place]
-            if number != _NO_VERTEX:
+            if number != NO_ID:
                 old_of_column[first_column[owner] + np.int64(number)] = place * ranks + owner

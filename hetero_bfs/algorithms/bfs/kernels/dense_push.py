@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX
 from hetero_bfs.algorithms.bfs.kernels.job import NONE, QUEUE, VERTICES, VISITED, edges_of, words_of
 from hetero_bfs.algorithms.bfs.kernels.level import (
     FULL,
@@ -20,6 +19,7 @@ from hetero_bfs.algorithms.bfs.kernels.level import (
     reached_of,
 )
 from hetero_bfs.devices.cpu.vectors import resolve_pushed_word
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import population_count
 
@@ -69,7 +69,7 @@ def resolve_pushed_words(control, arrays, chunk, me):
         if end > parent.size:
             for v in range(begin, np.uint64(parent.size)):
                 bit = ONE << (np.uint32(v) & WORD_MASK)
-                if not seen & bit and parent[v] != NO_VERTEX and is_visited(reached, parent[v]):
+                if not seen & bit and parent[v] != NO_ID and is_visited(reached, parent[v]):
                     fresh |= bit
                     more += np.int64(degree[v])
         elif seen != FULL:

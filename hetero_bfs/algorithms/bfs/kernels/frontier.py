@@ -18,10 +18,10 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     VISITED,
     words_of,
 )
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, trailing_zeros
 
-NO_VERTEX = np.uint32(0xFFFFFFFF)
 _ONE = np.uint32(1)
 
 
@@ -91,7 +91,7 @@ def invalidate_stale_parents(low, high, visited, written, parent):
     for word in range(low, high):
         stale = written[word] & ~visited[word]
         while stale:
-            parent[np.int64(word) * 32 + np.int64(trailing_zeros(stale))] = NO_VERTEX
+            parent[np.int64(word) * 32 + np.int64(trailing_zeros(stale))] = NO_ID
             stale &= stale - _ONE
         if written[word] != visited[word]:  # most often equal: then its line stays in all caches
             written[word] = visited[word]

@@ -7,10 +7,10 @@ edges.
 
     parent        uint32 (n,)       each vertex's parent in this search. On the CPU an entry counts
                                     only if its vertex is visited (frontier.py,
-                                    `invalidate_stale_parents`); on other devices it is 0xFFFFFFFF
+                                    `invalidate_stale_parents`); on other devices it is NO_VERTEX
                                     while its vertex is unvisited. A device holds only the parents
                                     that it found itself. The entry of an unvisited vertex is
-                                    0xFFFFFFFF, or a vertex with an edge to it, or the vertex
+                                    NO_VERTEX, or a vertex with an edge to it, or the vertex
                                     itself: `resolve_pushed_words` (dense_push.py) relies on that
     visited       uint32 (words,)   bit v % 32 of word v // 32 says that vertex v is visited.
                                     Bottom-up reads the bitmap as the level found it and writes

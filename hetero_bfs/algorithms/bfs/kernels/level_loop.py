@@ -16,7 +16,6 @@ from hetero_bfs.algorithms.bfs.kernels.expand import (
     copy_segments,
     set_one_segment,
 )
-from hetero_bfs.algorithms.bfs.kernels.frontier import NO_VERTEX
 from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
 from hetero_bfs.algorithms.bfs.kernels.job import (
     ADDRESS,
@@ -41,6 +40,7 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
     share_words,
 )
 from hetero_bfs.devices.cpu.thread_pool import report_of
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.scheduling.policy import ROW, choose_level
 from hetero_bfs.scheduling.schema import (
     CHOSEN,
@@ -221,7 +221,7 @@ def start_at(control, arrays, sources, state):
             while rest:
                 v = (np.int64(word) << 5) + np.int64(trailing_zeros(rest))
                 rest &= rest - np.uint32(1)
-                parent[v] = NO_VERTEX
+                parent[v] = NO_ID
                 masked += 1
                 masked_edges += np.int64(degree[v])
     for v in sources:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.kernels.largest import largest_of
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
-_NO_VERTEX = np.uint32(0xFFFFFFFF)
 _AHEAD = 2  # vertices of the queue between a list's prefetch and its use
 _LINE = 16  # ids in a cache line
 
@@ -96,11 +96,11 @@ def unread_in_range(indptr, indices, queue, num_read):
 
 @kernel
 def search_from_both_ends(forward_lists, backward_lists, source, target, before, after):
-    """Search from source and target in turn until they meet; return where, or 0xFFFFFFFF.
+    """Search from source and target in turn until they meet; return where, or NO_VERTEX.
 
     The side with the smaller frontier continues, the source's if they are equal. The path leads
     along before[v] back to the source and along after[v] to the target. Both, uint32 (n,), are
-    0xFFFFFFFF at first; a side's end is its own entry.
+    NO_VERTEX at first; a side's end is its own entry.
     """
     before[source] = source
     after[target] = target
@@ -116,9 +116,9 @@ def search_from_both_ends(forward_lists, backward_lists, source, target, before,
         else:
             end, met = _next_level(backward_lists, behind, first_behind, last_behind, after, before)
             first_behind, last_behind = last_behind, end
-        if met != _NO_VERTEX:
+        if met != NO_ID:
             return met
-    return _NO_VERTEX
+    return NO_ID
 
 
 @kernel(inner=True)
@@ -130,10 +130,10 @@ def _next_level(lists, queue, first, last, own, other):
         u = queue[i]
         for k in range(indptr[u], indptr[u + 1]):
             v = indices[k]
-            if own[v] == _NO_VERTEX:
+            if own[v] == NO_ID:
                 own[v] = u
                 queue[end] = v
                 end += 1
-            if other[v] != _NO_VERTEX:
+            if other[v] != NO_ID:
                 return end, v
-    return end, _NO_VERTEX
+    return end, NO_ID

@@ -7,12 +7,11 @@ import numpy as np
 from hetero_bfs.algorithms.bfs.kernels.job import BLANK, NONE
 from hetero_bfs.algorithms.bfs.kernels.phases import share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.scheduling.schema import advance
 from hetero_bfs.support.by_address import call_level
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import part_of
-
-_NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 _advance = kernel(advance, counted=False, inner=True)
 
@@ -56,8 +55,8 @@ def restore(own, parent, old_of_column, restored):
     """
     for i in range(own.size):
         number = own[i]
-        column = _NO_VERTEX if number == _NO_VERTEX else parent[number]
-        restored[i] = _NO_VERTEX if column == _NO_VERTEX else old_of_column[column]
+        column = NO_ID if number == NO_ID else parent[number]
+        restored[i] = NO_ID if column == NO_ID else old_of_column[column]
 
 
 @kernel(counted=False)
@@ -65,7 +64,7 @@ def reached_ends(restored, input_degree):
     """Count the vertices that have a parent, and the input edges at them."""
     reached, ends = np.int64(0), np.int64(0)
     for i in range(restored.size):
-        if restored[i] != _NO_VERTEX:
+        if restored[i] != NO_ID:
             reached += 1
             ends += np.int64(input_degree[i])
     return reached, ends

@@ -6,10 +6,9 @@ import numpy as np
 from numba import njit, prange
 
 from hetero_bfs.algorithms.bfs.kernels.job import ADDRESS, CLEAR, NONE, SIZE, TASK, VERTICES
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at
-
-_NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 @kernel(counted=False, inner=True)
@@ -32,7 +31,7 @@ def clear_or_restore(control, arrays, chunk, me):
         if up < parent.size:
             restored[old_of_new[v]] = old_of_new[up]
         else:
-            restored[old_of_new[v]] = -1 if up == _NO_VERTEX else restored.size
+            restored[old_of_new[v]] = -1 if up == NO_ID else restored.size
     return NONE, NONE, NONE
 
 
@@ -44,10 +43,10 @@ def merge_parents(parent, other, visited):
     visited vertices (level.py). Unvisited vertices end up without a parent.
     """
     for v in prange(parent.size):
-        if other[v] != _NO_VERTEX:
+        if other[v] != NO_ID:
             parent[v] = other[v]
         elif not (visited[v >> 5] >> np.uint32(v & 31)) & np.uint32(1):
-            parent[v] = _NO_VERTEX
+            parent[v] = NO_ID
 
 
 @kernel

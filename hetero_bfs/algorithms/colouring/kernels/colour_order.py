@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import part_of
-
-_NONE = np.uint32(0xFFFFFFFF)
 
 
 @kernel
@@ -37,7 +36,7 @@ def rank_vertices(degree, new_of_old, order, rank):
         place += count
     for old in range(new_of_old.size):
         v = new_of_old[old]
-        if v != _NONE:
+        if v != NO_ID:
             d = degree[v]
             place = slot[d]
             slot[d] = place + 1

@@ -1,8 +1,8 @@
 /* Colouring on a device: rounds, each of which colours the vertices that wait for none (Jones and
  * Plassmann, 1993, "A parallel graph coloring heuristic").
  *
- * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`, and -DROUNDS for the
- * rounds that are launched one after the other before the host reads the result.
+ * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`. At most ROUNDS are
+ * launched one after the other before the host reads the result.
  *
  * A vertex waits for its neighbours of lower rank (colour_order.py). A coloured vertex notes its
  * colour in the sets of its neighbours of higher rank, which no longer wait for it. A vertex that
@@ -18,8 +18,8 @@
  *     waiting     uint (n,)       for how many neighbours a vertex waits
  *     taken       uint (any,)     the vertices' sets of taken colours, a bit for each; see first_word
  *     sizes       uint (any,)     by round: entries of the queue, from 0 on, and of the list of heavy
- *                                 vertices, from HEAVY on; entries of the list of heavy vertices of
- *                                 `count_waiting`; from EDGES on, a ulong, entries of lists read
+ *                                 vertices, from HEAVY on; at HEAVY_TO_COUNT, entries of that list
+ *                                 of `count_waiting`; at EDGES, a ulong, entries of lists read
  */
 
 #ifdef STREAMED
@@ -33,8 +33,6 @@
 #define RANK(v) rank[v]
 #define ENTRY(k) (k)
 #endif
-
-enum { HEAVY = ROUNDS + 1, HEAVY_TO_COUNT = 2 * ROUNDS + 1, EDGES = 2 * ROUNDS + 2 };
 
 static void add_edges(volatile __global uint *sizes, ulong count)
 {

@@ -5,7 +5,7 @@
  *     first       uint (n,)   the first neighbour of each vertex
  *     label       uint (n,)
  *     heavy       uint (n,)   vertices with lists of over HEAVY_EDGES
- *     counters    ulong (12,)  see below
+ *     counters    ulong (any,)    `Counter` in device.py
  *
  * A tile is the lists of GROUP consecutive vertices, which a work-group processes. With -DSTREAMED
  * the device has only some tiles, one in each row: `rows` has the tile's number, and where its
@@ -30,11 +30,6 @@
 #define PEEK(address) (*(address))
 #define POKE(address, value) (*(address) = (value))
 #endif
-
-/* Counters: trees at first; trees that were taken away by linking, and how many were at the last
- * compression; the root of the largest component, and whether roots should link before the rest;
- * edges scanned; lengths of the list of heavy vertices, one for each pass over the lists. */
-enum { TREES, HOOKS, COMPRESSED, LARGEST, ROOTS_FIRST, EDGES, HEAVY = 8 };
 
 static uint find_root(volatile __global uint *label, uint v)
 {

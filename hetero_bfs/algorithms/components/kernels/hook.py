@@ -31,7 +31,7 @@ from numba import int64, njit, types
 
 from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
 from hetero_bfs.devices.cpu.thread_pool import OWN
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import compare_and_swap
@@ -49,7 +49,6 @@ HEAD_BLOCKS = 8
 """Blocks whose labels one thread follows before all others. If vertices are numbered by falling
 degree, most first neighbours are there."""
 
-_NONE = np.uint32(NO_VERTEX)
 _ZERO = np.int64(0)
 
 
@@ -167,7 +166,7 @@ def follow_labels(arrays, first_block, last_block, n):
         common, differing = label[begin], np.uint32(0)
         for v in range(begin, end):
             differing |= label[v] ^ common
-        arrays.common[block] = _NONE if differing else common
+        arrays.common[block] = NO_ID if differing else common
 
 
 @kernel(counted=False, inner=True)
@@ -187,7 +186,7 @@ def _link_roots(control, arrays, chunk, me):
     for block in range(first_block, last_block):
         if _is_done(arrays, block, largest):
             continue
-        arrays.common[block] = _NONE
+        arrays.common[block] = NO_ID
         begin, end = _vertices_of(block, n)
         for v in range(begin, end):
             if label[v] == v and v != largest:
@@ -211,7 +210,7 @@ def _link_rest(control, arrays, chunk, me):
     for block in range(first_block, last_block):
         if _is_done(arrays, block, largest):
             continue
-        arrays.common[block] = _NONE
+        arrays.common[block] = NO_ID
         begin, end = _vertices_of(block, n)
         for v in range(begin, end):
             root = _compress(label, v)

@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_min
 from hetero_bfs.support.parallel import in_parallel, part_of
-
-_NONE = np.uint32(NO_VERTEX)
 
 
 def smallest_ids(label: npt.NDArray[np.uint32], relabelling: Relabelling) -> npt.NDArray[np.int64]:
@@ -70,4 +68,4 @@ def _write_least(given, part, parts):
     component = given.component
     for old in _range_of(component.size, part, parts):
         new = new_of_old[old]
-        component[old] = np.int64(old) if new == _NONE else least[label[new]]
+        component[old] = np.int64(old) if new == NO_ID else least[label[new]]

@@ -32,6 +32,7 @@ from hetero_bfs.algorithms.multi_source.kernels.phases import (
 )
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, prefetch
 
@@ -63,7 +64,6 @@ _LIST_COST = 2
 _LEAST_CHUNK = 1 << 12
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
-_NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 @kernel(counted=False)
@@ -79,7 +79,7 @@ def begin(control, arrays, sources, state):
     place = 0
     for i in range(sources.size):
         v = sources[i]
-        if v != _NO_VERTEX:
+        if v != NO_ID:
             if arrays.fresh[v] == _NONE:
                 arrays.listed[place] = v
                 place += 1

@@ -5,13 +5,11 @@
  * atomics, in halves of a word. `settle` then keeps those that are new. A pull gives each vertex to
  * a work-item; the rest of a list longer than SHORT_LIST is read by the whole work-group.
  *
+ * `counts` is ulong (any,), see `Count` in device.py; the bits are two halves.
+ *
  * Build options: GROUP, OFFSET (uint or ulong), SHORT_LIST (a multiple of 4). Needs tiles.cl. */
 
-#define ROUND 8 /* edges that a work-item reads before the work-group asks whether it is done */
-
-/* What a level is told: vertices found, their edges, edges of vertices that lack a search; then, as
- * two halves, the searches that found a vertex; then the vertices in the queue. */
-enum { VERTICES, EDGES, LEFT, ALIVE, QUEUED, NUM_COUNTS };
+#define ROUND_EDGES 8 /* edges that a work-item reads before the work-group asks whether it is done */
 
 /* Reset all searches; masked vertices count as reached. */
 __kernel void start(const uint n, const uint has_mask, __global const uchar *mask,
@@ -27,7 +25,7 @@ __kernel void start(const uint n, const uint has_mask, __global const uchar *mas
 __kernel void seed(const ulong active, __global const uint *sources, __global ulong *seen,
                    __global ulong *plane)
 {
-    for (uint i = 0; i < 64; i++)
+    for (uint i = 0; i < SEARCHES; i++)
         if (active >> i & 1) {
             seen[sources[i]] |= (ulong)1 << i;
             plane[sources[i]] |= (ulong)1 << i;
@@ -204,7 +202,7 @@ __kernel GROUP_SIZE void pull(TAKE_PARAMS, __global const uint *indices,
             barrier(CLK_LOCAL_MEM_FENCE);
             while (!done && edge < end) {
                 ulong mine = 0;
-                for (uint k = 0; k < ROUND; k++) {
+                for (uint k = 0; k < ROUND_EDGES; k++) {
                     const OFFSET e = edge + k * GROUP + lid;
                     mine |= e < end ? frontier[indices[e]] : 0;
                 }
@@ -212,7 +210,7 @@ __kernel GROUP_SIZE void pull(TAKE_PARAMS, __global const uint *indices,
                     atomic_or(gained, (uint)mine);
                 if (mine >> 32)
                     atomic_or(gained + 1, (uint)(mine >> 32));
-                edge += GROUP * ROUND;
+                edge += GROUP * ROUND_EDGES;
                 barrier(CLK_LOCAL_MEM_FENCE);
                 if (lid == 0) {
                     const ulong sofar = (ulong)gained[1] << 32 | gained[0];

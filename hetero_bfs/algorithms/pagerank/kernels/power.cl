@@ -13,13 +13,15 @@
  * order, and so decides what to do: the host reads nothing between steps. If the last step was good
  * enough, a launch does nothing, and tells the next one.
  *
+ * `Total`, `State` and `Setting` of device.py number the items of `totals`, `state` and `settings`.
+ *
  * Built with -DGROUP, -DLANES (work-items for a vertex of medium degree), -DOFFSET=uint or ulong,
  * -DREAL=float or double for portions, -DSUM=float or double for sums, -DGIVEN=uint or SUM, and
  * -DWEIGHT=int, float or double for lists with weights.
  *
  *     totals      SUM (2, NUM_TOTALS, groups)     of either step, by work-group
  *     state       SUM (2, NUM_STATES)     of either step, by the first work-group
- *     settings    SUM (NUM_SETTINGS,)
+ *     settings    SUM (any,)
  *     rows        uint (n,)       vertices, those of high degree first, then medium, then low
  *     segments    OFFSET (any, 2)     begin and end of each segment of a list of high degree
  *     segment_sums    SUM (any,)
@@ -29,11 +31,6 @@
 #ifdef HAS_DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-
-enum { STEP, MOVED, MASS, DANGLING, NUM_TOTALS };
-enum { BASE, LAST_BASE, SUM_BEFORE, WHOLE, RELAXATION, LAST_MOVED, CHANGE, DONE, STEPS, FIRST_FAST,
-       NUM_STATES };
-enum { ALPHA, GOAL, WITHIN, OUTSIDE, SYMMETRIC, RATE, ROUNDING, RESTART_STEP };
 
 /* Parameters of kernels by role: the entries of lists, the graph, and what steps leave. */
 #ifdef WEIGHT
@@ -264,7 +261,7 @@ __kernel void write_ranks(const uint count, const SUM scale, const SUM outside,
 {
     for (uint v = get_global_id(0); v < count; v += get_global_size(0)) {
         const uint new_id = new_of_old[v];
-        rank[v] = new_id == 0xffffffffu ? outside
+        rank[v] = new_id == NO_VERTEX ? outside
                                         : (SUM)portions[new_id] * parts_of(given[new_id]) * scale;
     }
 }

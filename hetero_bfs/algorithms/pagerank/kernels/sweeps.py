@@ -54,6 +54,7 @@ import numpy.typing as npt
 from numba import int64, njit, types
 
 from hetero_bfs.devices.cpu.sharing import chunk_of, even_size, share
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at, bits_of, clock_seconds
@@ -77,7 +78,6 @@ _FINE = 2.0**-19
 
 _LEAST_VERTICES = 1 << 13  # of a chunk of single entries
 _ZERO = np.int64(0)
-_NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 @kernel(counted=False, inner=True)
@@ -173,7 +173,7 @@ def _write(control, arrays, portions, chunk):
     outside = bits_of(arrays.numbers[BASE] * arrays.restart[0] * scale)
     for v in range(begin, end):
         new = new_of_old[v]
-        if new == _NO_VERTEX:
+        if new == NO_ID:
             rank[v] = outside
         else:
             parts = np.float64(given[new]) if given[new] > 0 else 1.0

@@ -6,7 +6,7 @@ one of the others becomes one. The weight of a chain is the sum of its edges' we
 
 Arrays (n vertices):
 
-    core        uint32 (n,)     a vertex's number among the core vertices, NONE for others
+    core        uint32 (n,)     a vertex's number among the core vertices, NO_VERTEX for others
     ends        uint32 (n, 2)   the core vertices at the ends of its chain, twice the same one if
                                 the chain leads to one only; of a core vertex itself
     along       int32 (n, 2)    the distances to these along the chain
@@ -17,11 +17,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import part_of
-
-NONE = np.uint32(NO_VERTEX)
 
 
 @njit(inline="always")
@@ -41,8 +39,8 @@ def _follow(lists, core, ends, along, start, k):
     """
     indptr, neighbours, weights = lists
     before, v, far = start, neighbours[k], np.int64(weights[k])
-    while core[v] == NONE:
-        if ends[v, 0] == NONE:
+    while core[v] == NO_ID:
+        if ends[v, 0] == NO_ID:
             ends[v, 0], along[v, 0] = core[start], far
         ends[v, 1], along[v, 1] = core[start], far
         k = _next_entry(indptr, neighbours, v, before)
@@ -64,7 +62,7 @@ def _contract_list(lists, core, ends, along, core_lists, v, filled):
     for k in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
         end, far = _follow(lists, core, ends, along, np.uint32(v), k)
         heaviest = max(heaviest, far)
-        if core[end] != NONE and core[end] != core[v]:
+        if core[end] != NO_ID and core[end] != core[v]:
             core_neighbours[filled], core_weights[filled] = core[end], far
             filled += 1
     core_indptr[np.int64(core[v]) + 1] = filled
@@ -73,7 +71,7 @@ def _contract_list(lists, core, ends, along, core_lists, v, filled):
 
 @kernel(counted=False)
 def contract(lists, core, ends, along, core_lists):
-    """Fill core and ends, NONE at first, along, and the lists of the core.
+    """Fill core and ends, NO_VERTEX at first, along, and the lists of the core.
 
     Parameters
     ----------
@@ -94,11 +92,11 @@ def contract(lists, core, ends, along, core_lists):
             core[v] = count
             count += 1
     for v in range(core.size):
-        if core[v] != NONE:
+        if core[v] != NO_ID:
             filled, far = _contract_list(lists, core, ends, along, core_lists, v, filled)
             heaviest = max(heaviest, far)
     for v in range(core.size):
-        if ends[v, 0] == NONE:
+        if ends[v, 0] == NO_ID:
             core[v] = count
             count += 1
             filled, far = _contract_list(lists, core, ends, along, core_lists, v, filled)
@@ -115,20 +113,20 @@ def walk_from(lists, core, source, distance, starts):
     """
     indptr, neighbours, weights = lists
     distance[source] = 0
-    if core[source] != NONE:
+    if core[source] != NO_ID:
         starts[0, 0], starts[0, 1] = core[source], 0
         starts[1, 0], starts[1, 1] = core[source], 0
         return
     found = 0
     for first in range(np.int64(indptr[source]), np.int64(indptr[source + 1])):
         before, v, far = np.uint32(source), neighbours[first], np.int64(weights[first])
-        while core[v] == NONE:
+        while core[v] == NO_ID:
             distance[v] = min(np.int64(distance[v]), far)
             k = _next_entry(indptr, neighbours, v, before)
             if k < 0:
                 break
             before, v, far = v, neighbours[k], far + np.int64(weights[k])
-        if core[v] != NONE:
+        if core[v] != NO_ID:
             if found == 0:
                 starts[0, 0], starts[0, 1] = core[v], far
             starts[1, 0], starts[1, 1] = core[v], far

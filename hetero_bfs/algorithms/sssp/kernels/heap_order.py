@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
-
-_NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 @kernel
 def search_in_heap_order(indptr, indices, weights, source, target, limit, distance, parent, order):
     """Fill distance, parent and order with the vertices as they are settled; return how many.
 
-    distance, float64 (n,), is infinite at first, parent, uint32 (n,), 0xFFFFFFFF; the source is its
+    distance, float64 (n,), is infinite at first, parent, uint32 (n,), NO_VERTEX; the source is its
     own. Weights are float64, finite, at least 0. The search stops at distances above `limit`, and
-    once `target` is settled; 0xFFFFFFFF means no target. As in NetworkX, vertices whose distance is
+    once `target` is settled; NO_VERTEX means no target. As in NetworkX, vertices whose distance is
     beyond float64 are settled, too, last of all, at distance infinity.
     """
     vertex = np.empty(indices.size + 1, np.uint32)  # of each entry that was put on the heap
@@ -42,7 +41,7 @@ def search_in_heap_order(indptr, indices, weights, source, target, limit, distan
         for k in range(indptr[v], indptr[v + 1]):
             u = indices[k]
             new = distance[v] + weights[k]
-            is_first = new == np.inf and parent[u] == _NO_VERTEX
+            is_first = new == np.inf and parent[u] == NO_ID
             if (new < distance[u] or is_first) and new <= limit:  # settled vertices are no farther
                 distance[u], parent[u] = new, v
                 vertex[entries] = u

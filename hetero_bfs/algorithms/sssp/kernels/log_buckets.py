@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from hetero_bfs.algorithms.sssp.kernels.heap_order import push
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import bits_of
 
-_NONE = np.uint32(0xFFFFFFFF)  # no vertex, the end of a list
 _APART = np.uint32(0xFFFFFFFE)  # in place of the vertex before: in no list
 _OCTAVES = 32  # the first and last bucket also have all smaller and greater distances
 _OCTAVES_BELOW = 8  # a usual weight
@@ -31,7 +31,7 @@ def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, pa
     n = distance.size
     shift = _bucket_shift(n)
     base = (_usual_bits(weights) >> shift) - (_OCTAVES_BELOW << (_FRACTION_BITS - shift))
-    first = np.full(_OCTAVES << (_FRACTION_BITS - shift), _NONE, np.uint32)
+    first = np.full(_OCTAVES << (_FRACTION_BITS - shift), NO_ID, np.uint32)
     lists = first, np.empty(n, np.uint32), np.full(n, _APART, np.uint32)
     heap = np.empty(indices.size + sources.size, np.uint32)  # mostly untouched
     at = np.empty(indices.size + sources.size, np.float64)
@@ -42,7 +42,7 @@ def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, pa
             _insert(lists, bucket, np.uint32(v))
             listed += 1
     while listed > 0:
-        while first[bucket] == _NONE:
+        while first[bucket] == NO_ID:
             bucket += 1
         size = _move_to_heap(lists, bucket, distance, heap, at)
         listed -= size
@@ -100,8 +100,8 @@ def _insert(lists, bucket, v):
     """Insert a vertex at the begin of a bucket's list."""
     first, after, before = lists
     head = first[bucket]
-    first[bucket], after[v], before[v] = v, head, _NONE
-    if head != _NONE:
+    first[bucket], after[v], before[v] = v, head, NO_ID
+    if head != NO_ID:
         before[head] = v
 
 
@@ -111,11 +111,11 @@ def _remove(lists, bucket, v):
     first, after, before = lists
     up, down = before[v], after[v]
     before[v] = _APART
-    if up == _NONE:
+    if up == NO_ID:
         first[bucket] = down
     else:
         after[up] = down
-    if down != _NONE:
+    if down != NO_ID:
         before[down] = up
 
 
@@ -124,8 +124,8 @@ def _move_to_heap(lists, bucket, distance, heap, at):
     """Move the vertices of a bucket to the empty heap; return how many they are."""
     first, after, before = lists
     v, size = first[bucket], 0
-    first[bucket] = _NONE
-    while v != _NONE:
+    first[bucket] = NO_ID
+    while v != NO_ID:
         push(heap, at, size, v, distance[v])
         size += 1
         before[v] = _APART

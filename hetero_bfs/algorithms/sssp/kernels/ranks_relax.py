@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
@@ -43,8 +43,6 @@ source's own number, or -1; whether a distance is beyond the type."""
 
 _AHEAD = 8  # vertices whose lists are prefetched
 _ON, _OFF = np.uint8(1), np.uint8(0)
-
-NO_PARENT = np.uint32(NO_VERTEX)
 
 
 @kernel(counted=False)
@@ -278,7 +276,7 @@ def adopt(arrays, parent, numbers, count):
                     arrays.noted[v] = _ON
                     arrays.told[num_told], numbers[num_told] = v, u
                     num_told += 1
-            elif parent[v] == NO_PARENT:
+            elif parent[v] == NO_ID:
                 parent[v] = u
                 queue[count] = v
                 count += 1
@@ -292,7 +290,7 @@ def take_parents(arrays, parent, numbers, messages, received, first_column):
     for rank in range(received.size):
         for i in range(begin, begin + received[rank]):
             v = numbers[i]
-            if parent[v] == NO_PARENT:
+            if parent[v] == NO_ID:
                 parent[v] = first_column[rank] + np.int64(messages[i])
                 arrays.queue[count] = v
                 count += 1

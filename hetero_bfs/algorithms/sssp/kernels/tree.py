@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.edge_source import NO_ID, NO_VERTEX
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
 Array = npt.NDArray[Any]
 
 _PARTS = 64
-_NONE = np.uint32(NO_VERTEX)
 
 
 def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt.NDArray[np.uint32]:
@@ -86,7 +85,7 @@ def _find_nearer(given, part, parts):
         if mine == infinity:
             continue
         k, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
-        found = _NONE
+        found = NO_ID
         while k < last:
             u = neighbours[k]
             if distance[u] < mine and distance[u] + weights[k] == mine:
@@ -96,7 +95,7 @@ def _find_nearer(given, part, parts):
                 break
             k += 1
         parent[v] = found
-        orphans += found == _NONE
+        orphans += found == NO_ID
     given.orphans[part] = orphans
 
 
@@ -109,7 +108,7 @@ def _adopt_equals(indptr, neighbours, weights, distance, parent, queue, count):
         at += 1
         for k in range(np.int64(indptr[u]), np.int64(indptr[u + 1])):
             v = neighbours[k]
-            if parent[v] == _NONE and distance[v] == distance[u]:
+            if parent[v] == NO_ID and distance[v] == distance[u]:
                 if distance[u] + weights[k] == distance[v]:
                     parent[v] = u
                     queue[count] = v

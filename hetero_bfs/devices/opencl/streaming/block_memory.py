@@ -33,25 +33,17 @@ Sent = list[tuple[Part | Slot, Numbers]]
 """Where blocks were on the device."""
 
 
-class Streams:
-    """The memory whose blocks are resident on a device: one at a time."""
-
-    holder: weakref.ref[BlockMemory] | None = None
-
-
 class BlockMemory:
-    """Blocks of lists on a device.
+    """Blocks of lists on a device. Of all memories of a device only one has its blocks there.
 
     Parameters
     ----------
     device : OpenCLDevice
-    streams : Streams
-        Of all memories that share the device: only one of them has its blocks there.
     what : str
         Begins the message of an error, see `check_room`.
     ways : list of Blocks
         The blocks of each direction.
-    array_bytes, entry_bytes, slot_bytes : list of int
+    array_bytes, slot_bytes : list of int
         See `lay_out`.
     forget : callable
         Called without arguments when the memory is released, to drop kernels bound to it.
@@ -63,11 +55,11 @@ class BlockMemory:
     """
 
     def __init__(
-        self, device: OpenCLDevice, streams: Streams, what: str, ways: list[Blocks],
-        array_bytes: list[int], entry_bytes: list[int], slot_bytes: list[int],
-        forget: Callable[[], None],
+        self, device: OpenCLDevice, what: str, ways: list[Blocks], array_bytes: list[int],
+        slot_bytes: list[int], forget: Callable[[], None],
     ) -> None:  # fmt: skip
-        self.device, self._streams, self._what, self.ways = device, streams, what, ways
+        self.device, self._what, self.ways = device, what, ways
+        entry_bytes = [array.itemsize for array in ways[0].arrays]
         self._sizes = array_bytes, entry_bytes, slot_bytes
         self._forget = forget
         self.parts: list[list[Part]] = []
@@ -88,13 +80,12 @@ class BlockMemory:
 
     def take(self) -> None:
         """Allocate resident parts and slots; fewer if the device refuses the memory."""
-        streams = self._streams
-        holder = None if streams.holder is None else streams.holder()
+        holder = None if self.device.blocks is None else self.device.blocks()
         if holder is self:
             return
         if holder is not None:
             holder.give()
-        streams.holder = refused = None
+        self.device.blocks = refused = None
         memory = self.device.info.memory_bytes
         self.layout = self._lay_out()
         while not self.parts:
@@ -105,7 +96,7 @@ class BlockMemory:
                 self.give()
                 memory = memory * 3 // 4
                 self._use_less(memory, refused)
-        streams.holder = weakref.ref(self)
+        self.device.blocks = weakref.ref(self)
 
     def _use_less(self, memory_bytes: int, refused: DeviceError) -> None:
         """Lay out with less memory; raise the device's error if it is too little."""

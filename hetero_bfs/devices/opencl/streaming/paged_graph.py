@@ -259,10 +259,9 @@ class StreamedGraph(DeviceGraph):
     def _upload(self, limit_bytes: int) -> list[Any]:
         graph, upload = self._graph, self._device.upload
         lists = directions(graph)
-        offsets = self._upload_offsets(graph.graph, graph.graph.transpose)
-        self.indptr = offsets[: len(lists)]
+        self.indptr = [self._lists.offsets(one.indptr) for one in lists]
         self.owner = [upload(_owners(one)) for one in lists]
-        self.degree = upload(aligned_copy(graph.degree))
+        self.degree = self._lists.array(graph.degree)
         self.word_degree = upload(aligned_copy(common_degrees(graph.degree)))
         self.heads = [
             self._upload_heads(one, sizes)

@@ -1,0 +1,76 @@
+"""Neighbour lists in a device's memory: each array once, for all that read it.
+
+All engines and algorithms of a process share a device's context (built_programs.py), so their
+kernels can read the same buffers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.weighted_lists import ByWeight
+from hetero_bfs.support.memory import aligned_copy
+
+_MOST_STRIDE = 1 << 24
+"""Kernels may add this to an offset before they compare it with the end of a list."""
+
+
+class DeviceArray:
+    """An array in a device's memory. On unified memory kernels use the host's memory in place."""
+
+    def __init__(self, device: OpenCLDevice, array: npt.NDArray[Any], dtype: np.dtype[Any]) -> None:
+        self._array = array  # so that no other array gets its address
+        is_view = array.dtype.itemsize == dtype.itemsize
+        host = array.view(dtype) if is_view else array.astype(dtype)
+        self.buffer = device.upload(aligned_copy(host) if device.info.unified_memory else host)
+
+
+class DeviceLists:
+    """Neighbour lists, and other arrays of graphs that kernels only read, on a device.
+
+    All objects of this class share the buffers of an array, which must not change meanwhile. A
+    buffer is released with the last of these objects that used it.
+    """
+
+    def __init__(self, device: OpenCLDevice) -> None:
+        self.device = device
+        self._arrays: dict[Any, DeviceArray] = {}
+
+    def array(self, array: npt.NDArray[Any]) -> Any:
+        """Return the buffer of an array."""
+        return self._as(array, array.dtype)
+
+    def _as(self, array: npt.NDArray[Any], dtype: np.dtype[Any]) -> Any:
+        """Return the buffer of an array's items as integers of another type."""
+        device = self.device
+        key = (
+            array.ctypes.data, array.shape, array.strides, array.dtype, dtype,
+            device.info.unified_memory,
+        )  # fmt: skip
+        if key not in self._arrays:
+            self._arrays[key] = device.shared(key, lambda: DeviceArray(device, array, dtype))
+        return self._arrays[key].buffer
+
+    def offsets(self, indptr: npt.NDArray[Any]) -> Any:
+        """Return the buffer of `indptr`, of `offset_dtype`."""
+        return self._as(indptr, offset_dtype(self.device.info, int(indptr[-1])))
+
+    def lists(self, graph: CSRGraph) -> list[Any]:
+        """Return the buffers of `indptr` and of the neighbours."""
+        return [self.offsets(graph.indptr), self.array(graph.indices)]
+
+    def by_weight(self, lists: ByWeight) -> list[Any]:
+        """Return the buffers of `indptr`, neighbours and weights of lists by rising weight."""
+        return [self.offsets(lists.indptr), self.array(lists.neighbours), self.array(lists.weights)]
+
+
+def offset_dtype(info: DeviceInfo, entries: int) -> np.dtype[Any]:
+    """Return the type of offsets into lists with so many entries: the host's on unified memory."""
+    needs_64_bits = info.unified_memory or entries >= 2**32 - _MOST_STRIDE
+    return np.dtype(np.uint64 if needs_64_bits else np.uint32)

@@ -1,0 +1,166 @@
+"""The life of an algorithm on an OpenCL device: its arrays, its kernels, and their launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
+from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.header import C_TYPES, SHARED, Constants, header
+from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.graph.search_graph import SearchGraph
+
+
+class Entries(NamedTuple):
+    """The lists that kernels read in one direction.
+
+    Parameters
+    ----------
+    indptr : int64 array, shape (number of vertices + 1,)
+    arrays : list of arrays, shape (number of entries,)
+        Neighbours, and other data of the lists' entries, such as weights.
+    """
+
+    indptr: npt.NDArray[Any]
+    arrays: list[npt.NDArray[Any]]
+
+
+def both_ways(graph: SearchGraph) -> list[Entries]:
+    """Return the lists of a graph, and those of its transpose if it is directed."""
+    forward, backward = graph.graph, graph.graph.transpose
+    lists = [forward] if backward is forward else [forward, backward]
+    return [Entries(one.indptr, [one.indices]) for one in lists]
+
+
+class DeviceRun:
+    """Base class of what runs on an OpenCL device that holds the lists.
+
+    `group` is the number of work-items in a work-group, `groups` the most work-groups of a launch.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    ways : list of Entries
+        The lists that kernels read in each direction; one if both directions have the same.
+    """
+
+    need: ClassVar[str]
+    """Begins the message of a `BudgetError`, such as "programs need"."""
+
+    files: Sequence[str]
+    """The kernel files, by their paths below the package."""
+
+    constants: ClassVar[Sequence[Constants]] = ()
+    """The numbers that the kernels share with Python."""
+
+    flags: ClassVar[Sequence[str]] = ()
+    """Options that kernels are built with."""
+
+    slots: Sequence[tuple[int, npt.DTypeLike]] = ()
+    """Arrays for a launch over lists: number of items for each of their entries, and type."""
+
+    GROUP: ClassVar[int] = 128
+    """Work-items of a work-group, unless the device runs fewer."""
+
+    GROUPS_PER_UNIT: ClassVar[int] = 8
+    """Work-groups of a launch for each compute unit."""
+
+    def __init__(self, device: OpenCLDevice, ways: list[Entries]) -> None:
+        self.device, self.ways = device, ways
+        self.read_only = DeviceLists(device)
+        self.offset_type = offset_dtype(device.info, int(ways[0].indptr[-1]))
+        self.group = device.info.group_size(self.GROUP)
+        self.groups = self.GROUPS_PER_UNIT * device.info.compute_units
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self.device.device_name
+
+    def prepare(self) -> None:
+        """Do nothing: a device is ready once it is open."""
+
+    def make_arrays(
+        self, sizes: Mapping[str, tuple[int, npt.DTypeLike]], *read_only: npt.NDArray[Any]
+    ) -> dict[str, Any]:
+        """Return arrays that kernels write, by name, if the device has room for all arrays.
+
+        Parameters
+        ----------
+        sizes : mapping
+            Number and type of each array's items.
+        *read_only
+            Arrays that kernels read, besides the lists.
+
+        Raises
+        ------
+        BudgetError
+            These arrays and the lists do not fit.
+        """
+        array_bytes = [size * np.dtype(kind).itemsize for size, kind in sizes.values()]
+        offset_bytes = [self.offset_type.itemsize * way.indptr.size for way in self.ways]
+        self._make_room([*array_bytes, *offset_bytes, *(array.nbytes for array in read_only)])
+        return {name: self.device.buffer(*size) for name, size in sizes.items()}
+
+    def _make_room(self, array_bytes: list[int]) -> None:
+        """Check that the lists' entries, and slots for them, fit beside arrays of these sizes."""
+        every = [*array_bytes, *(array.nbytes for way in self.ways for array in way.arrays)]
+        every += [each * self.launch_entries for each in self._slot_bytes()]
+        check_room(self.device.info, self.need, max(every), sum(every))
+
+    def _slot_bytes(self) -> list[int]:
+        """Return the bytes of an entry's slots in each of their arrays."""
+        return [count * np.dtype(kind).itemsize for count, kind in self.slots]
+
+    @property
+    def launch_entries(self) -> int:
+        """The most entries of lists that a launch reads."""
+        return int(self.ways[0].arrays[0].size)
+
+    def make_slots(self) -> list[Any]:
+        """Return the arrays of `slots`."""
+        return [self.device.buffer(count * self.launch_entries, kind) for count, kind in self.slots]
+
+    def offsets(self, way: int) -> Any:
+        """Return the buffer of a direction's `indptr`."""
+        return self.read_only.offsets(self.ways[way].indptr)
+
+    def buffers(self, way: int) -> list[Any]:
+        """Return the buffers of a direction's lists: `indptr`, then the arrays of entries."""
+        return [self.offsets(way), *map(self.read_only.array, self.ways[way].arrays)]
+
+    def build(self, code: str = "", **options: int | str | bool) -> Any:
+        """Build the kernels with -D options: True for a mere name, False for none.
+
+        `code` follows the numbers that the kernels share.
+        """
+        named = {"GROUP": self.group, "OFFSET": C_TYPES[self.offset_type], **options}
+        named |= dict.fromkeys(self.flags, True)
+        given = [
+            f"-D{name}" if value is True else f"-D{name}={value}"
+            for name, value in named.items()
+            if value is not False
+        ]
+        return self.device.build(given, header(SHARED, *self.constants) + code, self.files)
+
+    def launch(
+        self, kernel: BoundKernel, items: int, *arguments: Any, after: Sequence[Any] = ()
+    ) -> Any:
+        """Queue a kernel on enough work-groups for so many items; return its event."""
+        groups = min(max(-(-items // self.group), 1), self.groups)
+        return kernel.launch(groups * self.group, self.group, *arguments, after=after)
+
+    def launch_all(self, kernel: BoundKernel, *arguments: Any, after: Sequence[Any] = ()) -> Any:
+        """Queue a kernel on all work-groups; return its event."""
+        return kernel.launch(self.groups * self.group, self.group, *arguments, after=after)
+
+    def read(self, buffer: Any, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return the first items of a buffer, after all queued work."""
+        array = np.empty(size, dtype)
+        self.device.read(array, buffer)
+        return array
