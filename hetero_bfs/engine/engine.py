@@ -16,13 +16,13 @@ from hetero_bfs.algorithms.bfs.correction import Correction, Corrections, factor
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.opening import bytes_streamed_by, open_devices, streaming_of
+from hetero_bfs.algorithms.bfs.paged_graph import Streaming
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.reference import has_high_diameter, reference_states
 from hetero_bfs.algorithms.bfs.restoring import SavedParents
 from hetero_bfs.algorithms.bfs.warm_up import warm_up
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_devices
-from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
 from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.engine.engine_html import engine_html
 from hetero_bfs.engine.search_methods import SearchMethods

@@ -11,8 +11,8 @@ import pytest
 
 from hetero_bfs.devices.opencl import built_programs
 from hetero_bfs.devices.opencl.built_programs import BuiltPrograms
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, _devices
-from hetero_bfs.devices.opencl.driver_errors import device_error
+from hetero_bfs.devices.opencl.driver import _devices, device_error
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.support import private_cache
 
 SOURCE = "__kernel void fill(__global uint *x) { x[get_global_id(0)] = VALUE; }"
@@ -142,7 +142,8 @@ def test_a_process_keeps_so_many_programs(plain_device, monkeypatch):
 
 FORKS = """
 import os, sys
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, list_devices
+from hetero_bfs.devices.opencl.driver import list_devices
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 device = OpenCLDevice(list_devices()[0])
 device.build(["-DVALUE=1"], sys.argv[1], [])
 child = os.fork()

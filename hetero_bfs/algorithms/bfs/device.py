@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
+from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, SearchMemory
 from hetero_bfs.algorithms.bfs.device_program import LOG_ROWS, SearchProgram
 from hetero_bfs.algorithms.bfs.executor import run_one_level
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph

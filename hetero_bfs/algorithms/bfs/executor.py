@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import Policy
 from hetero_bfs.scheduling.strategies import Strategy

@@ -16,22 +16,22 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.executor import run_one_level
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
-from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.devices.opencl.streaming.paged_graph import (
+from hetero_bfs.algorithms.bfs.paged_graph import (
     DEAD_ENDS,
     MISSING,
     OPENCL,
     SEGMENT_EDGES,
     STATUS_WORDS,
+    PageSlots,
     StreamedGraph,
     Streaming,
     StreamPlan,
 )
-from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
+from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.streaming.slots import Slot
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
@@ -39,8 +39,7 @@ from hetero_bfs.scheduling.policy import Policy, fixed_policy
 from hetero_bfs.scheduling.strategies import Strategy
 
 _KERNEL_FILES = (
-    "devices/opencl/common.cl",
-    "devices/opencl/parts.cl",
+    "algorithms/bfs/kernels/common.cl",
     "algorithms/bfs/kernels/frontier.cl",
     "algorithms/bfs/kernels/stream.cl",
 )
@@ -344,7 +343,7 @@ class StreamedExecutor:
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Receive the frontier from the host; bottom-up needs none."""
-        from hetero_bfs.devices.opencl.streaming.page_kernels import mark_vertices
+        from hetero_bfs.algorithms.bfs.kernels.pages import mark_vertices
 
         visited, following = self._visited
         self.device.write(visited, self.host.visited[frontier.visited_index])

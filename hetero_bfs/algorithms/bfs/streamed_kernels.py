@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.paged_graph import StreamedGraph
-from hetero_bfs.devices.opencl.streaming.pages import PageSlots
+from hetero_bfs.algorithms.bfs.paged_graph import PageSlots, StreamedGraph
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 
 KINDS = ("push", "pull")
 """Kinds of levels: top-down reads the first direction's lists, bottom-up the last direction's."""

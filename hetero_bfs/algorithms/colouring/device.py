@@ -10,10 +10,9 @@ import numpy as np
 
 from hetero_bfs.algorithms.colouring.host import finish_in_turn, sort_step
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 
 _HEAVY_EDGES = 1 << 10
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 128  # rounds launched before the host reads the result

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
 from hetero_bfs.algorithms.multi_source.result import Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.header import C_TYPES
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights
 

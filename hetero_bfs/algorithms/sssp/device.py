@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Entries, Grid
 from hetero_bfs.devices.opencl.header import C_TYPES
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE, Plan, WeightedLists, Windows

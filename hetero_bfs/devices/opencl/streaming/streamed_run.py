@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_run import DeviceRun
-from hetero_bfs.devices.opencl.streaming.block_lists import Blocks, Numbers
-from hetero_bfs.devices.opencl.streaming.block_memory import BlockMemory
+from hetero_bfs.devices.opencl.streaming.list_blocks import BlockMemory, Blocks, Numbers
 
 
 class StreamedRun(DeviceRun):
