@@ -58,7 +58,7 @@ def open_device(num_vertices: int, info: DeviceInfo) -> OpenCLDevice:
         The device cannot hold arrays with an entry for each vertex.
     """
     info.check_room(DeviceProgram.need, 8 * num_vertices, _LEAST_VERTEX_BYTES * num_vertices)
-    return OpenCLDevice(info, "vertex programs")
+    return OpenCLDevice(info, DeviceProgram.family)
 
 
 class DeviceProgram(DeviceRun):
@@ -72,6 +72,7 @@ class DeviceProgram(DeviceRun):
         The device lacks a type that the program needs, or memory; failures of its driver.
     """
 
+    family = "vertex programs"
     need = "programs need"
     files: Sequence[str] = (
         "devices/opencl/tiles.cl",

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.list_blocks import Numbers, Part, Sent
-from hetero_bfs.devices.opencl.streaming.slots import Slot
+from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Sent
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.arranged import END, TIMES, ArrangedGraph
@@ -200,7 +200,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     files = (
         *DeviceSweeps.files,
-        "devices/opencl/streaming/block_marks.cl",
+        "devices/opencl/block_marks.cl",
         "programs/kernels/sweep_blocks.cl",
     )
 

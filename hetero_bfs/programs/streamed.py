@@ -9,9 +9,8 @@ import numpy as np
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.list_blocks import Numbers, Part
-from hetero_bfs.devices.opencl.streaming.slots import Slot
-from hetero_bfs.devices.opencl.streaming.streamed_run import StreamedRun
+from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
@@ -58,7 +57,7 @@ class StreamedProgram(InBlocks):
 
     files = (
         *DeviceProgram.files,
-        "devices/opencl/streaming/block_marks.cl",
+        "devices/opencl/block_marks.cl",
         "programs/kernels/blocks.cl",
     )
 

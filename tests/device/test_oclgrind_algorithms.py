@@ -67,8 +67,8 @@ from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.streaming import list_blocks
-from hetero_bfs.devices.opencl.streaming.list_blocks import Layout
+from hetero_bfs.devices.opencl import streamed_lists
+from hetero_bfs.devices.opencl.streamed_lists import Layout
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
@@ -76,7 +76,7 @@ from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 device = choose_device()
 if {streams}:
     device_components.DeviceComponents._make_room = mock.Mock(side_effect=BudgetError("full"))
-    list_blocks.lay_out = lambda info, what, ways, *sizes: Layout(
+    streamed_lists.lay_out = lambda info, what, ways, *sizes: Layout(
         1, 10**4, max(int(way.sizes.max()) for way in ways), 2
     )
     device = replace(device, unified_memory=False)
@@ -119,8 +119,8 @@ import numpy as np
 from graphs import complete, grid, random_graph, star
 from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.streaming import list_blocks
-from hetero_bfs.devices.opencl.streaming.list_blocks import Layout
+from hetero_bfs.devices.opencl import streamed_lists
+from hetero_bfs.devices.opencl.streamed_lists import Layout
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
@@ -128,7 +128,7 @@ from hetero_bfs.algorithms.colouring.algorithm import Colourings
 device = choose_device()
 if {streams}:
     device_colouring.DeviceColouring._make_room = mock.Mock(side_effect=BudgetError("full"))
-    list_blocks.lay_out = lambda info, what, ways, *sizes: Layout(
+    streamed_lists.lay_out = lambda info, what, ways, *sizes: Layout(
         1, 10**4, max(int(way.sizes.max()) for way in ways), 2
     )
     device = replace(device, unified_memory=False)

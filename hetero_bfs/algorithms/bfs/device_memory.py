@@ -228,12 +228,6 @@ class SearchMemory:
         """The buffers, in the order in which kernels take them."""
         return [self.parent, *self.visited, *self.queue, *self.offsets]
 
-    def clear(self, frontier: Frontier) -> None:
-        """Reset the arrays after a search: no vertex is visited, none has a parent."""
-        self.acquire()
-        self._device.fill(self.parent, 0xFF)
-        self._device.fill(self.visited[frontier.visited_index], 0)
-
     def acquire(self) -> None:
         """Give shared memory back to the device after the host used it."""
         while self._mappings:
@@ -274,17 +268,3 @@ class SearchMemory:
             read(host.queue[index][:count], self.queue[index])
             read(offsets, self.offsets[index])
             host.offsets[index][:count] = offsets
-
-    def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
-        """Copy one of the two bitmaps of visited vertices to the host."""
-        self._device.read(visited, self.visited[index])
-
-    def has_visited(self, vertex: int, index: int) -> bool:
-        """Tell whether a vertex is in one of the two bitmaps of visited vertices."""
-        word = np.empty(1, np.uint32)
-        self._device.read(word, self.visited[index], 4 * (vertex // 32))
-        return bool(int(word[0]) >> vertex % 32 & 1)
-
-    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Copy the parents that this device found to the host."""
-        self._device.read(parent, self.parent)

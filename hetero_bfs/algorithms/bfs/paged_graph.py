@@ -28,7 +28,7 @@ from hetero_bfs.algorithms.bfs.device_memory import (
 )
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.slots import NUM_SLOTS, Launch, Slots
+from hetero_bfs.devices.opencl.slots import NUM_SLOTS, Launch, Slots
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph

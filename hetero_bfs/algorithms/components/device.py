@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.components.host import Labels
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.graph.search_graph import SearchGraph
 
 Counter = IntEnum("Counter", "TREES HOOKS COMPRESSED LARGEST ROOTS_FIRST EDGES HEAVY", start=0)
@@ -45,12 +45,13 @@ class DeviceComponents(DeviceRun):
         Failures of its driver.
     """
 
+    family = "components"
     need = "components need"
     files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/components/kernels/hook.cl")
     constants = (Counter,)
 
     def __init__(self, graph: SearchGraph, info: DeviceInfo) -> None:
-        super().__init__(OpenCLDevice(info, "components"), both_ways(graph))
+        super().__init__(info, both_ways(graph))
         self._vertices = n = graph.num_searched
         sizes = {
             "heavy": (n, np.uint32),

@@ -8,9 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.header import C_TYPES, GAVE_UP, SHARED, Constants, header
 from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.graph.search_graph import SearchGraph
 
 PATIENCE = np.uint32(1 << 22)
@@ -47,10 +49,19 @@ class DeviceRun:
 
     Parameters
     ----------
-    device : OpenCLDevice
+    on : DeviceInfo or OpenCLDevice
+        A device, to be opened unless it is open.
     ways : list of Entries
         The lists that kernels read in each direction; one if both directions have the same.
+
+    Raises
+    ------
+    DeviceError
+        The device fails its self-test, or its driver fails.
     """
+
+    family: Family
+    """The kernels for the self-test."""
 
     need: ClassVar[str]
     """Begins the message of a `BudgetError`, such as "programs need"."""
@@ -73,7 +84,8 @@ class DeviceRun:
     GROUPS_PER_UNIT: ClassVar[int] = 8
     """Work-groups of a launch for each compute unit."""
 
-    def __init__(self, device: OpenCLDevice, ways: list[Entries]) -> None:
+    def __init__(self, on: DeviceInfo | OpenCLDevice, ways: list[Entries]) -> None:
+        device = on if isinstance(on, OpenCLDevice) else OpenCLDevice(on, self.family)
         self.device, self.ways = device, ways
         self.read_only = DeviceLists(device)
         self.offset_type = offset_dtype(device.info, max(int(way.indptr[-1]) for way in ways))

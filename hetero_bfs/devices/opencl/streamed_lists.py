@@ -10,14 +10,15 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.device_run import DeviceRun
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.slots import NUM_SLOTS, Launch, Slot, Slots
+from hetero_bfs.devices.opencl.slots import NUM_SLOTS, Launch, Slot, Slots
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_source import OffsetArray
 
@@ -189,7 +190,7 @@ class BlockSlots(Slots):
 def _fill(
     blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
 ) -> tuple[int, list[npt.NDArray[Any]]]:
-    from hetero_bfs.devices.opencl.streaming.gather_kernels import gather_blocks
+    from hetero_bfs.devices.opencl.gather_kernels import gather_blocks
 
     sizes = blocks.sizes[chosen]
     begins = np.cumsum(sizes) - sizes
@@ -355,3 +356,59 @@ class BlockMemory:
         for room in rooms:
             if isinstance(room, Slot):
                 room.read = event
+
+
+class StreamedRun(DeviceRun):
+    """As `DeviceRun`, with the lists' entries in a `BlockMemory`.
+
+    A block is the lists of a work-group's vertices; `firsts[i]` is the first vertex of block i.
+    Kernels mark blocks in `marks_buffer`, which has another byte behind those of the blocks.
+
+    Raises
+    ------
+    BudgetError
+        The device cannot hold the vertices' arrays and room for a few blocks.
+    """
+
+    flags: ClassVar = ("STREAMED",)
+    memory: BlockMemory
+    firsts: npt.NDArray[Any]
+
+    kernels_of: dict[Any, Any]
+    """Kernels whose arguments are buffers of the memory."""
+
+    def _make_room(self, array_bytes: list[int], firsts: npt.NDArray[Any] | None = None) -> None:
+        """Choose the blocks that are resident beside arrays of these sizes."""
+        n = self.ways[0].indptr.size - 1
+        self.firsts = np.append(np.arange(0, n, self.group), n) if firsts is None else firsts
+        self.kernels_of = {}
+        self.marks = np.zeros(self.firsts.size, np.uint8)
+        self.memory = BlockMemory(
+            self.device,
+            self.need,
+            [Blocks(*way, self.firsts) for way in self.ways],
+            [*array_bytes, self.marks.nbytes],
+            self._slot_bytes(),
+            self.kernels_of.clear,
+        )
+        self.marks_buffer = self.device.buffer(self.marks.size, np.uint8)
+
+    @property
+    def launch_entries(self) -> int:
+        """The most entries of lists that a launch reads."""
+        return self.memory.layout.part_entries
+
+    def blocks_with_lists_over(self, edges: int) -> list[npt.NDArray[np.bool_]]:
+        """Tell for each direction which blocks have a list of more entries."""
+        longest = [np.maximum.reduceat(np.diff(w.indptr), self.firsts[:-1]) for w in self.ways]
+        return [sizes > edges for sizes in longest]
+
+    def marked(self) -> Numbers:
+        """Return the marked blocks, and read `marks`."""
+        self.device.read(self.marks, self.marks_buffer)
+        return np.flatnonzero(self.marks[:-1])
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of blocks sent since the memory was taken."""
+        return self.memory.bytes_sent
