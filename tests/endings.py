@@ -30,7 +30,8 @@ from sample_programs import Labels
 
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl import ending
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, choose_device
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 
 MOST_SECONDS = 120
 

@@ -25,7 +25,9 @@ from sample_programs import (
 from selector_levels import GPU
 
 import hetero_bfs
+from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph
 from hetero_bfs.algorithms.bfs.device_program import SearchProgram
+from hetero_bfs.algorithms.bfs.paged_graph import plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists
@@ -37,9 +39,7 @@ from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.lists import RankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
-from hetero_bfs.devices.opencl.streaming.paged_graph import plan_stream
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import default_tuning
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
@@ -48,12 +48,11 @@ from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs.arranged import by_class
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import Packing
-from hetero_bfs.programs.device_sweeps import DeviceSweeps
+from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.streamed import StreamedProgram
-from hetero_bfs.programs.streamed_sweeps import StreamedSweeps
 from hetero_bfs.scheduling.program_costs import first_guess
 
 PACKAGE = Path(hetero_bfs.__file__).parent

@@ -44,10 +44,11 @@ from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.devices.opencl import driver
+from hetero_bfs.devices.opencl import driver, opencl_device
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, choose_device, list_devices
+from hetero_bfs.devices.opencl.driver import choose_device, list_devices
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GraphError, GraphFileError, SplitError
 from hetero_bfs.graph.csr import CSRGraph
@@ -180,15 +181,16 @@ def _start_under_oclgrind() -> None:
 @cache
 def _prepared() -> DeviceInfo:
     """Return the device; contexts and programs are made once, since compiling takes most time."""
-    for module, constants in _SMALL.items():
-        vars(module).update(constants)
-    vars(sys.modules["hetero_bfs.devices.opencl.grid"])["_PROBE_PATIENCE"] = 1 << 22
+    for owner, constants in _SMALL.items():
+        for name, value in constants.items():
+            setattr(owner, name, value)
+    vars(sys.modules["hetero_bfs.devices.opencl.device_run"])["_PROBE_PATIENCE"] = 1 << 22
     make_context, build = pyopencl.Context, OpenCLDevice.build
-    context = cache(lambda number: make_context([driver._devices()[number]]))
+    context = cache(lambda number: make_context([driver.platform_devices()[number]]))
     programs: dict[Any, Any] = {}
 
     def build_once(device: OpenCLDevice, options: Any, header: str, sources: Any) -> Any:
-        texts = map(driver.kernel_source, sources)
+        texts = map(opencl_device.kernel_source, sources)
         key = (device.context.int_ptr, *options, header, *texts)
         if key not in programs:
             programs[key] = build(device, options, header, sources)

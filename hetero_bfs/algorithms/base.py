@@ -177,11 +177,6 @@ class Analysis(Prepared, Generic[R]):
     """What the command says of a result."""
 
     @classmethod
-    def request(cls, *query: Any) -> Request[R]:
-        """Return the request of a run with this query."""
-        return Request(cls, query)
-
-    @classmethod
     def by_ranks(cls, engine: RankDoor, *query: Any) -> R:
         """Run on all ranks; all make the same call.
 

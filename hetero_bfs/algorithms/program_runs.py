@@ -12,14 +12,14 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.base import Prepared
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.device import DeviceProgram, open_device
-from hetero_bfs.programs.device_sweeps import heavy_edges
+from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
 from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.host_sweeps import HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
@@ -31,7 +31,6 @@ from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
-from hetero_bfs.programs.streamed_sweeps import sweeps_on
 from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.place_costs import MigrationCosts

@@ -21,6 +21,7 @@ from hetero_bfs.algorithms.bfs.correction import factors_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.opening import bytes_streamed_by, open_devices, streaming_of
+from hetero_bfs.algorithms.bfs.paged_graph import Streaming
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.query import (
     ManyWant,
@@ -45,7 +46,6 @@ from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
 from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming
+from hetero_bfs.algorithms.bfs.paged_graph import Streaming
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.speed_model import SpeedModel

@@ -10,15 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice, kernel_source
-from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, kernel_source
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import schema
-from hetero_bfs.programs.codegen.device_code import device_text
-from hetero_bfs.programs.device_state import DeviceState, state_sizes
+from hetero_bfs.programs.codegen.device_code import device_text, state_arrays
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.plan import Plan
@@ -34,6 +31,9 @@ _LONG_PULL_OF_GPU = 1 << 6
 _PIECE_EDGES = 1 << 12  # edges of a piece of a long list in a pull; a work-group takes one piece
 _MOST_RECORDS = 1 << 14
 _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations queued at a time
+
+_BYTES = {"uchar": 1, "int": 4, "uint": 4, "float": 4}
+"""Bytes of an item, by its type in OpenCL C; all others have 8."""
 
 
 def num_planned(limits: Limits) -> int:
@@ -57,8 +57,8 @@ def open_device(num_vertices: int, info: DeviceInfo) -> OpenCLDevice:
     BudgetError
         The device cannot hold arrays with an entry for each vertex.
     """
-    check_room(info, DeviceProgram.need, 8 * num_vertices, _LEAST_VERTEX_BYTES * num_vertices)
-    return OpenCLDevice(info, "vertex programs")
+    info.check_room(DeviceProgram.need, 8 * num_vertices, _LEAST_VERTEX_BYTES * num_vertices)
+    return OpenCLDevice(info, DeviceProgram.family)
 
 
 class DeviceProgram(DeviceRun):
@@ -72,6 +72,7 @@ class DeviceProgram(DeviceRun):
         The device lacks a type that the program needs, or memory; failures of its driver.
     """
 
+    family = "vertex programs"
     need = "programs need"
     files: Sequence[str] = (
         "devices/opencl/tiles.cl",
@@ -94,7 +95,7 @@ class DeviceProgram(DeviceRun):
         _check_types(plan, device.info)
         super().__init__(device, self._entries())
         self._n = n = graph.num_vertices
-        shared, state = self._shared_sizes(), state_sizes(plan, n)
+        shared, state = self._shared_sizes(), _state_sizes(plan, n)
         read_only = {name: getattr(graph, name) for name in _OF_GRAPH}
         if self._in_order:
             read_only["order"] = graph.by_weight.backward_order
@@ -322,6 +323,74 @@ class DeviceProgram(DeviceRun):
             ("device pull" if mode == Mode.PULL else "device push", vertices, edges, seconds[i])
             for i, (mode, vertices, edges, _) in enumerate(rows.tolist())
         ]
+
+
+def _state_sizes(plan: Plan, num_vertices: int) -> dict[str, tuple[int, npt.DTypeLike]]:
+    """Return bytes and type of each array, in the order in which kernels take them."""
+    parameters = plan.parameters
+    items = {
+        "integers": 1 + len(parameters.integers),
+        "fractions": len(parameters.fractions),
+        "totals": max(len(plan.totals), 1),
+    }
+    return {
+        name: (_BYTES.get(kind, 8) * items.get(name, num_vertices), np.uint8)
+        for name, kind, _ in state_arrays(plan)
+    }
+
+
+class DeviceState:
+    """The arrays, for programs of the same types as `plan`.
+
+    Parameters
+    ----------
+    buffers : dict
+        Memory of the sizes that `state_sizes` returns, by the arrays' names.
+    """
+
+    def __init__(self, plan: Plan, device: OpenCLDevice, buffers: dict[str, Any]) -> None:
+        self._plan, self._device, self.buffers = plan, device, buffers
+        self._total_type = np.float64 if device.info.has_double else np.float32
+
+    def field(self, name: str) -> Any:
+        """Return the memory of a field of the vertices' states."""
+        return self.buffers[f"state_{name}"]
+
+    def write_parameters(self, plan: Plan, graph: PlacedGraph) -> None:
+        """Write the parameters of a run on this graph."""
+        device, parameters = self._device, plan.parameters
+        integers = [graph.num_vertices, *parameters.integers.values()]
+        device.write(self.buffers["integers"], np.array(integers, np.int64))
+        if parameters.fractions:
+            fractions = np.array(list(parameters.fractions.values()), np.float64)
+            device.write(self.buffers["fractions"], fractions)
+        for name, array in parameters.arrays.items():
+            placed = np.ascontiguousarray(array[graph.names])
+            if placed.size:
+                device.write(self.buffers[f"parameter_{name}"], placed.view(np.uint8))
+
+    def read_fields(self, num_vertices: int) -> dict[str, npt.NDArray[Any]]:
+        """Return the vertices' states."""
+        state = {}
+        for name, kind in self._plan.fields.items():
+            array = np.empty(num_vertices, kind)
+            if num_vertices:
+                self._device.read(array.view(np.uint8), self.field(name))
+            state[name] = array
+        return state
+
+    def read_totals(self) -> dict[str, float]:
+        """Return the program's sums."""
+        if not self._plan.totals:
+            return {}
+        totals = np.empty(len(self._plan.totals), self._total_type)
+        self._device.read(totals, self.buffers["totals"])
+        return dict(zip(self._plan.totals, totals.tolist(), strict=True))
+
+    def write_totals(self, totals: npt.NDArray[np.float64]) -> None:
+        """Write the program's sums."""
+        if self._plan.totals:
+            self._device.write(self.buffers["totals"], totals.astype(self._total_type))
 
 
 def _check_types(plan: Plan, info: DeviceInfo) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import VARIES
+from hetero_bfs.devices.opencl.opencl_device import VARIES
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.handover import (

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES
-from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram

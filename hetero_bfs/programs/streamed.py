@@ -7,19 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
-from hetero_bfs.devices.opencl.streaming.pages import Slot
-from hetero_bfs.devices.opencl.streaming.streamed_run import StreamedRun
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 from hetero_bfs.errors import BudgetError
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import PlacedGraph
-from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.device import DeviceProgram, open_device
+from hetero_bfs.programs.options import Limits, RunOptions
+from hetero_bfs.programs.placed import PlacedGraph, Run
+from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.schema import Mode
-from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
 
 _Kernels = tuple[BoundKernel, BoundKernel]
 """`expand` and `expand_long`, or the kernels that count in their place, for one part."""
@@ -56,7 +57,7 @@ class StreamedProgram(InBlocks):
 
     files = (
         *DeviceProgram.files,
-        "devices/opencl/streaming/block_marks.cl",
+        "devices/opencl/block_marks.cl",
         "programs/kernels/blocks.cl",
     )
 
@@ -124,3 +125,31 @@ def program_in_phases(
         return DeviceProgram(plan, device, graph, costs)
     except BudgetError:
         return StreamedProgram(plan, device, graph, costs)
+
+
+class StreamedBuiltIn:
+    """Runs of one program on a device, compiled once for each set of types."""
+
+    def __init__(self, graph: SearchGraph, info: DeviceInfo) -> None:
+        self.graph = graph
+        self.placed = PlacedGraph(graph)
+        self._device = open_device(graph.num_vertices, info)
+        self._programs: dict[Any, DeviceProgram] = {}
+
+    @property
+    def device_name(self) -> str:
+        """Name of the device."""
+        return self._device.device_name
+
+    def run_program(
+        self, program: Program, parameters: dict[str, Any], max_iterations: int | None
+    ) -> Run:
+        """Run the program with these parameters."""
+        given = Parameters.of(parameters, self.graph.num_vertices)
+        plan = Plan(program, given, self.placed.weight_type)
+        key = tuple(given.sources.items())
+        if key not in self._programs:
+            costs = first_guess("device", 1)
+            self._programs[key] = program_in_phases(plan, self._device, self.placed, costs)
+        limits = RunOptions(max_iterations).limits(self.placed.usual_step)
+        return self._programs[key].run(plan, limits)

@@ -11,8 +11,8 @@ import pytest
 
 from hetero_bfs.devices.opencl import built_programs
 from hetero_bfs.devices.opencl.built_programs import BuiltPrograms
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, _devices
-from hetero_bfs.devices.opencl.driver_errors import device_error
+from hetero_bfs.devices.opencl.driver import device_error, platform_devices
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.support import private_cache
 
 SOURCE = "__kernel void fill(__global uint *x) { x[get_global_id(0)] = VALUE; }"
@@ -24,7 +24,7 @@ def processes(plain_device, tmp_path, monkeypatch):
     monkeypatch.setattr("pyopencl.characterize.has_src_build_cache", lambda _: False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     private_cache.folder.cache_clear()
-    yield lambda: BuiltPrograms(_devices()[plain_device.index])
+    yield lambda: BuiltPrograms(platform_devices()[plain_device.index])
     private_cache.folder.cache_clear()
 
 
@@ -134,7 +134,7 @@ def test_engines_share_a_context_until_a_driver_fails(plain_device):
 
 def test_a_process_keeps_so_many_programs(plain_device, monkeypatch):
     monkeypatch.setattr(built_programs, "_MOST_PROGRAMS", 2)
-    programs = BuiltPrograms(_devices()[plain_device.index])
+    programs = BuiltPrograms(platform_devices()[plain_device.index])
     built = [programs.build(SOURCE, [f"-DVALUE={i}"]) for i in range(3)]
     assert programs.build(SOURCE, ["-DVALUE=2"]) is built[2]
     assert programs.build(SOURCE, ["-DVALUE=0"]) is not built[0]
@@ -142,7 +142,8 @@ def test_a_process_keeps_so_many_programs(plain_device, monkeypatch):
 
 FORKS = """
 import os, sys
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, list_devices
+from hetero_bfs.devices.opencl.driver import list_devices
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 device = OpenCLDevice(list_devices()[0])
 device.build(["-DVALUE=1"], sys.argv[1], [])
 child = os.fork()

@@ -17,7 +17,7 @@ import hetero_bfs as hb
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.devices.opencl.device_lists import DeviceArray, DeviceLists, offset_dtype
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.trials import Trials

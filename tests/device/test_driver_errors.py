@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 
 LONG = """

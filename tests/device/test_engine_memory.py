@@ -15,7 +15,7 @@ from graphs import (
 from oracle import check_search, engine_on
 
 import hetero_bfs as hb
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -109,7 +109,7 @@ def test_graph_too_large_for_the_device_is_left_out_with_max_alloc_too(opencl_de
 
 
 def test_no_opencl_runtime(monkeypatch):
-    monkeypatch.setattr("hetero_bfs.devices.opencl.driver._devices", list)
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver.platform_devices", list)
     edges = nasty("two components")
     with hb.Engine(edges, selector="alpha-beta") as engine:
         assert engine.device_info is None
@@ -148,7 +148,7 @@ def test_memory_that_was_never_written_is_never_read(opencl_device, name, direct
 
 def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
     broken = mock.patch(
-        "hetero_bfs.devices.opencl.driver.kernel_source", return_value="__kernel nonsense"
+        "hetero_bfs.devices.opencl.opencl_device.kernel_source", return_value="__kernel nonsense"
     )
     with broken, pytest.raises(DeviceError, match="compiling kernels"):
         engine_on(opencl_device, nasty("star"), selector="fixed:TG")
@@ -156,7 +156,7 @@ def test_a_kernel_that_does_not_compile_is_a_device_error(opencl_device):
 
 def test_a_device_whose_compiler_fails_is_left_out(opencl_device):
     broken = mock.patch(
-        "hetero_bfs.devices.opencl.driver.kernel_source", return_value="__kernel nonsense"
+        "hetero_bfs.devices.opencl.opencl_device.kernel_source", return_value="__kernel nonsense"
     )
     chosen = mock.patch("hetero_bfs.options.choose_devices", return_value=[opencl_device])
     edges = nasty("star")

@@ -51,7 +51,7 @@ def search(edges, schedules, sources, max_alloc=None, order="degree", budget=Non
         info = replace(info, unified_memory=False)
     chosen = mock.patch("hetero_bfs.options.choose_devices", return_value=[info])
     # Where other work takes the cores, work-groups wait for each other for long.
-    patient = mock.patch("hetero_bfs.devices.opencl.grid._PROBE_PATIENCE", 1 << 22)
+    patient = mock.patch("hetero_bfs.devices.opencl.device_run._PROBE_PATIENCE", 1 << 22)
     with chosen, patient, hb.Engine(edges, **options) as engine:
         assert engine.device_info.name.startswith("Oclgrind"), engine.notes
         assert engine.accelerator.one_launch == ONE_LAUNCH

@@ -16,7 +16,7 @@ import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.graph.weighted_lists import Plan
-from hetero_bfs.devices.opencl import grid as grid_of_groups
+from hetero_bfs.devices.opencl import device_run as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -73,8 +73,8 @@ from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.streaming import block_memory
-from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.devices.opencl import streamed_lists
+from hetero_bfs.devices.opencl.streamed_lists import Layout
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
@@ -82,7 +82,7 @@ from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 device = choose_device()
 if {streams}:
     device_components.DeviceComponents._make_room = mock.Mock(side_effect=BudgetError("full"))
-    block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
+    streamed_lists.lay_out = lambda info, what, ways, *sizes: Layout(
         1, 10**4, max(int(way.sizes.max()) for way in ways), 2
     )
     device = replace(device, unified_memory=False)
@@ -125,8 +125,8 @@ import numpy as np
 from graphs import complete, grid, random_graph, star
 from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.streaming import block_memory
-from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.devices.opencl import streamed_lists
+from hetero_bfs.devices.opencl.streamed_lists import Layout
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
@@ -134,7 +134,7 @@ from hetero_bfs.algorithms.colouring.algorithm import Colourings
 device = choose_device()
 if {streams}:
     device_colouring.DeviceColouring._make_room = mock.Mock(side_effect=BudgetError("full"))
-    block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
+    streamed_lists.lay_out = lambda info, what, ways, *sizes: Layout(
         1, 10**4, max(int(way.sizes.max()) for way in ways), 2
     )
     device = replace(device, unified_memory=False)

@@ -18,10 +18,10 @@ from sample_programs import (
     Communities, Distances, Farthest, Labels, MonotoneDistances, Parents, Ranks,
 )
 import hetero_bfs as hb
-from hetero_bfs.devices.opencl import grid as grid_of_groups
+from hetero_bfs.devices.opencl import device_run as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.streaming import block_memory
-from hetero_bfs.devices.opencl.streaming.block_lists import Layout
+from hetero_bfs.devices.opencl import streamed_lists
+from hetero_bfs.devices.opencl.streamed_lists import Layout
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -171,7 +171,7 @@ for program, parameters, direction in (
 ):
     with (
         mock.patch.multiple(device_run, **SMALL),
-        mock.patch.object(block_memory, "lay_out", lay_out),
+        mock.patch.object(streamed_lists, "lay_out", lay_out),
         mock.patch.object(device_run.DeviceProgram, "_make_room", side_effect=BudgetError),
     ):
         host, device = [
@@ -237,7 +237,7 @@ device = choose_device()
 if {streams}:
     full = BudgetError("it is full")
     device_run.DeviceProgram._make_room = mock.Mock(side_effect=full)
-    block_memory.lay_out = lambda info, what, ways, *sizes: Layout(
+    streamed_lists.lay_out = lambda info, what, ways, *sizes: Layout(
         2, 10**4, max(int(way.sizes.max()) for way in ways), 4
     )
     device = replace(device, unified_memory=False)

@@ -21,7 +21,7 @@ from oracle import check_search, engine_on
 from strategy_mixtures import selectors_of
 
 import hetero_bfs as hb
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph

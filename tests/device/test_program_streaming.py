@@ -23,7 +23,7 @@ from sample_programs import (
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph

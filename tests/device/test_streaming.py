@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from oracle import check_leaving, check_result, check_search, engine_on, true_levels
 from streams import SELECTORS, streaming
 
+from hetero_bfs.algorithms.bfs.kernels.pages import gather_pages
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
-from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS
+from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.slots import NUM_SLOTS
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
@@ -179,7 +178,7 @@ def test_lists_that_are_no_longer_than_their_heads_are_never_sent(apart, directe
     """A vertex of a grid has four neighbours."""
     edges = nasty("grid", directed)
     graph = build_search_graph(edges, "given")
-    share = mock.patch("hetero_bfs.devices.opencl.streaming.paged_graph._HEADS_SHARE", 1)
+    share = mock.patch("hetero_bfs.algorithms.bfs.paged_graph._HEADS_SHARE", 1)
     with share, streaming(apart, graph, 1.1, columns=4, selector=selector) as engine:
         assert engine.streaming.resident_neighbours >= 2
         assert engine.streaming.resident_pages < engine.streaming.pages

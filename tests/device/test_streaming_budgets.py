@@ -14,9 +14,9 @@ from oracle import check_search, engine_on
 from streams import SELECTORS, streaming
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
 from hetero_bfs.cli.main import main
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph500.protocol import Graph500Options, run_graph500

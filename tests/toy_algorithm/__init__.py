@@ -28,7 +28,6 @@ def busy_neighbours(num_vertices: int, least: int = 2) -> Request[BusyNeighbours
     ArgumentError
         A wrong `least`.
     """
-    from hetero_bfs.support.checks import check_integer
-    from toy_algorithm.algorithm import BusyRuns
+    from toy_algorithm.algorithm import requested
 
-    return BusyRuns.request(check_integer("least", least, 0, 2**31 - 1))
+    return requested(least)

@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor
+from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.scheduling.iterations import numbered
+from hetero_bfs.support.checks import check_integer
 from toy_algorithm.device import DeviceCount
 from toy_algorithm.host import HostCount
 from toy_algorithm.result import BusyNeighbours, BusyReport
@@ -47,3 +48,7 @@ class BusyRuns(Analysis[BusyNeighbours]):
     def by_ranks(cls, engine: RankDoor, least: int) -> BusyNeighbours:
         result = engine.run(Busy(), RunOptions(max_iterations=1), least=least)
         return BusyNeighbours(result.gathered("count"), result.seconds, result.traces)
+
+
+def requested(least: int) -> Request[BusyNeighbours]:
+    return Request(BusyRuns, (check_integer("least", least, 0, 2**31 - 1),))

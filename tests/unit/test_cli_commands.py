@@ -270,7 +270,7 @@ def test_devices(capsys):
 
 
 def test_devices_without_a_runtime(monkeypatch, capsys):
-    monkeypatch.setattr("hetero_bfs.devices.opencl.driver._devices", list)
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver.platform_devices", list)
     assert run("devices") == 0
     assert NO_RUNTIME in capsys.readouterr().out
 

@@ -77,7 +77,7 @@ class Mapped:
         self.base = Talks()
 parent = os.getpid()
 item, other = Mapped(), Mapped()
-from hetero_bfs.devices.opencl.mapped_memory import MappedMemory, release_with
+from hetero_bfs.devices.opencl.opencl_device import MappedMemory, release_with
 release_with(item, [MappedMemory(item)])
 release_with(other, [MappedMemory(other)])
 """

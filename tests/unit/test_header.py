@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hetero_bfs
+from hetero_bfs.algorithms.bfs import paged_graph
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
@@ -16,9 +17,8 @@ from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.devices.opencl.streaming import paged_graph
+from hetero_bfs.programs.device_sweeps import StreamedSweeps
 from hetero_bfs.programs.streamed import StreamedProgram
-from hetero_bfs.programs.streamed_sweeps import StreamedSweeps
 from hetero_bfs.scheduling import columns, packed_policy, schema
 
 PACKAGE = Path(hetero_bfs.__file__).parent

@@ -191,7 +191,7 @@ def test_a_driver_that_fails_is_survived(monkeypatch) -> None:
         with pytest.raises(DeviceError, match="clEnqueueFillBuffer failed: OUT_OF_RESOURCES"):
             hb.Engine(hb.kronecker(5), device="0").close()
         assert driver.fault_came()
-    monkeypatch.setattr("hetero_bfs.devices.opencl.driver_errors.DeviceError", lambda *_: 1 / 0)
+    monkeypatch.setattr("hetero_bfs.devices.opencl.driver.DeviceError", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in drivers.trouble("components", fault)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS, EdgePart, partition_edges
+from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, MAX_PARTS, EdgePart, partition_edges
 from hetero_bfs.errors import DeviceError
 
 SIZES = st.one_of(st.integers(0, 300), st.integers(0, 2**40))

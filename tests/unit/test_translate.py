@@ -15,7 +15,8 @@ from method_classes import HEAD, class_of, method_of
 from plain_python import convert, plain_methods
 from random_methods import FIELDS, RESULTS, WEAK, MethodWriter
 
-from hetero_bfs.devices.opencl.driver import OpenCLDevice, list_devices
+from hetero_bfs.devices.opencl.driver import list_devices
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen import dialects, expressions, translate
 from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, HostDialect

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
+from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, SearchMemory
 from hetero_bfs.algorithms.bfs.device_program import LOG_ROWS, SearchProgram
-from hetero_bfs.algorithms.bfs.executor import run_one_level
+from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
-from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
@@ -24,7 +23,7 @@ from hetero_bfs.scheduling.policy import Policy, fixed_policy
 from hetero_bfs.scheduling.strategies import Strategy, plain
 
 
-class OpenCLExecutor:
+class OpenCLExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device.
 
     Parameters
@@ -40,10 +39,6 @@ class OpenCLExecutor:
         See `SearchProgram`.
     """
 
-    place = schema.DEVICE
-    ended_at: float | None = None
-    """The clock when `run_levels` learned that the device was done; records are read later."""
-
     def __init__(
         self,
         device: OpenCLDevice,
@@ -54,15 +49,12 @@ class OpenCLExecutor:
         told: Sequence[Any] = (),
         ranks: int = 0,
     ) -> None:
-        self.device = device
-        self.graph = graph
-        tuning = (tuning or default_tuning(device.info.type)).fitting(device.info)
-        self.tuning = tuning.for_graph(graph.num_searched)
-        self.unified = device.info.unified_memory
+        super().__init__(device, graph, tuning)
         self._edge_bits = host.edge_bits
         self._told, self._ranks = told, ranks
         self.lists = DeviceGraph(device, graph, max_alloc_bytes)
         self.memory = SearchMemory(device, host, self.lists.offset_type)
+        self.parent, self.visited = self.memory.parent, self.memory.visited
         self._by_master: dict[Strategy, Policy] = {}
         self._plain: SearchProgram | None = None  # while a masked search runs by `program`
         self._masked: tuple[SearchProgram, Any] | None = None  # with the buffer of the mask
@@ -117,9 +109,7 @@ class OpenCLExecutor:
     def begin(self, source: int, frontier: Frontier) -> None:
         """Make `source` (a new id) the only visited vertex and the frontier."""
         self.acquire()
-        self.program.launch(
-            self._device_only_policy(plain("top-down", "device")), source, 0, 0, frontier
-        )
+        self.program.launch(self._policy_of(plain("top-down", "device")), source, 0, 0, frontier)
 
     def to_queue(self, frontier: Frontier) -> float:
         """Convert a frontier that bottom-up left as a bitmap to a queue; return the seconds.
@@ -130,7 +120,7 @@ class OpenCLExecutor:
 
         started = time.perf_counter()
         frontier.state[schema.CHOSEN] = 0
-        policy = self._device_only_policy(plain("top-down", "device"))
+        policy = self._policy_of(plain("top-down", "device"))
         limit = frontier.level + 1
         state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
         frontier.state[schema.CHOSEN] = -1
@@ -144,24 +134,16 @@ class OpenCLExecutor:
     def launch_nothing(self, frontier: Frontier) -> None:
         """Launch and read back without a level: the fixed cost of a stay on the device."""
         frontier.state[schema.CHOSEN] = 0
-        policy = self._device_only_policy(plain("top-down", "device"))
+        policy = self._policy_of(plain("top-down", "device"))
         self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
         frontier.state[schema.CHOSEN] = -1
 
-    def _device_only_policy(self, strategy: Strategy) -> Policy:
+    def _policy_of(self, strategy: Strategy) -> Policy:
         """Return the policy that runs one strategy, and load it on the device."""
         if strategy not in self._by_master:
             self._by_master[strategy] = fixed_policy([0], [strategy.on(self.place)])
         self.program.load_policy(self._by_master[strategy], 1, self.place)
         return self._by_master[strategy]
-
-    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and advance `frontier`; return the vertices found and the seconds.
-
-        For measurements; stale parents remain.
-        """
-        policy = self._device_only_policy(strategy)
-        return run_one_level(self, policy, frontier)
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
         """Send the device the policy of the next searches; see `SearchProgram.load_policy`."""
@@ -221,10 +203,6 @@ class OpenCLExecutor:
         if vertices.size:
             self.program.scatter_parents(vertices, parents)
 
-    def clear(self, frontier: Frontier) -> None:
-        """Reset the arrays after a search; see `SearchMemory`."""
-        self.memory.clear(frontier)
-
     def acquire(self) -> None:
         """Give shared memory back to the device after the host used it."""
         self.memory.acquire()
@@ -240,15 +218,3 @@ class OpenCLExecutor:
     def send(self, frontier: Frontier, with_queue: bool) -> None:
         """Send the frontier to the host."""
         self.memory.send(frontier, with_queue)
-
-    def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
-        """Copy one of the two bitmaps of visited vertices to the host."""
-        self.memory.read_visited(visited, index)
-
-    def has_visited(self, vertex: int, index: int) -> bool:
-        """Tell whether a vertex (a new id) is in one of the two bitmaps of visited vertices."""
-        return self.memory.has_visited(vertex, index)
-
-    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Copy the parents that this device found to the host."""
-        self.memory.read_parents(parent)

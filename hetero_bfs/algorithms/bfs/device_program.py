@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
+from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, SearchMemory
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import DeviceGraph
-from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
 from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -31,8 +29,7 @@ from hetero_bfs.scheduling.packed_policy import pack_policy
 from hetero_bfs.scheduling.policy import Policy
 
 _KERNEL_FILES = (
-    "devices/opencl/common.cl",
-    "devices/opencl/parts.cl",
+    "algorithms/bfs/kernels/common.cl",
     "algorithms/bfs/kernels/frontier.cl",
     "algorithms/bfs/kernels/words.cl",
     "algorithms/bfs/kernels/top_down.cl",

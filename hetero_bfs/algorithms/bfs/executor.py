@@ -1,62 +1,82 @@
-"""The protocol of a device's executor, and one level run for measurements.
+"""A device's executor, and one level run for measurements.
 
-The host has its own executor (host.py). Each device has one that follows this protocol:
-device.py if the device holds the graph, streamed.py if edges stream through it.
-A search migrates between executors by `receive` and `send`.
+The host has its own executor (host.py). A device has one of two: device.py if the device holds the
+graph, streamed.py if edges stream through it. A search migrates between executors by `receive` and
+`send`.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
+from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling.policy import Policy, fixed_policy
 from hetero_bfs.scheduling.strategies import Strategy
 
 
-class DeviceExecutor(Protocol):
-    """Runs levels of searches of one graph on one device beside the host."""
+class DeviceExecutor:
+    """Runs levels of searches of one graph on one device beside the host.
 
-    place: int
+    A subclass makes `parent`, the buffer of the parents, and `visited`, those of the two bitmaps of
+    visited vertices.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    graph : SearchGraph
+    tuning : Tuning, optional
+        By default that for a device of this type.
+    """
+
+    place: int = schema.DEVICE
     """Number of this device on its platform, from 1 on."""
 
-    device: OpenCLDevice
-    unified: bool
-    """Whether the search's arrays are the host's arrays."""
-
-    ended_at: float | None
+    ended_at: float | None = None
     """The clock when `run_levels` learned that the device was done; None if unknown."""
+
+    parent: Any
+    visited: list[Any]
+
+    def __init__(self, device: OpenCLDevice, graph: SearchGraph, tuning: Tuning | None) -> None:
+        self.device, self.graph = device, graph
+        tuning = (tuning or default_tuning(device.info.type)).fitting(device.info)
+        self.tuning = tuning.for_graph(graph.num_searched)
+        self.unified = device.info.unified_memory
+        """Whether the search's arrays are the host's arrays."""
 
     @property
     def one_launch(self) -> bool:
         """Whether one launch runs all levels."""
-        ...
+        return False
 
     @property
     def num_parts(self) -> int:
         """Parts, or pages, of the edge array."""
-        ...
+        raise NotImplementedError
 
     def build_kernels(self) -> None:
         """Compile the kernels; called once, before the methods below."""
-        ...
+        raise NotImplementedError
 
     def begin(self, source: int, frontier: Frontier) -> None:
         """Make `source` (a new id) the only visited vertex and the frontier."""
-        ...
+        raise NotImplementedError
 
     def clear(self, frontier: Frontier) -> None:
         """Reset the arrays after a search: no vertex is visited, none has a parent."""
-        ...
+        self.acquire()
+        self.device.fill(self.parent, 0xFF)
+        self.device.fill(self.visited[frontier.visited_index], 0)
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
         """Receive the policy of the next searches beforehand, if that saves time."""
-        ...
 
     def start_early(
         self,
@@ -68,7 +88,6 @@ class DeviceExecutor(Protocol):
         limit: int,
     ) -> None:
         """Launch a search before `run_levels` is called for it, if that saves time."""
-        ...
 
     def run_levels(
         self,
@@ -86,64 +105,71 @@ class DeviceExecutor(Protocol):
         not started. With `invalidate` no stale parents remain. Raises `GridStalledError` if the
         search must begin again.
         """
-        ...
+        raise NotImplementedError
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and advance `frontier`; return the vertices found and the seconds."""
-        ...
+        """Run one level and advance `frontier`; return the vertices found and the seconds.
+
+        For measurements; stale parents may remain.
+        """
+        return run_one_level(self, self._policy_of(strategy), frontier)
+
+    def _policy_of(self, strategy: Strategy) -> Policy:
+        """Return the policy that runs one strategy."""
+        return fixed_policy([0], [strategy.on(self.place)])
 
     def to_queue(self, frontier: Frontier) -> float:
         """Convert a frontier from a bitmap to a queue; return the seconds."""
-        ...
+        raise NotImplementedError
 
     def launch_nothing(self, frontier: Frontier) -> None:
         """Launch and read back without a level: the fixed cost of a stay on the device."""
-        ...
+        raise NotImplementedError
 
     def acquire(self) -> None:
-        """Give shared memory back to the device after the host used it."""
-        ...
+        """Give shared memory, if there is any, back to the device after the host used it."""
 
     def release(self) -> None:
         """Let the host use the shared memory."""
-        ...
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Receive the frontier from the host."""
-        ...
+        raise NotImplementedError
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
         """Send the frontier to the host."""
-        ...
+        raise NotImplementedError
 
     def add_parents(
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
         """Add parents that the host found."""
-        ...
+        raise NotImplementedError
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy one of the two bitmaps of visited vertices to the host."""
-        ...
+        self.device.read(visited, self.visited[index])
 
     def has_visited(self, vertex: int, index: int) -> bool:
         """Tell whether a vertex (a new id) is in one of the two bitmaps of visited vertices."""
-        ...
+        word = np.empty(1, np.uint32)
+        self.device.read(word, self.visited[index], 4 * (vertex // 32))
+        return bool(int(word[0]) >> vertex % 32 & 1)
+
+    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
+        """Copy the parents that this device found to the host."""
+        self.device.read(parent, self.parent)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         """Ignore the vertices of a bitmap until `end_mask`.
 
         The search has begun on the host: the vertices are in its bitmap of visited ones.
         """
-        ...
+        raise NotImplementedError
 
     def end_mask(self) -> None:
         """Remove the mask."""
-        ...
-
-    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Copy the parents that this device found to the host."""
-        ...
+        raise NotImplementedError
 
 
 def run_one_level(

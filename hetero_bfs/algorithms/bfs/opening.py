@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
+from hetero_bfs.algorithms.bfs.paged_graph import Streaming, plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import bytes_in_memory
-from hetero_bfs.devices.opencl.streaming.paged_graph import Streaming, plan_stream
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.support.memory import aligned_empty
 

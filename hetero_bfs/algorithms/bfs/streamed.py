@@ -8,43 +8,43 @@ like BG, since the bus limits both.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.executor import run_one_level
+from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
-from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.algorithms.bfs.streamed_kernels import LevelArrays, StreamKernels
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.devices.opencl.streaming.paged_graph import (
+from hetero_bfs.algorithms.bfs.paged_graph import (
     DEAD_ENDS,
     MISSING,
     OPENCL,
     SEGMENT_EDGES,
     STATUS_WORDS,
+    PageSlots,
     StreamedGraph,
     Streaming,
     StreamPlan,
 )
-from hetero_bfs.devices.opencl.streaming.pages import PageSlots, Slot
-from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.policy import Policy, fixed_policy
-from hetero_bfs.scheduling.strategies import Strategy
+from hetero_bfs.scheduling.policy import Policy
 
-_KERNEL_FILES = (
-    "devices/opencl/common.cl",
-    "devices/opencl/parts.cl",
+_FILES = (
+    "algorithms/bfs/kernels/common.cl",
     "algorithms/bfs/kernels/frontier.cl",
     "algorithms/bfs/kernels/stream.cl",
 )
 """A separate program, since the others take long to compile."""
+
+_KINDS = ("push", "pull")
+"""Kinds of levels: top-down reads the first direction's lists, bottom-up the last direction's."""
 
 _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; further ones are read if needed."""
@@ -52,7 +52,7 @@ _FIRST_MISSING = 8192
 _NO, _YES = np.uint32(0), np.uint32(1)
 
 
-class StreamedExecutor:
+class StreamedExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device, with the edges streaming through it.
 
     Parameters
@@ -63,11 +63,6 @@ class StreamedExecutor:
         The plan for this device and graph.
     """
 
-    place = schema.DEVICE
-    ended_at: float | None = None
-    unified = False
-    one_launch = False
-
     def __init__(
         self,
         device: OpenCLDevice,
@@ -76,16 +71,15 @@ class StreamedExecutor:
         plan: StreamPlan,
         tuning: Tuning | None = None,
     ) -> None:
-        self.device, self.graph, self.host, self.plan = device, graph, host, plan
-        tuning = (tuning or default_tuning(device.info.type)).fitting(device.info)
-        self.tuning = tuning.for_graph(graph.num_searched)
+        super().__init__(device, graph, tuning)
+        self.host, self.plan = host, plan
         self.edge_bits = host.edge_bits
         self.groups = self.tuning.groups_per_unit * device.info.compute_units
         self._lists = StreamedGraph(device, graph, plan)
         self._slots = PageSlots(device, self._lists.edges, plan)
         words = -(-graph.num_searched // 32)
-        self._parent = device.buffer(graph.num_searched, np.uint32)
-        self._visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal between levels
+        self.parent = device.buffer(graph.num_searched, np.uint32)
+        self.visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal between levels
         self._frontier = device.buffer(words, np.uint32)
 
     @property
@@ -114,9 +108,9 @@ class StreamedExecutor:
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets."""
         make, plan = self.device.buffer, self.plan
-        visited, following = self._visited
-        self._level_arrays = LevelArrays(
-            self._parent,
+        visited, following = self.visited
+        self._level_arrays = _LevelArrays(
+            self.parent,
             visited,
             visited,
             following,
@@ -134,9 +128,9 @@ class StreamedExecutor:
             f"-DEDGE_BITS={self.edge_bits}",
             *self._lists.options(),
         ]
-        self._program = self.device.build(options, header(SHARED, OPENCL), _KERNEL_FILES)
+        self._program = self.device.build(options, header(SHARED, OPENCL), _FILES)
         self._plain = self._bound = self._bind(self._level_arrays)
-        self._masked: tuple[StreamKernels, BoundKernel, Any] | None = None
+        self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
         slots = self._slots.slots
         self._scatter = self.device.bind(
             self._program,
@@ -144,18 +138,18 @@ class StreamedExecutor:
             VARIES,
             *slots[0].buffers,
             *slots[1].buffers,
-            self._parent,
+            self.parent,
         )
 
-    def _bind(self, arrays: LevelArrays) -> StreamKernels:
-        return StreamKernels(self.device, self._program, self._lists, arrays, self._slots)
+    def _bind(self, arrays: _LevelArrays) -> _StreamKernels:
+        return _StreamKernels(self.device, self._program, self._lists, arrays, self._slots)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         """Ignore the vertices of a bitmap until `end_mask`."""
         if self._masked is None:
             buffer, reached = (self.device.buffer(mask.size, np.uint32) for _ in range(2))
             unmask = self.device.bind(
-                self._program, "stream_unmask", np.uint32(mask.size), self._visited[0], buffer,
+                self._program, "stream_unmask", np.uint32(mask.size), self.visited[0], buffer,
                 reached,
             )  # fmt: skip
             kernels = self._bind(replace(self._level_arrays, reached=reached))
@@ -173,29 +167,6 @@ class StreamedExecutor:
     def begin(self, source: int, frontier: Frontier) -> None:
         """Make `source` (a new id) the only visited vertex and the frontier."""
         self._run_all(self._bound.start, np.uint32(source))
-
-    def clear(self, frontier: Frontier) -> None:
-        """Reset the arrays after a search: no vertex is visited, none has a parent."""
-        self.device.fill(self._parent, 0xFF)
-        self.device.fill(self._visited[frontier.visited_index], 0)
-
-    def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
-        """Run one level and advance `frontier`; return the vertices found and the seconds."""
-        return run_one_level(self, fixed_policy([0], [strategy]), frontier)
-
-    def receive_policy(self, policy: Policy, interval: int) -> None:
-        """Do nothing: the host chooses every level."""
-
-    def start_early(
-        self,
-        policy: Policy,
-        interval: int,
-        source: int,
-        chosen: int,
-        frontier: Frontier,
-        limit: int,
-    ) -> None:
-        """Do nothing: the host launches every level."""
 
     def launch_nothing(self, frontier: Frontier) -> None:
         """Read back without a level."""
@@ -322,31 +293,11 @@ class StreamedExecutor:
 
     # Migration to and from the host.
 
-    def acquire(self) -> None:
-        """Do nothing: no memory is shared."""
-
-    def release(self) -> None:
-        """Do nothing: no memory is shared."""
-
-    def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
-        """Copy one of the two bitmaps of visited vertices to the host."""
-        self.device.read(visited, self._visited[index])
-
-    def has_visited(self, vertex: int, index: int) -> bool:
-        """Tell whether a vertex (a new id) is visited; both bitmaps are equal between levels."""
-        word = np.empty(1, np.uint32)
-        self.device.read(word, self._visited[index], 4 * (vertex // 32))
-        return bool(int(word[0]) >> vertex % 32 & 1)
-
-    def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Copy the parents that this device found to the host."""
-        self.device.read(parent, self._parent)
-
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Receive the frontier from the host; bottom-up needs none."""
-        from hetero_bfs.devices.opencl.streaming.page_kernels import mark_vertices
+        from hetero_bfs.algorithms.bfs.kernels.pages import mark_vertices
 
-        visited, following = self._visited
+        visited, following = self.visited
         self.device.write(visited, self.host.visited[frontier.visited_index])
         self.device.copy(following, visited)
         if with_queue:
@@ -358,7 +309,7 @@ class StreamedExecutor:
         """Send the frontier to the host, which makes the queue."""
         index = frontier.visited_index
         visited, before = self.host.visited[index], self.host.visited[1 - index]
-        self.device.read(visited, self._visited[0])
+        self.device.read(visited, self.visited[0])
         if with_queue:
             self.device.read(before, self._frontier)
             np.bitwise_and(visited, ~before, out=before)
@@ -377,3 +328,81 @@ class StreamedExecutor:
             groups = min(-(-count // size), self.groups)
             self._scatter.launch(groups * size, size, np.uint32(count))
         self.device.finish()
+
+
+@dataclass(frozen=True)
+class _LevelArrays:
+    """Buffers that the levels of a search write (stream.cl)."""
+
+    parent: Any
+    visited: Any
+    reached: Any
+    """Where bottom-up looks for parents: `visited`, or that without masked vertices."""
+    next: Any
+    frontier: Any
+    needed: Any
+    status: Any
+    here: Any
+
+
+class _StreamKernels:
+    """Kernels with all constant arguments set.
+
+    `start` takes the source. `finish` takes whether all missing pages were sent. A kernel of `sent`
+    (by kind, then by slot) takes the number of pages in the slot. `heads` and `resident` have one
+    kernel for each kind. A level begins with `heads`, `resident` and `list`.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    program : pyopencl.Program
+    graph : StreamedGraph
+    arrays : _LevelArrays
+    slots : PageSlots
+    """
+
+    def __init__(
+        self,
+        device: OpenCLDevice,
+        program: Any,
+        graph: StreamedGraph,
+        arrays: _LevelArrays,
+        slots: PageSlots,
+    ) -> None:
+        def bind(name: str, *arguments: Any) -> BoundKernel:
+            return device.bind(program, f"stream_{name}", *arguments)
+
+        n, words = graph.arguments
+        a, plan = arrays, graph.plan
+        self.start = bind("start", n, words, VARIES, a.visited, a.next, a.frontier, a.parent)
+        self.list = bind(
+            "list", np.uint32(-(-plan.num_pages // 32)), np.uint32(plan.resident_pages),
+            a.needed, a.status, a.here,
+        )  # fmt: skip
+        self.finish = bind(
+            "finish", words, VARIES, a.visited, a.next, a.frontier, graph.degree,
+            graph.word_degree, a.status, a.status,
+        )  # fmt: skip
+        self.heads: dict[str, BoundKernel] = {}
+        self.resident: dict[str, BoundKernel] = {}
+        self.sent: dict[str, list[BoundKernel]] = {}
+        for kind in _KINDS:
+            direction = 0 if kind == "push" else -1
+            known = a.frontier if kind == "push" else a.reached
+            written = (known, a.next, a.parent)
+            sizes = (n,) if kind == "push" else (n, words)
+            seen = () if kind == "push" else (a.visited,)
+            indptr, owner = graph.indptr[direction], graph.owner[direction]
+            columns = np.uint32(len(plan.columns[direction]))
+            self.heads[kind] = bind(
+                f"heads_{kind}", *sizes, indptr, *graph.heads[direction], columns, *seen, *written,
+                a.needed, a.status,
+            )  # fmt: skip
+            lists = (np.uint64(graph.edges[direction].size), indptr, owner)
+            self.resident[kind] = bind(
+                kind, *graph.pages[direction], *lists, a.status, a.here, *written
+            )
+            self.sent[kind] = [
+                bind(f"{kind}_sent", VARIES, *slot.buffers, *lists, *written)
+                for slot in slots.slots
+            ]

@@ -23,6 +23,6 @@ def colour(num_vertices: int) -> Request[Colouring]:
     GraphError
         There is not enough free memory.
     """
-    from hetero_bfs.algorithms.colouring.algorithm import Colourings
+    from hetero_bfs.algorithms.colouring.algorithm import REQUEST
 
-    return Colourings.request()
+    return REQUEST

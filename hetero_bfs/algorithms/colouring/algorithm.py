@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran
+from hetero_bfs.algorithms.base import Analysis, Ran, Request
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
 from hetero_bfs.algorithms.colouring.host import HostColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists
@@ -45,3 +45,6 @@ class Colourings(Analysis[Colouring]):
         colour[self.graph.relabelling.old_of_new] = ran.found.colour
         traces = numbered(ran.found.steps)
         return Colouring(colour, ran.seconds, traces, ran.found.streamed_bytes)
+
+
+REQUEST = Request(Colourings, ())

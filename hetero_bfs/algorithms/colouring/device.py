@@ -10,10 +10,9 @@ import numpy as np
 
 from hetero_bfs.algorithms.colouring.host import finish_in_turn, sort_step
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 
 _HEAVY_EDGES = 1 << 10
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 128  # rounds launched before the host reads the result
@@ -58,6 +57,7 @@ class DeviceColouring(DeviceRun):
         Failures of its driver.
     """
 
+    family = "colouring"
     need = "colouring needs"
     files: Sequence[str] = (
         "devices/opencl/tiles.cl",
@@ -68,7 +68,7 @@ class DeviceColouring(DeviceRun):
     """Arrays with a number for each vertex."""
 
     def __init__(self, lists: UndirectedLists, info: DeviceInfo) -> None:
-        super().__init__(OpenCLDevice(info, "colouring"), [self._entries(lists)])
+        super().__init__(info, [self._entries(lists)])
         self.lists, self._vertices = lists, lists.num_vertices
         words = (lists.num_stored_edges >> 5) + self._vertices
         arrays = self.make_arrays(

@@ -15,10 +15,9 @@ from hetero_bfs.algorithms.colouring.device import DeviceColouring, Kernels
 from hetero_bfs.algorithms.colouring.host import finish_in_turn
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.device_run import Entries
-from hetero_bfs.devices.opencl.driver import VARIES
-from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
-from hetero_bfs.devices.opencl.streaming.pages import Slot
-from hetero_bfs.devices.opencl.streaming.streamed_run import StreamedRun
+from hetero_bfs.devices.opencl.opencl_device import VARIES
+from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 
 class _Counted(NamedTuple):

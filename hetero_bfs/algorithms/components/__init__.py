@@ -17,6 +17,6 @@ def connected_components(num_vertices: int) -> Request[Components]:
     GraphError
         The graph takes more memory than there is.
     """
-    from hetero_bfs.algorithms.components.algorithm import ComponentRuns
+    from hetero_bfs.algorithms.components.algorithm import REQUEST
 
-    return ComponentRuns.request()
+    return REQUEST

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor
+from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import HostComponents
 from hetero_bfs.algorithms.components.result import Components, ComponentsReport
@@ -60,3 +60,6 @@ class ComponentRuns(Analysis[Components]):
         component = result.gathered("label").astype(np.int64)
         count = int(np.count_nonzero(component == np.arange(component.size)))
         return Components(component, count, result.seconds, 0.0, result.traces)
+
+
+REQUEST = Request(ComponentRuns, ())

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.components.host import Labels
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.graph.search_graph import SearchGraph
 
 Counter = IntEnum("Counter", "TREES HOOKS COMPRESSED LARGEST ROOTS_FIRST EDGES HEAVY", start=0)
@@ -46,12 +45,13 @@ class DeviceComponents(DeviceRun):
         Failures of its driver.
     """
 
+    family = "components"
     need = "components need"
     files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/components/kernels/hook.cl")
     constants = (Counter,)
 
     def __init__(self, graph: SearchGraph, info: DeviceInfo) -> None:
-        super().__init__(OpenCLDevice(info, "components"), both_ways(graph))
+        super().__init__(info, both_ways(graph))
         self._vertices = n = graph.num_searched
         sizes = {
             "heavy": (n, np.uint32),

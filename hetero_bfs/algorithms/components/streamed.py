@@ -14,11 +14,9 @@ import numpy as np
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import Labels
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
-from hetero_bfs.devices.opencl.driver import VARIES
-from hetero_bfs.devices.opencl.streaming.block_lists import Numbers, Part
-from hetero_bfs.devices.opencl.streaming.pages import Slot
-from hetero_bfs.devices.opencl.streaming.streamed_run import StreamedRun
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 
 class StreamedComponents(StreamedRun, DeviceComponents):
@@ -34,7 +32,7 @@ class StreamedComponents(StreamedRun, DeviceComponents):
 
     files = (
         *DeviceComponents.files[:-1],
-        "devices/opencl/streaming/block_marks.cl",
+        "devices/opencl/block_marks.cl",
         DeviceComponents.files[-1],
     )
 

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
 from hetero_bfs.algorithms.multi_source.result import Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 
@@ -56,6 +55,7 @@ class DevicePlanes(DeviceRun):
         Lists that the device cannot hold, failures of its driver.
     """
 
+    family = "searches side by side"
     need = "searches side by side need"
     files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/multi_source/kernels/phases.cl")
     constants = (Count, {"SEARCHES": LANES})
@@ -64,7 +64,7 @@ class DevicePlanes(DeviceRun):
     def __init__(self, graph: SearchGraph, info: DeviceInfo, host: HostPlanes) -> None:
         from hetero_bfs.algorithms.multi_source.kernels.phases import PLANES
 
-        super().__init__(OpenCLDevice(info, "searches side by side"), both_ways(graph))
+        super().__init__(info, both_ways(graph))
         self._host, self._n = host, graph.num_searched
         words, numbers = (self._n, np.uint64), (self._n, np.uint32)
         arrays = self.make_arrays(

@@ -44,10 +44,6 @@ def pagerank(
     GraphError
         `weighted`, and the graph has no weights, or one that is negative or infinite.
     """
-    from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks
-    from hetero_bfs.algorithms.pagerank.lists import check_settings
-    from hetero_bfs.support.checks import check_flag
+    from hetero_bfs.algorithms.pagerank.algorithm import requested
 
-    settings = check_settings(num_vertices, alpha, tol, max_iter, personalization)
-    check_flag("weighted", weighted)
-    return (WeightedPageRanks if weighted else PageRanks).request(settings)
+    return requested(num_vertices, alpha, tol, max_iter, weighted, personalization)

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor
+from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.host import HostRanks
-from hetero_bfs.algorithms.pagerank.lists import RankLists, RankSettings
+from hetero_bfs.algorithms.pagerank.lists import RankLists, RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.iterations import numbered
+from hetero_bfs.support.checks import check_flag
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
@@ -106,3 +107,12 @@ class WeightedPageRanks(PageRanks):
             engine.kept[cls] = agreed(engine.communicator, lambda: weighted_part(engine.graph))
         graph, given = engine.kept[cls]
         return engine.run_part(graph, WeightedPowerRanks(), options, given=given, **parameters)
+
+
+def requested(
+    num_vertices: int, alpha: float, tol: float, max_iter: int, weighted: bool, personalization: Any
+) -> Request[PageRank]:
+    """Check the arguments of a run; see `hetero_bfs.pagerank`."""
+    settings = check_settings(num_vertices, alpha, tol, max_iter, personalization)
+    check_flag("weighted", weighted)
+    return Request(WeightedPageRanks if weighted else PageRanks, (settings,))

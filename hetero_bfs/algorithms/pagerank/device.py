@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
 from hetero_bfs.devices.opencl.header import C_TYPES
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights
 
@@ -68,6 +67,7 @@ class DeviceRanks(DeviceRun):
         Failures of its driver; it lacks a type.
     """
 
+    family = "PageRank"
     need = "PageRank needs"
     files: Sequence[str] = ("algorithms/pagerank/kernels/power.cl",)
     constants = (Total, State, Setting, {"NUM_TOTALS": len(Total), "NUM_STATES": len(State)})
@@ -79,7 +79,7 @@ class DeviceRanks(DeviceRun):
             if weights[0].dtype == np.float64 and not info.has_double:
                 raise DeviceError("it lacks doubles, which weights of float64 need")
         entries = Entries(backward.indptr, [backward.indices, *weights])
-        super().__init__(OpenCLDevice(info, "PageRank"), [entries])
+        super().__init__(info, [entries])
         self.lists = lists
         self._sum: Any = np.float64 if info.has_double else np.float32
         given = lists.given.astype(self._sum) if lists.weighted else lists.given

@@ -22,7 +22,6 @@ def sssp(num_vertices: int, source: int) -> Request[ShortestPaths]:
     GraphError
         The vertex is not in the graph; the graph has no weights, or a negative one.
     """
-    from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-    from hetero_bfs.graph.edge_source import check_vertex
+    from hetero_bfs.algorithms.sssp.algorithm import requested
 
-    return PathSearches.request(check_vertex(source, num_vertices))
+    return requested(num_vertices, source)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor
+from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.algorithms.sssp.chain_search import ChainSearch, search_on_host
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.algorithms.sssp.host import HostSearch
@@ -20,6 +20,7 @@ from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowT
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
 from hetero_bfs.support import forks
@@ -132,6 +133,11 @@ class PathSearches(Analysis[ShortestPaths]):
         ]
         directed = engine.graph.graph.directed
         return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
+
+
+def requested(num_vertices: int, source: int) -> Request[ShortestPaths]:
+    """Check the arguments of a run; see `hetero_bfs.sssp`."""
+    return Request(PathSearches, (check_vertex(source, num_vertices),))
 
 
 class _Found(NamedTuple):

@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.driver import VARIES, OpenCLDevice
-from hetero_bfs.devices.opencl.grid import PATIENCE, Grid
+from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Entries, Grid
 from hetero_bfs.devices.opencl.header import C_TYPES
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE, Plan, WeightedLists, Windows
@@ -102,10 +100,11 @@ class DeviceSearch(DeviceRun):
         if lists.weight_dtype == np.float64 and not info.has_double:
             raise DeviceError("it lacks doubles, which weights of float64 need")
         self._type = _TYPES[lists.weight_dtype]
+        self.family = self._type.family
         forward, backward = lists.forward, lists.backward
         ways = [forward] if backward is forward else [forward, backward]
         entries = [Entries(way.indptr, [way.neighbours, way.weights]) for way in ways]
-        super().__init__(OpenCLDevice(info, self._type.family), entries)
+        super().__init__(info, entries)
         self.lists = lists
         self._arrays = self._make_arrays()
         self._found = self.device.host_array(lists.num_vertices, self._type.bits)

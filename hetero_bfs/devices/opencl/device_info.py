@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from hetero_bfs.errors import BudgetError
+
 _INT64_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
 POCL = "Portable Computing Language"
@@ -48,6 +50,17 @@ class DeviceInfo:
         """Return a number of work-items in a work-group, at most `wanted`, a power of two."""
         most = 1 << (self.max_work_group_size.bit_length() - 1)
         return min(wanted, most)
+
+    def check_room(self, what: str, largest: int, needed: int) -> None:
+        """Raise `BudgetError` if the bytes in all, or those of the largest array, do not fit.
+
+        `what` begins the message, such as "programs need".
+        """
+        if largest > self.max_alloc_bytes or needed > self.memory_bytes:
+            raise BudgetError(
+                f"{what} {needed} bytes on {self.name}, up to {largest} in one piece; "
+                f"{self.memory_bytes} bytes may be used, in pieces of {self.max_alloc_bytes}"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON."""

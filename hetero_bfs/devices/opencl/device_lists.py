@@ -12,10 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.weighted_lists import ByWeight
-from hetero_bfs.support.memory import aligned_copy
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 
 _MOST_STRIDE = 1 << 24
 """Kernels may add this to an offset before they compare it with the end of a list."""
@@ -28,7 +25,7 @@ class DeviceArray:
         self._array = array  # so that no other array gets its address
         is_view = array.dtype.itemsize == dtype.itemsize
         host = array.view(dtype) if is_view else array.astype(dtype)
-        self.buffer = device.upload(aligned_copy(host) if device.info.unified_memory else host)
+        self.buffer = device.upload(host)
 
 
 class DeviceLists:
@@ -42,13 +39,9 @@ class DeviceLists:
         self.device = device
         self._arrays: dict[Any, DeviceArray] = {}
 
-    def array(self, array: npt.NDArray[Any]) -> Any:
-        """Return the buffer of an array."""
-        return self._as(array, array.dtype)
-
-    def _as(self, array: npt.NDArray[Any], dtype: np.dtype[Any]) -> Any:
-        """Return the buffer of an array's items as integers of another type."""
-        device = self.device
+    def array(self, array: npt.NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:
+        """Return the buffer of an array, or of its items as integers of another type."""
+        device, dtype = self.device, array.dtype if dtype is None else dtype
         key = (
             array.ctypes.data, array.shape, array.strides, array.dtype, dtype,
             device.info.unified_memory,
@@ -56,18 +49,6 @@ class DeviceLists:
         if key not in self._arrays:
             self._arrays[key] = device.shared(key, lambda: DeviceArray(device, array, dtype))
         return self._arrays[key].buffer
-
-    def offsets(self, indptr: npt.NDArray[Any]) -> Any:
-        """Return the buffer of `indptr`, of `offset_dtype`."""
-        return self._as(indptr, offset_dtype(self.device.info, int(indptr[-1])))
-
-    def lists(self, graph: CSRGraph) -> list[Any]:
-        """Return the buffers of `indptr` and of the neighbours."""
-        return [self.offsets(graph.indptr), self.array(graph.indices)]
-
-    def by_weight(self, lists: ByWeight) -> list[Any]:
-        """Return the buffers of `indptr`, neighbours and weights of lists by rising weight."""
-        return [self.offsets(lists.indptr), self.array(lists.neighbours), self.array(lists.weights)]
 
 
 def offset_dtype(info: DeviceInfo, entries: int) -> np.dtype[Any]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.bound_kernel import BoundKernel
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.header import C_TYPES, SHARED, Constants, header
-from hetero_bfs.devices.opencl.room import check_room
+from hetero_bfs.devices.opencl.header import C_TYPES, GAVE_UP, SHARED, Constants, header
+from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.graph.search_graph import SearchGraph
+
+PATIENCE = np.uint32(1 << 22)
+"""Polls after which a barrier gives up. That takes seconds, as one group may work alone."""
+
+_PROBE_PATIENCE = 1 << 15
 
 
 class Entries(NamedTuple):
@@ -44,10 +49,19 @@ class DeviceRun:
 
     Parameters
     ----------
-    device : OpenCLDevice
+    on : DeviceInfo or OpenCLDevice
+        A device, to be opened unless it is open.
     ways : list of Entries
         The lists that kernels read in each direction; one if both directions have the same.
+
+    Raises
+    ------
+    DeviceError
+        The device fails its self-test, or its driver fails.
     """
+
+    family: Family
+    """The kernels for the self-test."""
 
     need: ClassVar[str]
     """Begins the message of a `BudgetError`, such as "programs need"."""
@@ -70,10 +84,11 @@ class DeviceRun:
     GROUPS_PER_UNIT: ClassVar[int] = 8
     """Work-groups of a launch for each compute unit."""
 
-    def __init__(self, device: OpenCLDevice, ways: list[Entries]) -> None:
+    def __init__(self, on: DeviceInfo | OpenCLDevice, ways: list[Entries]) -> None:
+        device = on if isinstance(on, OpenCLDevice) else OpenCLDevice(on, self.family)
         self.device, self.ways = device, ways
         self.read_only = DeviceLists(device)
-        self.offset_type = offset_dtype(device.info, int(ways[0].indptr[-1]))
+        self.offset_type = offset_dtype(device.info, max(int(way.indptr[-1]) for way in ways))
         self.group = device.info.group_size(self.GROUP)
         self.groups = self.GROUPS_PER_UNIT * device.info.compute_units
 
@@ -111,7 +126,7 @@ class DeviceRun:
         """Check that the lists' entries, and slots for them, fit beside arrays of these sizes."""
         every = [*array_bytes, *(array.nbytes for way in self.ways for array in way.arrays)]
         every += [each * self.launch_entries for each in self._slot_bytes()]
-        check_room(self.device.info, self.need, max(every), sum(every))
+        self.device.info.check_room(self.need, max(every), sum(every))
 
     def _slot_bytes(self) -> list[int]:
         """Return the bytes of an entry's slots in each of their arrays."""
@@ -128,11 +143,14 @@ class DeviceRun:
 
     def offsets(self, way: int) -> Any:
         """Return the buffer of a direction's `indptr`."""
-        return self.read_only.offsets(self.ways[way].indptr)
+        return self.read_only.array(self.ways[way].indptr, self.offset_type)
 
     def buffers(self, way: int) -> list[Any]:
         """Return the buffers of a direction's lists: `indptr`, then the arrays of entries."""
-        return [self.offsets(way), *map(self.read_only.array, self.ways[way].arrays)]
+        return [
+            self.offsets(way),
+            *(self.read_only.array(array) for array in self.ways[way].arrays),
+        ]
 
     def build(self, code: str = "", **options: int | str | bool) -> Any:
         """Build the kernels with -D options: True for a mere name, False for none.
@@ -164,3 +182,47 @@ class DeviceRun:
         array = np.empty(size, dtype)
         self.device.read(array, buffer)
         return array
+
+
+class Grid:
+    """A grid of work-groups that all make progress at the same time (grid.cl).
+
+    It has the memory of the barriers, and finds the largest grid in which they work.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    groups_per_unit : int
+        The most work-groups for each compute unit.
+    """
+
+    def __init__(self, device: OpenCLDevice, groups_per_unit: int) -> None:
+        self._device, self._per_unit = device, groups_per_unit
+        self.sync = device.buffer(GAVE_UP + 1, np.uint32)
+        self.cells = device.buffer(groups_per_unit * device.info.compute_units, np.uint32)
+        self.clear()
+
+    @property
+    def arguments(self) -> list[Any]:
+        """The buffers, as kernels take them."""
+        return [self.sync, self.cells]
+
+    def clear(self) -> None:
+        """Reset barriers that gave up."""
+        self._device.fill(self.sync, 0)
+
+    def largest(self, probe: Callable[[int, np.uint32], bool]) -> int | None:
+        """Return the work-groups of the largest grid that passes a probe; None if none does.
+
+        `probe` is called with a number of work-groups and the patience. It launches a kernel that
+        calls `probe` of grid.cl, and tells whether all rounds ended.
+        """
+        units = self._device.info.compute_units
+        for per_unit in range(self._per_unit, 0, -1):
+            passed = probe(per_unit * units, np.uint32(_PROBE_PATIENCE))
+            sync = np.zeros(GAVE_UP + 1, np.uint32)
+            self._device.read(sync, self.sync)
+            self.clear()
+            if passed and not sync[GAVE_UP]:
+                return per_unit * units
+        return None

@@ -4,7 +4,7 @@
  * edges. The host knows the launches of a sweep beforehand; `end_sweep` decides whether there is
  * another one. A work-group takes a vertex with long lists, a work-item any other one.
  *
- * With -DSTREAMED a launch is for blocks whose lists are in some buffers (streamed_sweeps.py): a
+ * With -DSTREAMED a launch is for blocks whose lists are in some buffers (device_sweeps.py): a
  * vertex with long lists, up to GROUP other vertices in sequence, or a whole part of few edges.
  * Block b has the vertices from firsts[b] to firsts[b + 1]. `blocks` and `backward_blocks` have
  * rows: a block's number, and where its lists begin in the buffers of each direction. Of these rows

@@ -1,4 +1,4 @@
-/* Tells the host which lists a turn of a sweep reads, to send them (streamed_sweeps.py). */
+/* Tells the host which lists a turn of a sweep reads, to send them (device_sweeps.py). */
 
 /* Mark the blocks from s1 to s2 whose lists a phase, s0, reads: those of vertices that are active at
  * the start, that are dirty and receive, or that gathered in turn s3. If all are active at the start,

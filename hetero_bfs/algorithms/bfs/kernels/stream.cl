@@ -20,7 +20,7 @@
  * rest. From there it walks on. If all edges of a page belong to one vertex, work-items take them
  * by turns. Local memory is not used, since the bus to the host limits these levels.
  *
- * Needs common.cl, parts.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
+ * Needs common.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
  * arguments are the forward or the backward lists. */
 
 #define LANES_SHIFT (PAGE_SHIFT - SEGMENT_SHIFT)

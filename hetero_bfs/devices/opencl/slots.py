@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.streaming.paged_graph import NUM_SLOTS, StreamPlan
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
+
+NUM_SLOTS = 4
 
 
 @dataclass
@@ -80,40 +79,3 @@ class Slots:
         slot.read = launch(slot, count, slot.copied[-1])
         self._device.queue.flush()  # otherwise a slot may wait for a kernel that never starts
         self.bytes_sent += sum(array.nbytes for array in filled)
-
-
-class PageSlots(Slots):
-    """The slots through which pages are sent.
-
-    Parameters
-    ----------
-    device : OpenCLDevice
-    edges : sequence of uint32 arrays
-        The edges of each direction, on the host.
-    plan : StreamPlan
-    """
-
-    def __init__(
-        self, device: OpenCLDevice, edges: Sequence[npt.NDArray[np.uint32]], plan: StreamPlan
-    ) -> None:
-        super().__init__(device, [(plan.slot_edges, np.uint32)])
-        self._edges = edges
-        self._plan = plan
-
-    def send(self, direction: int, pages: npt.NDArray[np.uint32], launch: Launch) -> None:
-        """Send pages of one direction, and launch a kernel on every slot that they fill."""
-        for begin in range(0, pages.size, self._plan.slot_pages):
-            some = pages[begin : begin + self._plan.slot_pages]
-            self.send_slot(partial(self._fill, self._edges[direction], some), launch)
-
-    def _fill(
-        self,
-        edges: npt.NDArray[np.uint32],
-        pages: npt.NDArray[np.uint32],
-        staging: list[npt.NDArray[Any]],
-    ) -> tuple[int, list[npt.NDArray[Any]]]:
-        from hetero_bfs.devices.opencl.streaming.page_kernels import gather_pages
-
-        shift = self._plan.page_shift
-        gather_pages(pages, shift, edges, staging[0])
-        return pages.size, [staging[0][: (pages.size << shift) + pages.size]]

@@ -12,20 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.driver import OpenCLDevice
-from hetero_bfs.devices.opencl.graph_buffers import (
+from hetero_bfs.algorithms.bfs.device_memory import (
+    EDGE_BYTES,
+    MAX_PARTS,
     DeviceGraph,
     bytes_in_memory,
     common_degrees,
     offset_type_of,
 )
-from hetero_bfs.devices.opencl.parts import EDGE_BYTES, MAX_PARTS
+from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
+from hetero_bfs.devices.opencl.slots import NUM_SLOTS, Launch, Slots
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -52,8 +55,6 @@ OPENCL = {
     "STATUS_WORDS": STATUS_WORDS,
 }
 """Numbers that stream.cl shares (header.py)."""
-
-NUM_SLOTS = 4
 
 _OWNER_SHIFT = 12
 _MOST_PAGE_SHIFT = 8
@@ -186,7 +187,7 @@ def plan_stream(
 def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
     """Return the bytes of all arrays except heads, resident pages and slots."""
     n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
-    offset_bytes = np.dtype(offset_type_of(info, graph)).itemsize
+    offset_bytes = offset_type_of(info, graph).itemsize
     stretches = (graph.graph.num_stored_edges >> _OWNER_SHIFT) + 2
     per_direction = offset_bytes * (n + 1) + 4 * stretches + EDGE_BYTES  # pages, if there are none
     per_vertex = 4 * 2 * n + 4 * 4 * words  # degree, parent; common degrees and three bitmaps
@@ -259,9 +260,9 @@ class StreamedGraph(DeviceGraph):
     def _upload(self, limit_bytes: int) -> list[Any]:
         graph, upload = self._graph, self._device.upload
         lists = directions(graph)
-        self.indptr = [self._lists.offsets(one.indptr) for one in lists]
+        self.indptr = [self._shared(one.indptr, self.offset_type) for one in lists]
         self.owner = [upload(_owners(one)) for one in lists]
-        self.degree = self._lists.array(graph.degree)
+        self.degree = self._shared(graph.degree)
         self.word_degree = upload(aligned_copy(common_degrees(graph.degree)))
         self.heads = [
             self._upload_heads(one, sizes)
@@ -291,6 +292,43 @@ class StreamedGraph(DeviceGraph):
         """Return the build options for this graph."""
         shifts = [f"-DPAGE_SHIFT={self.plan.page_shift}", f"-DOWNER_SHIFT={_OWNER_SHIFT}"]
         return [*super().options(), *shifts]
+
+
+class PageSlots(Slots):
+    """The slots through which pages are sent.
+
+    Parameters
+    ----------
+    device : OpenCLDevice
+    edges : sequence of uint32 arrays
+        The edges of each direction, on the host.
+    plan : StreamPlan
+    """
+
+    def __init__(
+        self, device: OpenCLDevice, edges: Sequence[npt.NDArray[np.uint32]], plan: StreamPlan
+    ) -> None:
+        super().__init__(device, [(plan.slot_edges, np.uint32)])
+        self._edges = edges
+        self._plan = plan
+
+    def send(self, direction: int, pages: npt.NDArray[np.uint32], launch: Launch) -> None:
+        """Send pages of one direction, and launch a kernel on every slot that they fill."""
+        for begin in range(0, pages.size, self._plan.slot_pages):
+            some = pages[begin : begin + self._plan.slot_pages]
+            self.send_slot(partial(self._fill, self._edges[direction], some), launch)
+
+    def _fill(
+        self,
+        edges: npt.NDArray[np.uint32],
+        pages: npt.NDArray[np.uint32],
+        staging: list[npt.NDArray[Any]],
+    ) -> tuple[int, list[npt.NDArray[Any]]]:
+        from hetero_bfs.algorithms.bfs.kernels.pages import gather_pages
+
+        shift = self._plan.page_shift
+        gather_pages(pages, shift, edges, staging[0])
+        return pages.size, [staging[0][: (pages.size << shift) + pages.size]]
 
 
 def directions(graph: SearchGraph) -> Sequence[CSRGraph]:

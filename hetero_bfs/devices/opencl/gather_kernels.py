@@ -18,7 +18,7 @@ def _gather_block(block, begin, bounds, entries, gathered):
 
 
 @kernel(parallel=True)
-def _gather_by_pool(blocks, begins, bounds, entries, gathered):
+def _gather_blocks(blocks, begins, bounds, entries, gathered):
     for i in prange(blocks.size):
         _gather_block(blocks[i], begins[i], bounds, entries, gathered)
 
@@ -30,7 +30,7 @@ def gather_blocks(blocks, begins, bounds, entries, gathered):
     `blocks`, `begins` and `bounds` are int64. `begins` rises.
     """
     if blocks.size > 1 and begins[blocks.size - 1] > _BY_ONE_THREAD:
-        _gather_by_pool(blocks, begins, bounds, entries, gathered)
+        _gather_blocks(blocks, begins, bounds, entries, gathered)
         return
     for i in range(blocks.size):
         _gather_block(blocks[i], begins[i], bounds, entries, gathered)

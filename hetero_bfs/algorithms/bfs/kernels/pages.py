@@ -21,7 +21,7 @@ def _gather_page(i, page, shift, edges, gathered):
 
 
 @kernel(parallel=True)
-def _gather_by_pool(pages, shift, edges, gathered):
+def _gather_pages(pages, shift, edges, gathered):
     for i in prange(pages.size):
         _gather_page(i, pages[i], shift, edges, gathered)
 
@@ -33,7 +33,7 @@ def gather_pages(pages, shift, edges, gathered):
         for i in range(pages.size):
             _gather_page(i, pages[i], shift, edges, gathered)
     else:
-        _gather_by_pool(pages, shift, edges, gathered)
+        _gather_pages(pages, shift, edges, gathered)
     end = np.int64(pages.size) << shift
     for i in range(pages.size):
         gathered[end + i] = pages[i]
