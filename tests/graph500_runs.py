@@ -33,7 +33,7 @@ def run(device, **changes) -> Graph500Report:
     if device is None:
         return run_graph500(replace(QUICK, engine=replace(ON_CPU, **engine), **changes))
     engine = replace(ON_CPU, device=None, **engine)
-    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device]):
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device] if device else []):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 

@@ -101,7 +101,7 @@ def check_traces(result: ProgramResult, began_on_cpu: bool = False) -> None:
 
 def check_all(runs: ProgramRuns, program: hb.Program, exact: bool = True, **parameters) -> None:
     """Run by every schedule, unless the device lacks the program's types."""
-    if needs_doubles(program) and not runs.device.device.info.has_double:
+    if needs_doubles(program) and not runs.device.info.has_double:
         return
     alone = runs.run(program, parameters, hb.RunOptions(200, place="cpu"))
     for schedule in SCHEDULES.values():

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -123,7 +124,8 @@ def _check_options(options: Graph500Options) -> None:
     """
     engine = options.engine
     refused = {
-        "--device of --kernel sssp": options.kernel == "sssp" and engine.device is not None,
+        "--device of --kernel sssp": options.kernel == "sssp"
+        and engine.device not in (None, NO_DEVICE),
         "--order": engine.order not in ("auto", "degree"),
         "--power-log": options.power_log is not None,
         "--optimize": engine.optimize != "time",

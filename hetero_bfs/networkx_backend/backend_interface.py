@@ -74,7 +74,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
         if given.get(argument) is not None:
             return f"{argument} is given"
     for argument in _LIMITS:
-        if not _is_usual_limit(given.get(argument)):
+        if not _is_usual_limit(given.get(argument), name in _WEIGHTED):
             return f"{argument} is {shown(given[argument])}"
     weight = given.get("weight")
     if callable(weight) or (weight is not None and name not in _WEIGHTED):
@@ -86,12 +86,14 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
     return True
 
 
-def _is_usual_limit(value: Any) -> bool:
+def _is_usual_limit(value: Any, is_distance: bool) -> bool:
     """Tell whether compiled loops compare with a limit as NetworkX does."""
     if value is None:
         return True
-    usual = isinstance(value, int | float | np.integer)
-    return usual and (abs(value) <= _MOST_EXACT or abs(value) == math.inf)
+    if isinstance(value, float) and (is_distance or math.isinf(value)):
+        return not math.isnan(value)
+    is_number = isinstance(value, int | float | np.integer)
+    return is_number and bool(-_MOST_EXACT <= value <= _MOST_EXACT)
 
 
 def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = False) -> Answer:

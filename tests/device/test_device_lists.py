@@ -112,7 +112,7 @@ def test_five_algorithms_hold_the_lists_once(apart, monkeypatch, on_device, dire
 def test_searches_against_the_edges_share_the_lists(apart, monkeypatch):
     edges = edges_of(directed=True)
     graph, uploads = build_search_graph(edges), Uploads(monkeypatch)
-    choosing = "hetero_bfs.algorithms.bfs.opening.choose_devices"
+    choosing = "hetero_bfs.options.choose_devices"
     with (
         mock.patch(choosing, return_value=[apart]),
         hb.Engine(graph, selector="fixed:BG") as engine,

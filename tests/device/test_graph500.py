@@ -114,7 +114,7 @@ def test_the_report_says_by_which_rules_the_timed_searches_went():
 
 def test_a_search_carries_the_rule_that_it_went_by(place, trained):
     trained(place)
-    with mock.patch("hetero_bfs.options.choose_devices", return_value=[place]):
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[place] if place else []):
         device = "cpu" if place is None else "auto"
         with Engine(edges(), "thresholds", device=device) as engine:
             first = engine.selector

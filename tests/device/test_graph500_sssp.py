@@ -30,7 +30,7 @@ SMALL = ["graph500", "--kernel", "sssp", "--scale", "8", "--sources", "4", "--de
 def run(device, **changes) -> Graph500Report:
     """Run on a DeviceInfo, or on the CPU alone (None)."""
     engine = EngineOptions(device="cpu" if device is None else "all", threads=2)
-    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device]):
+    with mock.patch("hetero_bfs.options.choose_devices", return_value=[device] if device else []):
         return run_graph500(replace(QUICK, engine=engine, **changes))
 
 

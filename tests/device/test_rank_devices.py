@@ -13,6 +13,7 @@ from hetero_bfs.algorithms.bfs import ranks_device as rank_device
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, choose_rank_device, open_rank_device
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks import exchange
@@ -146,9 +147,11 @@ def test_ranks_take_devices_by_turns(opencl_device, monkeypatch):
     kinds = ["GPU", "GPU", "CPU"]
     found = [replace(opencl_device, index=i, type=kind) for i, kind in enumerate(kinds)]
     monkeypatch.setattr(rank_device, "usable_devices", lambda: found)
-    monkeypatch.setattr(
-        rank_device, "choose_devices", lambda names, most: [found[int(n)] for n in names.split(",")]
-    )
+
+    def chosen_of(names, most):
+        return [] if names == NO_DEVICE else [found[int(name)] for name in names.split(",")]
+
+    monkeypatch.setattr(rank_device, "choose_devices", chosen_of)
 
     def taken(**settings):
         chosen = (choose_rank_device(EngineOptions(**settings), rank) for rank in range(4))

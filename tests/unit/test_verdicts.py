@@ -234,8 +234,9 @@ def test_a_failing_driver_is_left_out(tmp_path, fault, timeout_seconds, words):
         "NUMBA_CACHE_DIR": str(tmp_path),
         VARIABLE: "on",
     }
+    components = ["components", "graph.el", "--device", "auto"]
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND, str(timeout_seconds), "components", "graph.el"],
+        [sys.executable, "-c", COMMAND, str(timeout_seconds), *components],
         cwd=tmp_path,
         env=os.environ | changed,
         capture_output=True,
