@@ -63,7 +63,6 @@ DRIVERS = {
             "tests/device/test_oclgrind_algorithms.py",
             "tests/device/test_oclgrind_programs.py",
             "tests/device/test_device_files.py",
-            *("-m", ""),
         ),
     ),
 }

@@ -109,6 +109,7 @@ def _run(
     is_fast = part == "fast" and driver.tests == ALL.tests
     tests: Sequence[str] = [*FAST, *FAST_OPTIONS] if is_fast else driver.tests
     command = [sys.executable, "-m", "pytest", *tests, "-n", str(workers), f"--junitxml={xml}"]
+    command += ["-m", ""] if driver.under else []  # the thorough tests, too
     command += ["-v", "--max-worker-restart", "50", "--timeout", TIMEOUT]
     started = time.monotonic()
     try:
