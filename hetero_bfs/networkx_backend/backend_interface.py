@@ -76,6 +76,8 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
     for argument in _LIMITS:
         if not _is_usual_limit(given.get(argument), name in _WEIGHTED):
             return f"{argument} is {shown(given[argument])}"
+    if not isinstance(given.get("max_iter", 1), int | np.integer):
+        return f"max_iter is {shown(given['max_iter'])}"
     weight = given.get("weight")
     if callable(weight) or (weight is not None and name not in _WEIGHTED):
         return f"weight is {shown(weight)}"

@@ -385,6 +385,7 @@ def test_weights_that_are_left_to_networkx(weight):
         ("eccentricity", {"sp": {}}),
         ("diameter", {"e": {0: 1}}),
         ("pagerank", {"nstart": {0: 1}}),
+        ("pagerank", {"max_iter": 0.5}),
         ("single_source_dijkstra", {"source": 0, "weight": lambda u, v, data: 1}),
         ("greedy_color", {"strategy": "smallest_last"}),
         ("greedy_color", {"interchange": True}),
