@@ -6,7 +6,7 @@ import numpy as np
 
 from hetero_bfs.programs.monoids import plus
 from hetero_bfs.programs.program import Program
-from hetero_bfs.programs.streamed_built_in import StreamedBuiltIn
+from hetero_bfs.programs.streamed import StreamedBuiltIn
 from toy_algorithm.host import Counted
 
 

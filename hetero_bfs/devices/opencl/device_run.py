@@ -60,8 +60,8 @@ class DeviceRun:
         The device fails its self-test, or its driver fails.
     """
 
-    family: Family
-    """The kernels for the self-test."""
+    family: Family | None = None
+    """The kernels for the self-test; None if it has no such kernels."""
 
     need: ClassVar[str]
     """Begins the message of a `BudgetError`, such as "programs need"."""
