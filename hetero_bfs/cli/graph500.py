@@ -6,8 +6,9 @@ from argparse import Namespace
 
 from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import print_notes, text_stream, write_json, write_trace
-from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
-from hetero_bfs.graph500.report import Graph500Report, format_report
+from hetero_bfs.graph500.options import Graph500Options
+from hetero_bfs.graph500.protocol import run_graph500
+from hetero_bfs.graph500.report import format_report
 from hetero_bfs.support import progress
 from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
@@ -28,13 +29,11 @@ def run(options: Namespace) -> int:
         power_log=options.power_log,
         engine=engine_options(options),
     )
-    report: Graph500Report
     if launched_ranks() > 1:
         from hetero_bfs.cli.launched import run_together
-        from hetero_bfs.graph500.rank_protocol import run_on_ranks
 
         progress.enabled = launched_rank() == 0
-        report = run_together(lambda communicator: run_on_ranks(settings, communicator))
+        report = run_together(lambda communicator: run_graph500(settings, communicator))
         if launched_rank() > 0:
             return 0 if report.valid else 1
     else:

@@ -35,16 +35,16 @@ class Labels(Program):
     state = {"label": np.int64}  # noqa: RUF012
     combine = minimum
 
-    def initial(self, vertex):  # type: ignore[no-untyped-def]  # noqa: D102
+    def initial(self, vertex):  # type: ignore[no-untyped-def]
         return vertex
 
-    def receives(self, state, message):  # type: ignore[no-untyped-def]  # noqa: D102
+    def receives(self, state, message):  # type: ignore[no-untyped-def]
         return message < state.label
 
-    def message(self, state):  # type: ignore[no-untyped-def]  # noqa: D102
+    def message(self, state):  # type: ignore[no-untyped-def]
         return state.label
 
-    def apply(self, state, combined):  # type: ignore[no-untyped-def]  # noqa: D102
+    def apply(self, state, combined):  # type: ignore[no-untyped-def]
         return min(state.label, combined)
 
 

@@ -1,18 +1,15 @@
-"""The interface of a Graph500 kernel to the protocol: breadth-first search or shortest paths."""
+"""The interfaces between the protocol, the processes of a run, and its kernel."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self, TypeVar
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 
-KernelName = Literal["bfs", "sssp"]
-"""The specification's kernel 2 and kernel 3."""
+T = TypeVar("T")
 
 
 class Outcome(Protocol):
@@ -44,18 +41,20 @@ class GroupValidator(Protocol):
 class Kernel(ABC):
     """A kernel on a graph that is ready to search."""
 
-    name: ClassVar[KernelName]
-
-    held_bytes: ClassVar[int]
-    """Size of a search's results in bytes per vertex."""
-
-    @staticmethod
-    @abstractmethod
-    def compile(edges: EdgeSource, graph: SearchGraph) -> None:
-        """Compile what is timed later, with a tiny graph and its edges."""
+    held_bytes: int
+    """Bytes of a search's results in this process."""
 
     notes: list[str]
     """Notes for the user on the devices."""
+
+    device_info: DeviceInfo | None = None
+    """The OpenCL device in use."""
+
+    uses_host_memory = True
+    """Whether the data of all searches is in the host's memory."""
+
+    construction_seconds = 0.0
+    """Seconds to convert the graph to the searches' representation."""
 
     @abstractmethod
     def close(self) -> None:
@@ -67,41 +66,83 @@ class Kernel(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    @abstractmethod
-    def device_info(self) -> DeviceInfo | None:
-        """The OpenCL device in use."""
-
-    @property
-    @abstractmethod
-    def uses_host_memory(self) -> bool:
-        """Whether the data of all searches is in the host's memory."""
-
-    @property
-    @abstractmethod
-    def construction_seconds(self) -> float:
-        """Seconds to convert the graph to the searches' representation."""
-
     @abstractmethod
     def make_report(self, **shared: Any) -> Graph500Report:
-        """Return the report; `shared` has the fields of all kernels' reports."""
+        """Return the report after the last search; `shared` has the fields of all reports."""
 
     @abstractmethod
     def get_ready(self, keys: list[int]) -> int:
         """Run untimed searches; return how many searches to validate in a group."""
 
     @abstractmethod
-    def make_validator(self, edges: EdgeSource, size: int) -> GroupValidator:
+    def make_validator(self, size: int) -> GroupValidator:
         """Return a validator of groups of this size."""
+
+    def end_validation(self) -> None:  # noqa: B027
+        """Release memory that the validator shares with other processes; all of them call it."""
 
     @abstractmethod
     def search(self, keys: list[int]) -> list[Any]:
         """Search from keys back-to-back; return the results in the caller's ids."""
 
-    @abstractmethod
     def search_only(self, key: int) -> None:
-        """Search once for an energy meter, without copying the result."""
+        """Search once for an energy meter, without copying the result if that can be left out."""
+        self.search([key])
 
     @abstractmethod
     def record(self, key: int, result: Any, validator: Any | None) -> KeyRecord:
         """Pass a search's result to the validator, and keep only its figures."""
+
+
+class Processes(ABC):
+    """The processes of a run: they read the edges, build the graph, and open the kernel.
+
+    All processes make the same calls.
+    """
+
+    size = 1
+    host_size = 1
+    """Processes on this host."""
+    generation_seconds: float
+    construction_seconds: float
+    num_vertices: int
+    num_input_edges: int
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse options, and a generated graph that does not fit in memory."""
+
+    @abstractmethod
+    def compile(self) -> None:
+        """Build, search and validate a tiny graph, so that nothing compiles while it is timed.
+
+        It has the types of the edges, if they are read already.
+        """
+
+    @abstractmethod
+    def read(self) -> list[str]:
+        """Read or generate the edges; return notes."""
+
+    @abstractmethod
+    def construct(self) -> None:
+        """Build the graph that is searched."""
+
+    @abstractmethod
+    def is_isolated(self, vertex: int) -> bool:
+        """Tell whether a vertex has no edge to another one."""
+
+    @abstractmethod
+    def open(self) -> Kernel:
+        """Open the kernel."""
+
+    def agreed(self, work: Callable[[], T]) -> T:
+        """Do work without communication; an error of one process is one of all."""
+        return work()
+
+    def least(self, number: int) -> int:
+        """Return the least number of all processes."""
+        return number
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """Return fields of the report."""

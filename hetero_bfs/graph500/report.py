@@ -21,6 +21,22 @@ from hetero_bfs.support.files import printable
 
 
 @dataclass(frozen=True)
+class SearchFigures:
+    """Figures that are kept of a search when its result is dropped; see `BFSResult`."""
+
+    source: int
+    seconds: float
+    gather_seconds: float
+    nedge: int
+    traces: list[Any]
+
+    @property
+    def teps(self) -> float:
+        """Traversed edges per second."""
+        return self.nedge / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True)
 class KeyRecord:
     """One timed search and its validation; `furthest` is the largest distance.
 
@@ -30,8 +46,7 @@ class KeyRecord:
     """
 
     result: Any
-    """Has `source`, `seconds`, `gather_seconds`, `nedge`, `teps`, `traces`, and what the kernel's
-    report reads."""
+    """`SearchFigures`, or a result with the same fields; the kernel's report may read more."""
     furthest: float
     reached: int
     validation: Any

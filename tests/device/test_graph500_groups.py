@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,9 +14,9 @@ from hetero_bfs.engine import engine as engines
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.graph500 import bfs_kernel
+from hetero_bfs.graph500 import bfs as bfs_kernel
 from hetero_bfs.graph500 import protocol as graph500
-from hetero_bfs.graph500.edges import bytes_without_list
+from hetero_bfs.graph500.one_process import OneProcess, bytes_without_list
 from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.support import memory
 
@@ -56,9 +57,9 @@ def test_generating_is_apart_from_building(monkeypatch):
         ticks[0] += 1000
         return generate(generator, start, stop)
 
-    clock = graph500.time.perf_counter
+    clock = time.perf_counter
     monkeypatch.setattr(KroneckerEdges, "range", slow)
-    monkeypatch.setattr(graph500.time, "perf_counter", lambda: clock() + ticks[0])
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + ticks[0])
     report = run(None, sources=4, regenerate=True)
     assert 1000 <= report.generation_seconds < 1500
     assert 0 < report.construction_seconds < 500
@@ -77,7 +78,7 @@ def test_edges_are_not_held_where_memory_is_short(monkeypatch):
         said = [note for note in report.notes if "edges are generated anew for each pass" in note]
         assert len(said) == (passes is not None)
     monkeypatch.setattr(memory, "free_bytes", lambda: need - 1)
-    monkeypatch.setattr(graph500, "_compile", lambda *_: pytest.fail("it compiles first"))
+    monkeypatch.setattr(OneProcess, "compile", lambda _: pytest.fail("it compiles first"))
     for regenerate in (False, True):
         with pytest.raises(GraphError, match="a graph of scale 10 needs about"):
             run(None, sources=4, regenerate=regenerate)
@@ -99,12 +100,12 @@ def test_groups_of_any_size(monkeypatch, size, passes, back_to_back):
 def test_how_many_searches_follow_each_other(monkeypatch):
     """At least one, and at most as many as a twentieth of the free memory holds results of."""
     shared, apart = (
-        SimpleNamespace(uses_host_memory=uses, held_bytes=12) for uses in (True, False)
+        SimpleNamespace(uses_host_memory=uses, held_bytes=12_000) for uses in (True, False)
     )
     for free, expected in ((0, 1), (20 * 12 * 1000 * 5, 5), (2**40, 2**40 // 20 // 12_000)):
         monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
-        assert graph500._most_back_to_back(apart, 1000) == expected
-        assert graph500._most_back_to_back(shared, 1000) == min(expected, 2**28 // 12_000)
+        assert graph500._most_back_to_back(apart, 1) == expected
+        assert graph500._most_back_to_back(shared, 1) == min(expected, 2**28 // 12_000)
 
 
 def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):

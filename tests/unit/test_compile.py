@@ -17,8 +17,9 @@ GRAPH500 = """
 import gc, sys
 import numpy as np
 from numba.core.dispatcher import Dispatcher
-from hetero_bfs.graph500 import protocol as graph500
-from hetero_bfs.graph.io import registry as io
+from pathlib import Path
+from hetero_bfs.graph500.one_process import OneProcess
+from hetero_bfs.graph500.options import Graph500Options
 from hetero_bfs.graph.search_graph import (build_search_graph,)
 from hetero_bfs.algorithms.bfs.check import validate
 
@@ -26,8 +27,11 @@ def compiled():
     functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
     return {(f.py_func.__qualname__, s) for f in functions for s in f.signatures}
 
-edges = io.read(sys.argv[1], sys.argv[2] == "directed")
-graph500._compile("bfs", graph500.tiny_graph(edges), "auto")
+options = Graph500Options(graph=Path(sys.argv[1]), directed=sys.argv[2] == "directed")
+process = OneProcess(options)
+process.read()
+process.compile()
+edges = process.edges
 before = compiled()
 print(build_search_graph(edges).relabelling.order)
 validate(edges, 0, np.where(np.arange(edges.num_vertices), -1, 0))
@@ -57,22 +61,26 @@ def test_nothing_timed_compiles(tmp_path, name, suffix, way, order):
 SSSP = """
 import gc, sys
 from numba.core.dispatcher import Dispatcher
-from hetero_bfs.graph500 import protocol as graph500
-from hetero_bfs.graph500.sssp_kernel import SSSPKernel
-from hetero_bfs.graph.io import registry as io
-from hetero_bfs.graph.search_graph import build_search_graph
+from pathlib import Path
+from hetero_bfs.graph500.one_process import OneProcess
+from hetero_bfs.graph500.options import Graph500Options
 from hetero_bfs.options import EngineOptions
 
 def compiled():
     functions = [f for f in gc.get_objects() if isinstance(f, Dispatcher)]
     return {(f.py_func.__qualname__, s) for f in functions for s in f.signatures}
 
-edges = io.read(sys.argv[1], sys.argv[2] == "directed", weighted=True)
-graph500._compile("sssp", graph500.tiny_graph(edges), "auto")
+engine = EngineOptions(device="cpu")
+options = Graph500Options(
+    "sssp", graph=Path(sys.argv[1]), directed=sys.argv[2] == "directed", engine=engine
+)
+process = OneProcess(options)
+process.read()
+process.compile()
 before = compiled()
-graph = build_search_graph(edges)
-with SSSPKernel(graph, EngineOptions(device="cpu")) as kernel:
-    validator = kernel.make_validator(edges, 16)
+process.construct()
+with process.open() as kernel:
+    validator = kernel.make_validator(16)
     for key in (0, 1, 2):
         kernel.record(key, *kernel.search([key]), validator)
     print(*(outcome.valid for outcome in validator.finish()))

@@ -15,8 +15,8 @@ from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read, write
-from hetero_bfs.graph500.protocol import Graph500Options, run_graph500
-from hetero_bfs.graph500.rank_protocol import run_on_ranks
+from hetero_bfs.graph500.options import Graph500Options
+from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.simulated import run_ranks
@@ -165,7 +165,7 @@ def test_graph500_by_ranks(regenerate):
         engine=EngineOptions(device="cpu", threads=1),
     )  # fmt: skip
     alone = run_graph500(settings)
-    report = run_ranks(3, lambda communicator: run_on_ranks(settings, communicator), 2)[1]
+    report = run_ranks(3, lambda communicator: run_graph500(settings, communicator), 2)[1]
     assert (report.valid, report.processes, report.kernel) == (True, 3, "sssp")
     for found, expected in zip(report.sources, alone.sources, strict=True):
         for name in ("source", "nedge"):
@@ -187,7 +187,7 @@ def test_graph500_of_a_file_with_weights(tmp_path):
     write(CSRGraph.from_edge_source(read(file, False, True)), converted)
     for graph in (file, converted):
         settings = Graph500Options("sssp", sources=8, graph=graph)
-        report = run_ranks(2, lambda c, s=settings: run_on_ranks(s, c))[0]
+        report = run_ranks(2, lambda c, s=settings: run_graph500(s, c))[0]
         assert report.valid, report.failures
         assert {record.result.nedge for record in report.sources} == {1, 6}
 

@@ -1,9 +1,9 @@
-"""The edges of a run: read from a file, generated and held, or generated for every pass."""
+"""A run in one process, on the host and a device."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -14,9 +14,17 @@ from hetero_bfs.algorithms.sssp.check import BYTES_PER_VERTEX
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.lists import build_bytes
+from hetero_bfs.graph.relabel import Order
+from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
+from hetero_bfs.graph500.bfs import BFSKernel
+from hetero_bfs.graph500.kernel import Kernel, Processes
+from hetero_bfs.graph500.options import Graph500Options, KernelName
+from hetero_bfs.graph500.sssp import SSSPKernel
 from hetero_bfs.support import memory
+from hetero_bfs.support.progress import hidden
 from hetero_bfs.support.wording import setting
 
 _LIST_BYTES_PER_EDGE = 8  # two vertex ids
@@ -28,6 +36,75 @@ _SEARCH_BYTES_PER_VERTEX = 34  # parents 4, bitmaps 1, queues and offsets 25, na
 _PATH_BYTES_PER_VERTEX = 70  # marks, queues and distances of a search 40, its result 24, spare 6
 
 T = TypeVar("T")
+
+_KERNELS: dict[KernelName, type[BFSKernel | SSSPKernel]] = {"bfs": BFSKernel, "sssp": SSSPKernel}
+
+
+class OneProcess(Processes):
+    """The one process of a run, with the edges and the graph."""
+
+    edges: EdgeSource
+    graph: SearchGraph
+
+    def __init__(self, options: Graph500Options) -> None:
+        self.options = options
+        self._tiny: EdgeSource = tiny_graph(KroneckerEdges(1, weighted=options.weighted))
+        self._orders: Sequence[Order] = ("degree",)
+        """Orders that "auto" may choose."""
+
+    def check(self) -> None:
+        """Refuse a generated graph that does not fit in memory."""
+        if self.options.graph is None:
+            check_memory(self.options.generator())
+
+    def compile(self) -> None:
+        """Build, search and validate a tiny graph, in all orders that the options may lead to."""
+        order = self.options.engine.order
+        with hidden():
+            for each in self._orders if order == "auto" else (order,):
+                graph = build_search_graph(self._tiny, each)
+            _KERNELS[self.options.kernel].compile(self._tiny, graph)
+
+    def read(self) -> list[str]:
+        """Read or generate the edges; return notes."""
+        options = self.options
+        notes: list[str] = []
+        started = time.perf_counter()
+        if options.graph is None:
+            self.edges = generate(options.generator(), options.regenerate, notes)
+        else:
+            self.edges = read(options.graph, options.directed, options.weighted)
+            self._tiny, self._orders = tiny_graph(self.edges), ("degree", "locality")
+        self.generation_seconds = time.perf_counter() - started
+        self.num_vertices = self.edges.num_vertices
+        self.num_input_edges = self.edges.num_input_edges
+        return notes
+
+    def construct(self) -> None:
+        """Build the graph; generating edges is no part of the time."""
+        started = time.perf_counter()
+        self.graph = build_search_graph(self.edges, self.options.engine.order)
+        self.construction_seconds = time.perf_counter() - started
+        if isinstance(self.edges, TimedEdges):
+            self.generation_seconds = self.edges.pass_seconds[-1]
+            self.construction_seconds -= sum(self.edges.pass_seconds)
+
+    def is_isolated(self, vertex: int) -> bool:
+        """Tell whether a vertex has no edge to another one."""
+        return self.graph.is_isolated(vertex)
+
+    def open(self) -> Kernel:
+        """Open the kernel."""
+        return _KERNELS[self.options.kernel](self.edges, self.graph, self.options.engine)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the order of the vertices, and the number of passes over generated edges."""
+        edges = self.edges
+        return {
+            "order": self.graph.relabelling.order,
+            "searched_vertices": self.graph.num_searched,
+            "edge_passes": len(edges.pass_seconds) if isinstance(edges, TimedEdges) else None,
+        }
 
 
 @dataclass(frozen=True)
@@ -67,14 +144,11 @@ def check_memory(generator: KroneckerEdges) -> None:
     )
 
 
-def generate(
-    generator: KroneckerEdges, regenerate: bool, notes: list[str]
-) -> tuple[EdgeSource, float]:
-    """Generate the edges, and time it; return a generator if they are not held.
+def generate(generator: KroneckerEdges, regenerate: bool, notes: list[str]) -> EdgeSource:
+    """Generate the edges; return a generator if they are not held.
 
     `check_memory` must have passed.
     """
-    started = time.perf_counter()
     need = bytes_without_list(generator)
     per_edge = _LIST_BYTES_PER_EDGE + _WEIGHT_BYTES * generator.weighted
     held = need + per_edge * generator.num_input_edges
@@ -85,9 +159,8 @@ def generate(
                 f"edges are generated anew for each pass: with a list of them the run needs about "
                 f"{held / memory.GIB:.1f} GiB of memory, {free / memory.GIB:.1f} GiB are free"
             )
-        return TimedEdges(**vars(generator)), 0.0
-    edges = generator.materialise()
-    return edges, time.perf_counter() - started
+        return TimedEdges(**vars(generator))
+    return generator.materialise()
 
 
 def bytes_without_list(edges: EdgeSource) -> int:

@@ -1,0 +1,199 @@
+"""Graph500's kernel 3, shortest paths, on several ranks, and its report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.sssp.ranks import RankPaths, RankPathSearch
+from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph500.rank_kernel import RankKernel, RanksReport, RankStep, step_figures
+from hetero_bfs.graph500.report import KeyRecord
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.ranks.shares import FileShare
+
+
+class RankSSSP(RankKernel):
+    """Shortest-path searches of one weighted graph on all ranks."""
+
+    held_bytes_per_vertex = 12  # distances 8, parents 4
+    shared_bytes_per_vertex = 16  # for validation
+
+    @staticmethod
+    def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
+        """Search a tiny graph, and validate."""
+        graph = construct(communicator, edges, edges.num_input_edges)
+        found = RankPathSearch(communicator, graph).search(0)
+        if validate:
+            validator = RankPathValidator(communicator, edges, None)
+            validator.validate(0, found.distance, found.parent)
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        graph: RankGraph,
+        share: FileShare,
+        options: EngineOptions,
+        threads: int,
+    ) -> None:
+        super().__init__(communicator, graph, share)
+        self._search = RankPathSearch(communicator, graph)
+        self.construction_seconds = max(communicator.collect(self._search.sort_seconds))
+
+    def close(self) -> None:
+        """Do nothing: the kernel has no threads."""
+
+    def search(self, keys: list[int]) -> list[RankPaths]:
+        """Search from keys back-to-back."""
+        return [self._search.search(key) for key in keys]
+
+    def open_validator(self, share: FileShare) -> RankPathValidator:
+        """Return the validator of the five checks."""
+        return RankPathValidator(self.communicator, share.edges, share.input_degree)
+
+    def found(self, result: RankPaths) -> tuple[Any, ...]:
+        """Return distances and parents."""
+        return result.distance, result.parent
+
+    def figures(self, result: RankPaths) -> tuple[float, int, int, list[RankWindow]]:
+        """Return the largest distance, and figures of the windows."""
+        reached = np.isfinite(result.distance)
+        ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
+        totals = np.array([np.count_nonzero(reached), ends], np.int64)
+        furthest = np.array([result.distance.max(where=reached, initial=0.0)])
+        self.communicator.reduce_to_all(totals, "sum")
+        self.communicator.reduce_to_all(furthest, "max")
+        count, ends = totals.tolist()
+        nedge = ends // (1 if self.graph.graph.directed else 2)
+        return float(furthest[0]), count, nedge, self._windows(result)
+
+    def _windows(self, result: RankPaths) -> list[RankWindow]:
+        ranks = self.communicator.size
+        figures = [
+            (w.seconds, w.exchange_seconds, w.bytes_sent, w.vertices, w.edges)
+            for w in result.windows
+        ]
+        rows = zip(result.windows, *self.combined(figures), strict=True)
+        return [
+            RankWindow(
+                window=number,
+                start=window.start,
+                strategy=window.strategy,
+                rounds=window.rounds,
+                vertices=int(total[3]),
+                edges=int(total[4]),
+                **step_figures(most, total, 4, ranks),
+            )
+            for number, (window, most, total) in enumerate(rows)
+        ]
+
+    def make_report(self, **shared: Any) -> RanksReport:
+        """Return the report after the last search."""
+        return RankSSSPReport(
+            upload_seconds=0.0,
+            compile_seconds=self.open_seconds - self.construction_seconds,
+            weights=str(self._search.weight_dtype),
+            sort_seconds=self.construction_seconds,
+            **shared,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankWindow(RankStep):
+    """A window of a search; see `RankStep`.
+
+    `start` is the least distance in it, `strategy` "prefix", "full" or "pull". Ranks exchanged
+    distances in `rounds` rounds. `vertices` relaxed or scanned `edges`.
+    """
+
+    window: int
+    start: float
+    strategy: str
+    rounds: int
+    vertices: int
+    edges: int
+
+
+@dataclass(kw_only=True)
+class RankSSSPReport(RanksReport):
+    """Results of a run of shortest-path searches on several ranks."""
+
+    kernel = "sssp"
+    steps = "windows"
+
+    weights: str
+    """Type of the weights."""
+    sort_seconds: float
+    """Part of the construction: sorting neighbour lists by weight, on the slowest rank."""
+
+    def own_figures(self) -> dict[str, Any]:
+        """Return the figures that only this kernel's JSON has."""
+        own = {"weights": self.weights, "sort_time_seconds": self.sort_seconds}
+        return super().own_figures() | own
+
+    def figures_of(self, record: KeyRecord) -> dict[str, Any]:
+        """Return the figures of a search that only this kernel's JSON has."""
+        traces = record.result.traces
+        own = {
+            "largest_distance": record.furthest,
+            "windows": len(traces),
+            "rounds": sum(trace.rounds for trace in traces),
+            "edges_scanned": sum(trace.edges for trace in traces),
+        }
+        return own | super().figures_of(record)
+
+    def machine_lines(self) -> list[str]:
+        """Return the ranks, the timed work, and the memory."""
+        return [
+            *super().machine_lines(),
+            f"weights: {self.weights}",
+            "timed: from the key to distances and parents, complete on all ranks",
+            f"lists by weight: sorted in {self.sort_seconds:.3f} s of the construction",
+        ]
+
+    def schedule(self) -> str:
+        """Sum up each strategy over all searches."""
+        sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 7)
+        for record in self.sources:
+            for w in record.result.traces:
+                own = w.rounds, w.vertices, w.edges, w.seconds, w.exchange_seconds, w.bytes_sent
+                so_far = sums[w.strategy]
+                sums[w.strategy] = [a + b for a, b in zip(so_far, (1, *own), strict=True)]
+        count = len(self.sources)
+        lines = [
+            "strategy windows  rounds   vertices       edges        ms  exch ms  bytes sent"
+            "  means of a search"
+        ]
+        for strategy, figures in sums.items():
+            windows, rounds, vertices, edges, seconds, exchange, sent = (
+                figure / count for figure in figures
+            )
+            lines.append(
+                f"{strategy:<8} {windows:>7.1f} {rounds:>7.1f} {vertices:>10.0f} {edges:>11.0f} "
+                f"{1e3 * seconds:>9.3f} {1e3 * exchange:>8.3f} {sent:>11.0f}"
+            )
+        rest = sum(record.result.seconds for record in self.sources)
+        rest -= sum(figures[4] + figures[5] for figures in sums.values())
+        lines.append(f"{'parents, rest':<47}{1e3 * rest / count:>10.3f}")
+        return "\n".join(lines)
+
+    def details(self, record: KeyRecord) -> str:
+        """Return a table of the windows of a search."""
+        lines = [
+            "window    starts at strategy  rounds   vertices       edges        ms  exch ms"
+            "  bytes sent  imbalance"
+        ]
+        lines += [
+            f"{w.window:>6} {w.start:>12.6g} {w.strategy:<8} {w.rounds:>7} {w.vertices:>10} "
+            f"{w.edges:>11} {1e3 * w.seconds:>9.3f} {1e3 * w.exchange_seconds:>8.3f} "
+            f"{w.bytes_sent:>11} {w.imbalance:>10.2f}"
+            for w in record.result.traces
+        ]
+        return "\n".join(lines)
