@@ -64,7 +64,7 @@ class Prepared:
         raise NotImplementedError
 
     def _make_device(self, info: DeviceInfo) -> Any:
-        """Return the device's executor, which has `run` and `device_name`. May raise `DeviceError`."""
+        """Return the device's executor with `run` and `device_name`. May raise `DeviceError`."""
         raise NotImplementedError
 
     def _whole_or_streamed(self, whole: Callable[[], T], streamed: Callable[[], S]) -> T | S:
