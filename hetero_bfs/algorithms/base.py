@@ -1,4 +1,4 @@
-"""What all algorithms share: a graph prepared for host and device, a run, and its report.
+"""Base classes of algorithms: a graph prepared for host and device, a run, and its report.
 
 A function in each algorithm's folder checks the arguments of a run. It returns a `Request`: an
 `Analysis` class and a query for it. Each door (a call, an engine, ranks, a command) prepares the
@@ -82,7 +82,7 @@ class Prepared:
 
     @property
     def named_place(self) -> Place | None:
-        """The place of a single run: the device, if the caller named one."""
+        """The place of a single run: the device if there is one, since the caller named it."""
         return None if self.device is None else "device"
 
     def __enter__(self) -> Self:
@@ -189,7 +189,7 @@ class Analysis(Prepared, Generic[R]):
         self.places.note(place, seconds)
 
     def _kept(self, found: Any, executor: Any) -> Any:
-        """Return what a run found; copy the arrays that the next run overwrites."""
+        """Return `found` with copies of the arrays that the next run overwrites."""
         return found
 
     def _result(self, ran: Ran, *query: Any) -> R:

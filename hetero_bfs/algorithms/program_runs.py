@@ -298,7 +298,7 @@ def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
 
 
 def _serves(plan: Plan, mode: ModeName) -> bool:
-    """Tell whether a mode keeps the states right; in it a message may arrive twice, or early."""
+    """Tell whether states stay right in a mode where messages may arrive twice, or early."""
     operation, layered = plan.monoid.operation, mode == "layered"
     allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
     return allowed and not (layered and plan.all_active)

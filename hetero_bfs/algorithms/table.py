@@ -85,7 +85,7 @@ class Row(Generic[P, R]):
     options : mapping of str
         Help of each argument that the command has as an option.
     record : str
-        What a row of the trace stands for.
+        Noun for a row of the trace.
     names : mapping of str
         Further public names, such as the result's class, with their modules in the folder.
     on_ranks : bool

@@ -33,7 +33,7 @@ _NUM_SIZES = OPENCL["EDGES"] + 2
 
 
 class Kernels(NamedTuple):
-    """Kernels bound to buffers of the adjacency. Lists have a kernel for either input queue."""
+    """Kernels bound to buffers of the adjacency. A list has a kernel for each input queue."""
 
     count_waiting: BoundKernel
     count_heavy: BoundKernel

@@ -141,7 +141,7 @@ class HostPlanes(HostRun):
     def _deliver(
         self, batch: int, segments: int, keep: bool, rows: Rows | None, sums: Sums
     ) -> None:
-        """Add planes and the first `segments` lists to sums and rows; `keep` what rows have."""
+        """Add planes and the first `segments` lists to sums and rows; `keep` earlier row items."""
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
 
         control, shared = self.control, self.shared

@@ -68,7 +68,7 @@ class Sums:
     def add(
         self, first_search: int, levels: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
     ) -> None:
-        """Add the vertices that searches, `first_search` being the first, have at each level.
+        """Add the vertices that 64 searches reach at each level; `first_search` is the first one.
 
         `counts` has shape (levels, 64). Counts of level -1 are 0.
         """

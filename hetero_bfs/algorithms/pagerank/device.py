@@ -38,7 +38,7 @@ _STEPS_AT_ONCE = 5  # steps that are queued before the host reads the state
 _FINE = 2.0**-17
 """For a required change below this, portions are float64."""
 
-_ROUNDING = 2.0**-23  # of float32 portions, as in sweeps.py
+_ROUNDING = 2.0**-23  # of float32 portions; sweeps.py has the host's bound
 
 
 class _Kernels(NamedTuple):

@@ -62,7 +62,7 @@ class PageRank(Iterated):
             )
 
     def highest(self, count: int = 10) -> list[tuple[int, float]]:
-        """Return the vertices of the highest scores with these, by falling score, then by id."""
+        """Return the vertices with the highest scores, and these, by falling score, then id."""
         count = min(count, self.rank.size)
         if count == 0:
             return []

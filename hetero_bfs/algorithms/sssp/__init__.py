@@ -20,7 +20,7 @@ def sssp(num_vertices: int, source: int) -> Request[ShortestPaths]:
     Raises
     ------
     GraphError
-        The vertex is not in the graph. Or the graph has no weights, or a negative one.
+        The vertex is not in the graph, or the graph has no weights or a negative one.
     """
     from hetero_bfs.algorithms.sssp.algorithm import requested
 

@@ -140,7 +140,7 @@ def requested(num_vertices: int, source: int) -> Request[ShortestPaths]:
 
 
 class _Found(NamedTuple):
-    """What a search found, in new ids. `parent` is None if the parents are not found yet.
+    """The result of a search, in new ids. `parent` is None if the parents are not found yet.
 
     `device` is weak, so that a result does not keep a closed device.
     """

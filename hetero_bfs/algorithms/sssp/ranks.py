@@ -6,7 +6,7 @@ ranks. This is a round. A window ends when no rank has a vertex left in it. A ro
 counts, vertex numbers and distances, and then a reduction of the values by which ranks decide.
 
 The search pulls once: when the settled vertices of some rank have more edges left than the
-unsettled vertices of any rank. All ranks then exchange all distances in one call, and each
+unsettled vertices of every rank. All ranks then exchange all distances in one call, and each
 unsettled vertex looks for its best settled neighbour. Parents are found at the end, after another
 exchange of all distances.
 

@@ -47,7 +47,7 @@ FIRST, STRIDE = ITEMS + 1, ITEMS + 2
 """Words of a job: the first rank of the block, and the room for the notes of a vertex."""
 
 LIMIT = OWN
-"""Word that phases keep: the largest number of a vertex in all blocks so far."""
+"""Word that phases keep: the largest number of a vertex up to the end of the block."""
 
 CLEAR, MARK, PUBLISH = range(3)
 NUM_TASKS = 3

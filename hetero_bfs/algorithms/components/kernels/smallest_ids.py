@@ -26,7 +26,7 @@ def smallest_ids(label: npt.NDArray[np.uint32], relabelling: Relabelling) -> npt
         "label": label,
         "old_of_new": relabelling.old_of_new,
         "new_of_old": relabelling.new_of_old,
-        "least": np.empty(label.size, np.int64),  # set for labels: most pages stay unused
+        "least": np.empty(label.size, np.int64),  # only labels' items are used
         "component": component,
     }
     for step in (_begin_with_labels, _find_least, _write_least):

@@ -70,7 +70,7 @@ START, PUSH, PULL, LIST, ROWS, ALONE, COUNT = range(7)
 NUM_TASKS = 7
 
 CURRENT, LISTED, ADDRESS, STRIDE, ITEM_BYTES, KEEP = range(6)
-"""Words of `job`. CURRENT: number of the frontier's plane. LISTED: end of the list in construction.
+"""Words of `job`. CURRENT: number of the frontier's plane. LISTED: end of the list being written.
 For rows: address of the first row, bytes from one to the next, bytes of an item, and whether the
 rows hold earlier levels."""
 

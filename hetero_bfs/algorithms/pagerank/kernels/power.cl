@@ -2,9 +2,9 @@
  *
  * sweeps.py explains portions, `given` and `restart`. A step reads all portions in one array and
  * writes to the other. Let x' be the last scores, x'' those before, and t the result of a step of
- * the power method from x'. An undirected graph has a real spectrum. Once changes fall by less than
- * RATE, the new scores x are x'' + r (t - x''), with r = 2 / (2 - alpha^2) at first, and then r = 1
- * / (1 - alpha^2 r / 4) from the last r (Golub and Varga, 1961).
+ * the power method from x'. An undirected graph has a real spectrum. Once changes fall more slowly
+ * than by the factor RATE, the new scores x are x'' + r (t - x'') (Golub and Varga, 1961). At first
+ * r = 2 / (2 - alpha^2). Then r follows from the last one, r', as 1 / (1 - alpha^2 r' / 4).
  *
  * The bound of sweeps.py is here
  *

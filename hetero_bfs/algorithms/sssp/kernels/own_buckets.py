@@ -188,7 +188,7 @@ def _lower(control, arrays, me, bucket, far_at, count, scale):
 
 @njit(inline="always")
 def _put_share(control, arrays, part, me, far_at, scale):
-    """Put a part of the far pile into buckets, or onto the next pile; return the latter's cursor.
+    """Put a part of the far pile into buckets, or onto the next pile; return that pile's cursor.
 
     Parts have equally many items. They order the pile by the threads that wrote its blocks.
     """

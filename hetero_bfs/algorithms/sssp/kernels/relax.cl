@@ -210,7 +210,7 @@ static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SE
     return min(best, bits);
 }
 
-/* Tell whether this weight exceeds the best distance, and so do those of all later edges. */
+/* Tell whether this weight is at least the best distance; then so are those of all later edges. */
 static bool is_hopeless(WEIGHT weight, BITS best)
 {
     return behind(0, weight) >= best;

@@ -7,8 +7,8 @@ The search settles vertices in windows of distances, one after the other (Meyer 
             within the window, and keeps its position for the next window. No edge is relaxed for a
             later window. This suits graphs of high degree.
     PULL    Each unsettled vertex scans its neighbours for the best settled one. It stops where the
-            weight of an edge exceeds its distance. A search pulls once: when the settled vertices
-            have more edges left than the unsettled vertices have in all.
+            weight of an edge is at least its distance. A search pulls once: when the settled
+            vertices have more edges left than the unsettled vertices have in all.
     FULL    A vertex relaxes all its edges. Ends beyond the window wait in a list, the far pile
             (Davidson et al., 2014, "Work-efficient parallel GPU methods for single-source shortest
             paths"). This suits graphs of low degree, and the rest of a search after a pull.
@@ -215,8 +215,8 @@ def find_unsettled(control, arrays, chunk, me):
 def pull(control, arrays, chunk, me):
     """Give unsettled vertices the best distance by a settled neighbour; return edges scanned.
 
-    Distances are at least 0. So if the weight of an edge exceeds the best distance, the vertex
-    needs no later edges.
+    Distances are at least 0. So if the weight of an edge is at least the best distance, later edges
+    are not needed.
     """
     begin, end = block_of(arrays.active_blocks, chunk)
     distance, settled = arrays.distance, arrays.window[END]
