@@ -1,8 +1,8 @@
-"""What all algorithms share: a graph prepared for host and device, one run, and the report of it.
+"""Base classes of algorithms: a graph prepared for host and device, a run, and its report.
 
-A function of each algorithm's folder checks the arguments of a run and returns a `Request`: the
-`Analysis` that answers it, and its query. Each door (a call, an engine, ranks, a command) prepares
-the graph in its own way and passes the query on.
+A function in each algorithm's folder checks the arguments of a run. It returns a `Request`: an
+`Analysis` class and a query for it. Each door (a call, an engine, ranks, a command) prepares the
+graph in its own way and passes the query on.
 """
 
 from __future__ import annotations
@@ -36,21 +36,10 @@ R = TypeVar("R")
 
 
 class Prepared:
-    """A graph prepared for one algorithm on the host and, if there is one, a device.
+    """A graph prepared for one algorithm on the host and, optionally, a device.
 
-    A subclass makes what runs on each place.
-
-    Parameters
-    ----------
-    graph : SearchGraph
-    threads : int
-    device : DeviceInfo, optional
-        An OpenCL device to use beside the host. If it cannot hold the graph, `notes` says so.
-
-    Raises
-    ------
-    GraphError
-        The graph lacks something that the algorithm needs, such as weights.
+    If the device cannot hold the graph, `notes` says so. Raises `GraphError` if the graph lacks
+    something that the algorithm needs, such as weights.
     """
 
     what: ClassVar[str]
@@ -71,21 +60,15 @@ class Prepared:
         self.places = Places(["cpu"] if self.device is None else ["cpu", "device"])
 
     def _make_host(self, threads: int) -> Any:
-        """Return what runs the algorithm on the host, by `prepare`, `run` and `close`."""
+        """Return the host's executor, which has `prepare`, `run` and `close`."""
         raise NotImplementedError
 
     def _make_device(self, info: DeviceInfo) -> Any:
-        """Return what runs it on a device, by `run`, with a `device_name`.
-
-        Raises
-        ------
-        DeviceError
-            The device cannot.
-        """
+        """Return the device's executor with `run` and `device_name`. May raise `DeviceError`."""
         raise NotImplementedError
 
     def _whole_or_streamed(self, whole: Callable[[], T], streamed: Callable[[], S]) -> T | S:
-        """Return the runner with all lists on the device, or else one that streams them."""
+        """Return the executor with the whole adjacency on the device, or one that streams it."""
         try:
             return whole()
         except BudgetError as error:
@@ -95,7 +78,6 @@ class Prepared:
 
     @property
     def device_name(self) -> str | None:
-        """Name of the OpenCL device in use, if any."""
         return None if self.device is None else str(self.device.device_name)
 
     @property
@@ -110,37 +92,19 @@ class Prepared:
         self.close()
 
     def close(self) -> None:
-        """End the threads and release the device."""
         self.host.close()
         self.device = None
 
 
 class Request(NamedTuple, Generic[R]):
-    """A run whose arguments have been checked.
-
-    Parameters
-    ----------
-    kind : type of Analysis
-        Which runs answer it.
-    query : tuple
-        The arguments of their `run`.
-    """
+    """A run with validated arguments: `query` has the arguments of `kind.run`."""
 
     kind: type[Analysis[R]]
     query: tuple[Any, ...]
 
 
 class Ran(NamedTuple):
-    """A run that has ended.
-
-    Parameters
-    ----------
-    found : object
-        What the executor returned.
-    seconds : float
-    executor : object
-        The host's or the device's.
-    """
+    """A finished run: what the executor returned, its seconds, and the executor itself."""
 
     found: Any
     seconds: float
@@ -148,12 +112,12 @@ class Ran(NamedTuple):
 
 
 class RankDoor(Protocol):
-    """An engine of several ranks, as algorithms use it."""
+    """An engine of several ranks, seen by an algorithm."""
 
     communicator: Communicator
     graph: RankGraph
     kept: dict[Any, Any]
-    """What an algorithm keeps between its runs."""
+    """Data that an algorithm keeps between its runs, by a key of its choice."""
 
     @property
     def num_vertices(self) -> int:
@@ -167,49 +131,40 @@ class RankDoor(Protocol):
     def run_part(
         self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
     ) -> RankProgramResult:
-        """Run a program on this rank's part with other weights, which the caller keeps."""
+        """Run a program with the weights of `graph`, this rank's part, which the caller keeps."""
 
 
 class Analysis(Prepared, Generic[R]):
-    """Runs of one algorithm on a prepared graph. A subclass says only what differs."""
+    """Runs of one algorithm on a prepared graph. A subclass defines only the differences."""
 
     report: ClassVar[type[Report[Any]]]
-    """What the command says of a result."""
 
     @classmethod
     def by_ranks(cls, engine: RankDoor, *query: Any) -> R:
-        """Run on all ranks; all make the same call.
+        """Run on all ranks, which make the same call.
 
-        Raises
-        ------
-        AgreedError
-            The algorithm runs in one process only.
+        Raises `AgreedError` on all ranks if the algorithm runs in one process only.
         """
         raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
 
     def run(self, *query: Any, place: Place | None = None) -> R:
         """Run the algorithm, and return the result in the caller's ids.
 
-        Parameters
-        ----------
-        *query
-            Of a `Request`.
-        place : {"cpu", "device"}, optional
-            By default the one that has been faster; without a device it is the CPU.
+        `query` is that of a `Request`. The default place is the one that has been faster.
         """
         known = self._known(*query)
         return self._result(self._timed(query, place), *query) if known is None else known
 
     def complete(self, result: R) -> R:
-        """Return a result that needs this object no more."""
+        """Return a result that does not need this object any more."""
         return result
 
     def _known(self, *query: Any) -> R | None:
-        """Return the result if it takes no run, such as that of a graph without edges."""
+        """Return the result if it needs no search, for example in a graph without edges."""
         return None
 
     def _timed(self, query: tuple[Any, ...], place: Place | None) -> Ran:
-        """Run on a place, and note the seconds for the next choice."""
+        """Run on a place, and note the seconds for the next choice of a place."""
         place = place or self.places.choose()
         if self.device is None:
             place = "cpu"
@@ -234,7 +189,7 @@ class Analysis(Prepared, Generic[R]):
         self.places.note(place, seconds)
 
     def _kept(self, found: Any, executor: Any) -> Any:
-        """Return what a run found, with copies of what the next run overwrites."""
+        """Return `found` with copies of the arrays that the next run overwrites."""
         return found
 
     def _result(self, ran: Ran, *query: Any) -> R:
@@ -243,23 +198,17 @@ class Analysis(Prepared, Generic[R]):
 
 
 class Report(Generic[R]):
-    """What an algorithm's command checks, writes as JSON and prints of a result.
+    """A result as its command checks it, writes it as JSON and prints it.
 
-    Parameters
-    ----------
-    edges : EdgeSource
-        The graph.
-    result : object
-        With `seconds`, `traces`, `used_device` and `streamed_bytes`.
-    arguments : mapping
-        Of the run, by name.
+    `result` has `seconds`, `traces`, `used_device` and `streamed_bytes`. `arguments` are the
+    arguments of the run, by name.
     """
 
     def __init__(self, edges: Any, result: R, arguments: Mapping[str, Any]) -> None:
         self.edges, self.result, self.arguments = edges, result, arguments
 
     def check(self) -> CheckOutcome | None:
-        """Check the result by other code; None if nothing is promised of it."""
+        """Check the result with independent code; None if there is nothing to check."""
         raise NotImplementedError
 
     def notes(self) -> list[str]:
@@ -286,12 +235,10 @@ A = TypeVar("A", bound=Prepared)
 def open_analysis(
     kind: type[A], graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions
 ) -> A:
-    """Prepare a graph for an algorithm. Only the options of devices and order matter.
+    """Prepare a graph for an algorithm. Only the options for devices and vertex order matter.
 
-    Raises
-    ------
-    GraphError, DeviceError
-        As `Engine` raises them; or the graph lacks something that the algorithm needs.
+    Raises `GraphError` and `DeviceError` as `Engine` does, and `GraphError` if the graph lacks
+    something that the algorithm needs.
     """
     import numba
 

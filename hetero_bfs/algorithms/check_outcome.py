@@ -1,4 +1,4 @@
-"""The outcome of a result's check."""
+"""The outcome of a check of a result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hetero_bfs.errors import ValidationError
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """The outcome of a check; `message` is one line."""
+    """Whether a result is valid, and a message of one line."""
 
     valid: bool
     message: str

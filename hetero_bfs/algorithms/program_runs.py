@@ -1,4 +1,4 @@
-"""Vertex programs on a graph that is ready to search: compiled once, run often."""
+"""Runs of vertex programs on a prepared graph. Each program is compiled once."""
 
 from __future__ import annotations
 
@@ -40,22 +40,20 @@ from hetero_bfs.scheduling.trials import Place, Trials
 from hetero_bfs.support.checks import check_type
 
 _NUM_EXACT = 16
-"""Classes of vertices that are not adjacent, in the mode "asynchronous"."""
+"""Classes of the mode "asynchronous" that have no two adjacent vertices."""
 
 _IDEMPOTENT = ("minimum", "maximum", "bitwise_or", "any_one")
-"""Operations that do not mind a message that comes twice."""
+"""Operations whose result stays the same if a message arrives twice."""
 
 _MOST_ROOTS = 4
-"""Roots whose arranged graphs are kept."""
+"""Most roots whose arranged graphs are kept."""
 
 
 _Key = tuple[Any, ...]
-"""What tells programs apart that are compiled apart."""
+"""Programs with equal keys share their compiled code."""
 
 
 class _Compiled:
-    """A program compiled for the places where it can run."""
-
     def __init__(
         self, host: HostProgram, device: DeviceProgram | None, both: MigratingProgram | None
     ) -> None:
@@ -67,20 +65,19 @@ class _Compiled:
             self.on["both"] = both
 
     def places(self, options: RunOptions) -> list[Where]:
-        """Return where the options let it run; "both" by default only if that may pay."""
+        """Return the places that the options allow; "both" by default only if it may pay."""
         wanted = options.where
         pays = self.both is not None and self.both.estimates.may_pay()
         tried = [place for place in self.on if place != "both" or pays]
         return tried if wanted == "auto" else [place for place in self.on if place == wanted]
 
     def leave_device(self) -> None:
-        """Run on the host only from now on."""
         self.both = None
         self.on = {"cpu": self.host}
 
 
 class _Mode:
-    """The graph as a mode of runs needs it, with the programs that were compiled for it."""
+    """The graph arranged for a mode, and the programs compiled for it."""
 
     def __init__(self, name: ModeName, graph: PlacedGraph, device: OpenCLDevice | None) -> None:
         self.name, self.graph, self.device = name, graph, device
@@ -93,7 +90,7 @@ class _Mode:
         return HostProgram(plan, self.graph, threads, costs)
 
     def compile_device(self, plan: Plan, costs: ProgramCosts) -> DeviceProgram | None:
-        """Compile a program for the device, if there is one; raise if the device cannot run it."""
+        """Compile a program for the device, if any. Raises `DeviceError` if it cannot run there."""
         if self.device is None:
             return None
         if isinstance(self.graph, ArrangedGraph):
@@ -104,14 +101,13 @@ class _Mode:
         return program_in_phases(plan, self.device, self.graph, costs)
 
     def close(self) -> None:
-        """End the threads."""
         while self.programs:
             self.programs.popitem()[1].host.close()
         self.device = None
 
 
 class _Threads:
-    """What runs programs on the host: each program starts so many threads."""
+    """The host's executor. It has no threads of its own: each program starts that many."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -123,8 +119,8 @@ class _Threads:
 class ProgramRuns(Prepared):
     """Runs of vertex programs on one graph; see `Prepared`.
 
-    If `clocked` is set, runs are clocked (`Limits`), and `choosing_seconds` are those that the
-    latest run took to choose its place, and on the host its directions.
+    If `clocked` is set, runs are clocked (`Limits`). `choosing_seconds` is the time that the latest
+    run took to choose its place, and on the host its directions.
     """
 
     what = "vertex programs"
@@ -132,7 +128,7 @@ class ProgramRuns(Prepared):
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.placed = PlacedGraph(graph)
         self._model: SpeedModel | None = None
-        with suppress(ModelError):  # the engine's searches say what is wrong with it
+        with suppress(ModelError):  # the engine's searches report the fault
             self._model = model_of(device)
         super().__init__(graph, threads, device)
         self.clocked, self.choosing_seconds = False, 0.0
@@ -147,16 +143,16 @@ class ProgramRuns(Prepared):
 
     @property
     def kept_modes(self) -> list[tuple[str, int | None]]:
-        """The modes, each with its root, whose graphs and programs are kept; the latest last."""
+        """The modes and roots whose graphs and programs are kept, the latest last."""
         return [key[:2] for key in self._modes]
 
     def _mode(self, mode: ModeName, root: int | None, way: Along) -> _Mode:
-        """Return the graph as a mode needs it, made now if it is not there."""
+        """Return the graph arranged for a mode; arrange it at the first call."""
         placed = self.placed.along(way)
         root = root if mode == "layered" else None
         key = mode, root, placed.way
         if key in self._modes:
-            self._modes[key] = self._modes.pop(key)  # the last one of the dict is the latest
+            self._modes[key] = self._modes.pop(key)  # move to the end: the latest
             return self._modes[key]
         if mode == "synchronous":
             self._modes[key] = _Mode(mode, placed, self.device)
@@ -173,7 +169,7 @@ class ProgramRuns(Prepared):
         return self._modes[key]
 
     def _forget(self, kept: tuple[str, int | None, Along]) -> None:
-        """Let go of a root's graph, its programs and their trials."""
+        """Drop a root's graph, its programs and their trials."""
         self._modes.pop(kept).close()
         self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
 
@@ -197,7 +193,7 @@ class ProgramRuns(Prepared):
     def _migrating(
         self, plan: Plan, host: HostProgram, device: DeviceProgram | None
     ) -> MigratingProgram | None:
-        """Return a program's runs that migrate, None if it cannot."""
+        """Return the program that can migrate between host and device, or None."""
         if device is None or plan.monotone or isinstance(host, HostSweeps):
             return None
         places: tuple[Place, ...] = "cpu", "device"
@@ -206,13 +202,12 @@ class ProgramRuns(Prepared):
         return MigratingProgram(host, device, PlaceEstimates(plan, host.graph, costs, migrations))
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
-        """Return what training found for such programs, or a first guess."""
+        """Return the costs that training measured for the plan's message kind, or a first guess."""
         table = (self._model and self._model.programs) or {}
         costs = table.get(place, {}).get(plan.message_kind)
         return costs or first_guess(place, self.host.threads)
 
     def close(self) -> None:
-        """End the threads, and let go of the device."""
         while self._modes:
             self._modes.popitem()[1].close()
         super().close()
@@ -281,7 +276,7 @@ class ProgramRuns(Prepared):
 def _choices(
     plan: Plan, programs: dict[ModeName, _Compiled], options: RunOptions
 ) -> list[tuple[ModeName, Where]]:
-    """Return the modes and places that the options leave open."""
+    """Return the modes and places that the options leave open. Raises `DeviceError` if none."""
     choices = [
         (mode, place) for mode, compiled in programs.items() for place in compiled.places(options)
     ]
@@ -291,7 +286,7 @@ def _choices(
 
 
 def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
-    """Return the mode of the options, or those to try."""
+    """Return the modes to try: that of the options, or for "auto" all that suit the program."""
     if options.mode != "auto":
         if options.mode != "synchronous":
             _check_sweeps(plan, options.mode)
@@ -303,14 +298,13 @@ def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
 
 
 def _serves(plan: Plan, mode: ModeName) -> bool:
-    """Tell whether the states of a program stay right if a message comes twice, or early."""
+    """Tell whether states stay right in a mode where messages may arrive twice, or early."""
     operation, layered = plan.monoid.operation, mode == "layered"
     allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
     return allowed and not (layered and plan.all_active)
 
 
 def _check_sweeps(plan: Plan, mode: ModeName) -> None:
-    """Raise `ArgumentError` unless a mode serves a program."""
     if _serves(plan, mode):
         return
     with_all = " with all_active" if plan.all_active else ""

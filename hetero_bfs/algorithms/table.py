@@ -1,14 +1,14 @@
-"""The table of algorithms that have a function, a method of engines and a command each.
+"""The table of algorithms. Each row has a function, a method of engines and a command.
 
-A row is data and a door. `Engine` and `RankEngine` derive from `Algorithms`, so that a row is a
-method of both; `hb.X` is the same function for a graph that is used once (engine/calls.py); the
-command, its help, its JSON and the page of the reference are made from the row. All doors take the
-names, the defaults and the checks of one typed function in the algorithm's folder, and show its
-docstring. It takes the number of vertices before the user's arguments, and returns a `Request`.
+A row is data and a descriptor. `Engine` and `RankEngine` derive from `Algorithms`, so each row is a
+method of both. `hb.X` is the same function for a graph that is used once (engine/calls.py). The
+command, its help, its JSON and a page of the reference are made from the row.
 
-Type checkers see those parameters and results, too: a row is a descriptor whose type carries them.
+One typed function in the algorithm's folder gives all of these their parameters, defaults, checks
+and docstring. It takes the number of vertices before the user's arguments and returns a `Request`.
+Type checkers see its parameters and result, since the type of a row carries them.
 
-This module loads no NumPy, since the command line makes its parser from it.
+This module does not import NumPy, since the command line makes its parser from it.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Output(NamedTuple):
     Parameters
     ----------
     attribute : str
-        Of the result.
+        Attribute of the result.
     help : str
-        Of the option.
+        Help of the option.
     """
 
     attribute: str
@@ -68,30 +68,30 @@ class Output(NamedTuple):
 
 @dataclass(eq=False)
 class Row(Generic[P, R]):
-    """An algorithm, as every door has it.
+    """An algorithm, as the function, the methods and the command share it.
 
     Parameters
     ----------
     ask : callable
-        The function of the algorithm's folder, named like the function and the methods of users.
+        The typed function in the algorithm's folder. Its name is that of the public function.
     command : str
         The command's name.
     title : str
-        Of its section in the reference.
+        Title of the section in the reference.
     help, description : str
-        Of the command.
+        Help texts of the command.
     outputs : mapping of Output
-        By the name of the option.
+        Arrays that the command can write, by option.
     options : mapping of str
-        The help of each argument that the command has as an option.
+        Help of each argument that the command has as an option.
     record : str
-        What a row of the trace stands for.
+        Noun for a row of the trace.
     names : mapping of str
-        Further public names, such as the result's: the module of the folder that has each one.
+        Further public names, such as the result's class, with their modules in the folder.
     on_ranks : bool
-        Whether several ranks can run it; then its `Analysis` has `by_ranks`.
+        Whether several ranks can run it. If so, its `Analysis` has `by_ranks`.
     graph, directed : str
-        The help of these arguments of the command.
+        Help of these two arguments of the command.
     """
 
     ask: Callable[Concatenate[int, P], Request[R]]
@@ -109,12 +109,12 @@ class Row(Generic[P, R]):
 
     @property
     def name(self) -> str:
-        """Of the function, and of the methods."""
+        """Name of the function and of the methods."""
         return self.ask.__name__
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """The parameters that every door takes."""
+        """Parameters without the number of vertices."""
         found = dict(inspect.signature(self.ask).parameters)
         del found["num_vertices"]
         return found
@@ -144,7 +144,7 @@ class Row(Generic[P, R]):
         docs_after: str,
         raises: str,
     ) -> FunctionType:
-        """Give a function this row's name, parameters and docstring, with its own around them."""
+        """Give a function this row's name, signature and docstring, with more parameters added."""
         function.__name__ = function.__qualname__ = self.name
         function.__doc__ = _joined(self.ask.__doc__ or "", docs_before, docs_after, raises)
         returns = inspect.signature(self.ask).return_annotation
@@ -157,7 +157,7 @@ class Row(Generic[P, R]):
 
 
 def _joined(text: str, before: str, after: str, raises: str) -> str:
-    """Return a docstring with further parameters before and after its own, and errors."""
+    """Return a docstring with more parameters before and after its own, and with more errors."""
     head, _, errors = inspect.cleandoc(text).partition(_RAISES)
     summary, _, parameters = head.partition(_PARAMETERS)
     parameters = "\n".join(part.strip("\n") for part in (before, parameters, after) if part)
@@ -169,10 +169,10 @@ def _joined(text: str, before: str, after: str, raises: str) -> str:
 
 
 class Algorithms:
-    """The table. What derives from it answers each row."""
+    """The table. A derived class runs a row in `_answer`."""
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run an algorithm with these arguments, which are not checked yet."""
+        """Run an algorithm. The arguments are not checked yet."""
         raise NotImplementedError
 
     sssp = Row(
@@ -252,7 +252,7 @@ def commands() -> dict[str, Row[Any, Any]]:
 
 
 def public_names() -> dict[str, str]:
-    """Return the module of each further public name, below the package."""
+    """Return the module, relative to the package, of each further public name."""
     found: dict[str, str] = {}
     for row in rows().values():
         folder = row.ask.__module__.removeprefix("hetero_bfs.")

@@ -1,4 +1,4 @@
-"""Colourings of a prepared graph."""
+"""Colourings of a prepared graph, on the faster of host and device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hetero_bfs.scheduling.iterations import numbered
 
 
 class Colourings(Analysis[Colouring]):
-    """Colourings of one graph; a query has no arguments."""
+    """Colourings of one graph. A query has no arguments."""
 
     what = "colouring"
     report: ClassVar = ColouringReport

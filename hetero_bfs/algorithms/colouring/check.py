@@ -1,4 +1,4 @@
-"""The check of a colouring: a scan of all edges, in code that shares nothing with it."""
+"""Check of a colouring by a scan of all edges. Its code shares nothing with the algorithm."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hetero_bfs.support.checks import numbers_of_vertices
 
 
 def check_colouring(edges: EdgeSource, colour: npt.NDArray[np.integer[Any]]) -> CheckOutcome:
-    """Check that every vertex has a colour of at least 0, and that no edge joins equal ones.
+    """Check that every vertex has a colour of at least 0, and that the ends of each edge differ.
 
-    A self-loop joins no two vertices.
+    Self-loops are ignored.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def check_colouring(edges: EdgeSource, colour: npt.NDArray[np.integer[Any]]) -> 
     Raises
     ------
     ArgumentError
-        An array of another shape, or of no integers.
+        `edges` is not a source of edges, or the array has a wrong shape or does not hold integers.
     GraphError
         Colours are masked.
     """

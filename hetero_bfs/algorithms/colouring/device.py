@@ -15,11 +15,11 @@ from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 
 _HEAVY_EDGES = 1 << 10
-_FIRST_ROUNDS, _MOST_ROUNDS = 8, 128  # rounds launched before the host reads the result
-_PATIENCE = 64  # rounds after which the host may take over
+_FIRST_ROUNDS, _MOST_ROUNDS = 8, 128  # rounds launched before the host reads their result
+_PATIENCE = 64  # the host may take over after a batch of this number of rounds
 _LEAST_EDGES = 1 << 10
-"""Entries of lists that the host reads in the time of a round without work. If rounds read fewer on
-average, the host colours the rest: chains of waiting vertices are long."""
+"""Entries that the host reads in the time of a round without work. If rounds read fewer on average,
+chains of waiting vertices are long, and the host colours the rest."""
 
 OPENCL = {
     "ROUNDS": _MOST_ROUNDS,
@@ -27,13 +27,13 @@ OPENCL = {
     "HEAVY_TO_COUNT": 2 * _MOST_ROUNDS + 1,
     "EDGES": 2 * _MOST_ROUNDS + 2,
 }
-"""ROUNDS that are launched together, and where `sizes` of jones_plassmann.cl has its items."""
+"""ROUNDS is the most rounds launched together; the others index `sizes` of jones_plassmann.cl."""
 
 _NUM_SIZES = OPENCL["EDGES"] + 2
 
 
 class Kernels(NamedTuple):
-    """Kernels that read lists in some buffers; those of rounds, for either queue that is read."""
+    """Kernels bound to buffers of the adjacency. A list has a kernel for each input queue."""
 
     count_waiting: BoundKernel
     count_heavy: BoundKernel
@@ -42,19 +42,9 @@ class Kernels(NamedTuple):
 
 
 class DeviceColouring(DeviceRun):
-    """Colours on an OpenCL device that holds the lists.
+    """Colours on an OpenCL device that holds the adjacency.
 
-    Parameters
-    ----------
-    lists : UndirectedLists
-    info : DeviceInfo
-
-    Raises
-    ------
-    BudgetError
-        Lists that the device cannot hold.
-    DeviceError
-        Failures of its driver.
+    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if its driver fails.
     """
 
     family = "colouring"
@@ -87,16 +77,16 @@ class DeviceColouring(DeviceRun):
             self._program, "collect", VARIES, waiting, arrays["queue"], arrays["sizes"]
         )
         self._bind_lists()
-        finish_in_turn(lists, np.zeros(self._vertices, np.int32))  # it compiles
+        finish_in_turn(lists, np.zeros(self._vertices, np.int32))  # compiles it
 
     def _entries(self, lists: UndirectedLists) -> Entries:
-        """Return the lists that kernels read."""
+        """Return the adjacency that kernels read."""
         return Entries(lists.indptr, [lists.indices])
 
     def _bind_lists(self) -> None:
-        """Set the arguments of the kernels that read lists, and launch them without work.
+        """Bind the kernels that read the adjacency, and launch them once without work.
 
-        Some drivers compile them only then.
+        Some drivers compile kernels only then.
         """
         self._kernels = self._bind_on(*self.buffers(0), self._arrays["rank"])
         self._count_range(self._kernels, 0, 0)
@@ -105,7 +95,7 @@ class DeviceColouring(DeviceRun):
         self.device.finish()
 
     def _bind_on(self, *lists: Any) -> Kernels:
-        """Return the kernels that read lists in some buffers, the arguments LISTS."""
+        """Return the kernels that read the adjacency, bound to `lists`, their arguments LISTS."""
         arrays, program = self._arrays, self._program
         bind, n = self.device.bind, np.uint32(self._vertices)
         heavy, waiting, sizes = arrays["heavy"], arrays["waiting"], arrays["sizes"]
@@ -125,7 +115,6 @@ class DeviceColouring(DeviceRun):
         )
 
     def run(self) -> Coloured:
-        """Colour all vertices."""
         steps, n = [sort_step(self.lists)], self._vertices
         self.device.write(self._arrays["rank"], self.lists.rank)
         self.launch(self._start, n)
@@ -141,7 +130,8 @@ class DeviceColouring(DeviceRun):
     ) -> Any:
         """Count for how many neighbours each vertex of a range waits, and fill the first queue.
 
-        Return the last kernel's event. `skipped` is for lists of which only a part is present.
+        Returns the last kernel's event. `skipped` is set if only a part of the adjacency is
+        present.
         """
         count, between = end - begin, np.array([begin, end], np.uint32)
         self._reset_sizes(0)
@@ -153,9 +143,9 @@ class DeviceColouring(DeviceRun):
     def _run_rounds(
         self, kernels: Kernels, left: int, heavy_left: int, steps: list[Step], *skipped: Any
     ) -> int:
-        """Colour so many vertices, some of them with long lists.
+        """Colour `left` vertices, `heavy_left` of which have more than _HEAVY_EDGES edges.
 
-        Return how many are left uncoloured, because chains of waiting vertices are long.
+        Returns the number of vertices left uncoloured because chains of waiting vertices are long.
         """
         queue, rounds = 0, _FIRST_ROUNDS
         heavy = slice(OPENCL["HEAVY"], OPENCL["HEAVY_TO_COUNT"])

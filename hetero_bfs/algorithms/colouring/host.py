@@ -13,21 +13,14 @@ from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 20
-"""In graphs with fewer stored edges no block is worth waking another thread."""
+"""In graphs with fewer stored edges, no block is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 12
-_STRATEGIES = ("greedy", "shared")  # in the order of the numbers in colour_blocks.py
+_STRATEGIES = ("greedy", "shared")  # by the numbers in colour_blocks.py
 
 
 class HostColouring(HostRun):
-    """Colours on the host's cores.
-
-    Parameters
-    ----------
-    lists : UndirectedLists
-    threads : int
-        The caller's own among them.
-    """
+    """Colours on the host's cores. `threads` includes the caller's thread."""
 
     _name = "Colouring"
 
@@ -85,14 +78,14 @@ class HostColouring(HostRun):
 
 
 def sort_step(lists: UndirectedLists) -> Step:
-    """Sort the vertices; return the record of that."""
+    """Sort the vertices; return the record of this step."""
     began = time.perf_counter()
     lists.sort_vertices()
     return Step("sort", lists.num_vertices, 0, time.perf_counter() - began)
 
 
 def finish_in_turn(lists: UndirectedLists, colour: Any) -> Step:
-    """Colour the uncoloured vertices one after another; return the record of that."""
+    """Colour the uncoloured vertices one after another; return the record of this step."""
     from hetero_bfs.algorithms.colouring.kernels.greedy import colour_in_turn
 
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The graph for a colouring: its lists as if it were undirected, and the vertices' ranks."""
+"""The graph for a colouring: its undirected adjacency, and the ranks of vertices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hetero_bfs.support.parallel import in_parallel
 
 
 class Step(NamedTuple):
-    """A record of an iteration, as in `IterationTrace`."""
+    """A record of an iteration; see `IterationTrace`."""
 
     strategy: str
     vertices: int
@@ -24,10 +24,10 @@ class Step(NamedTuple):
 
 
 class Coloured(NamedTuple):
-    """The result of an executor: colours in new ids, int32, and a record for each iteration.
+    """The result of an executor: colours in new ids, and a record for each iteration.
 
-    `colour` may be the executor's own array, which the next run overwrites. `streamed_bytes` of the
-    lists were sent to a device that does not hold them.
+    The next run may overwrite `colour`. `streamed_bytes` are the bytes of the adjacency sent to a
+    device that does not hold it.
     """
 
     colour: npt.NDArray[np.int32]
@@ -36,11 +36,11 @@ class Coloured(NamedTuple):
 
 
 class UndirectedLists:
-    """A graph's lists in new ids; those of a directed graph have the edges of both directions.
+    """A graph's undirected adjacency in new ids. A directed graph's edges count in both directions.
 
-    `order` and `rank`, uint32 (num_vertices,), have the order in which vertices are coloured, once
-    `sort_vertices` was called: by falling degree, equal ones by the caller's id. `order` has the
-    vertices by rank, `rank` is the reverse.
+    Once `sort_vertices` was called, `order` and `rank`, uint32 (num_vertices,), have the order in
+    which vertices are coloured: by falling degree, then by the caller's id. `order` has the
+    vertices by rank, and `rank` is the inverse.
     """
 
     def __init__(self, graph: SearchGraph) -> None:
@@ -60,25 +60,24 @@ class UndirectedLists:
 
     @property
     def num_stored_edges(self) -> int:
-        """Entries of the lists."""
         return int(self.indices.size)
 
     @cached_property
     def degree(self) -> VertexArray:
-        """Length of every list, uint32 (num_vertices,)."""
+        """Degree of every vertex, uint32 (num_vertices,)."""
         if self.graph.graph.directed:
             return np.diff(self.indptr).astype(np.uint32)
         return self.graph.degree
 
     def sort_vertices(self) -> None:
-        """Fill `order` and `rank`. Every run does so, since this is a part of its work."""
+        """Fill `order` and `rank`. Every run does this, since it is a part of the run's work."""
         from hetero_bfs.algorithms.colouring.kernels.colour_order import rank_vertices
 
         new_of_old = self.graph.relabelling.new_of_old
         rank_vertices(self.degree, new_of_old, self.order, self.rank)
 
     def by_rank(self) -> tuple[OffsetArray, VertexArray]:
-        """Return indptr and indices of the lists with each vertex numbered by its rank."""
+        """Return indptr and indices of the adjacency with each vertex numbered by its rank."""
         from hetero_bfs.algorithms.colouring.kernels.colour_order import renumber_lists
 
         self.sort_vertices()

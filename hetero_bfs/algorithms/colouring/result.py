@@ -1,4 +1,4 @@
-"""The result of a colouring, in the caller's vertex ids."""
+"""Result of a colouring, in the caller's vertex ids."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from hetero_bfs.support.wording import number_of
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
-_LARGEST_CLASSES = 5  # that the command prints
+_LARGEST_CLASSES = 5  # printed by the command
 
 
 @dataclass(eq=False)
 class Colouring(Iterated):
-    """A colour for each vertex: no edge joins two vertices of the same colour.
+    """A colour for each vertex. No edge joins two vertices of the same colour.
 
     Parameters
     ----------
     colour : int32 array, shape (num_vertices,)
-        The first colour is 0, and all up to the largest one occur. A vertex without edges has 0.
+        The first colour is 0, and all colours up to the largest occur. Isolated vertices have 0.
     seconds : float
-        Of the colouring, from the lists to the colours in the memory of the place that ran it.
+        Time of the colouring, until the colours are in the memory of the place that ran it.
     traces : list of IterationTrace
     streamed_bytes : int
-        Bytes of lists that were sent to the device, if it does not hold them.
+        Bytes of the adjacency sent to the device, if the device does not hold it.
     """
 
     colour: npt.NDArray[np.int32]
@@ -56,7 +56,6 @@ class Colouring(Iterated):
         return sum(trace.edges_scanned for trace in self.traces)
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
         facts = {
             "vertices": self.colour.size,
             "colours": self.num_colours,
@@ -66,14 +65,13 @@ class Colouring(Iterated):
 
 
 class ColouringReport(Report[Colouring]):
-    """What `hetero-bfs colour` says of a result."""
+    """The report of `hetero-bfs colour`."""
 
     def check(self) -> CheckOutcome:
-        """Check the colours by all edges."""
+        """Check the colours against all edges."""
         return check_colouring(self.edges, self.result.colour)
 
     def figures(self) -> dict[str, Any]:
-        """Return the number of colours, and the largest classes."""
         sizes = self.result.class_sizes
         largest = np.argsort(-sizes, kind="stable")[:_LARGEST_CLASSES]
         return {
@@ -83,7 +81,6 @@ class ColouringReport(Report[Colouring]):
         }
 
     def lines(self) -> list[str]:
-        """Return a line about the colours, and one about the iterations."""
         figures = self.figures()
         classes = ", ".join(f"{one}: {size}" for one, size in figures["largest_classes"].items())
         return [

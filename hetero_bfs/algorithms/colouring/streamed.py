@@ -1,7 +1,7 @@
-"""Colouring on an OpenCL device that cannot hold the lists: each list is sent once.
+"""Colouring on an OpenCL device that cannot hold the adjacency: each part of it is sent once.
 
-Colours depend on neighbours of lower rank only. So the lists are sent in the order of the ranks,
-and the vertices of a buffer are coloured before the next lists are read (jones_plassmann.cl).
+Colours depend only on neighbours of lower rank. So the adjacency is sent by rising rank, and the
+vertices of a buffer are coloured before the next buffer is read (jones_plassmann.cl).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 
 class _Counted(NamedTuple):
-    """A range of ranks whose waiting vertices were counted, and where its lists are."""
+    """A range of ranks whose waiting vertices were counted, and the kernels that read it."""
 
     kernels: Kernels
     begin: int
@@ -30,37 +30,33 @@ class _Counted(NamedTuple):
 
 
 class StreamedColouring(StreamedRun, DeviceColouring):
-    """As `DeviceColouring`; the device has arrays of the vertices, and some of the lists.
+    """Like `DeviceColouring`; the device has the vertices' arrays and a part of the adjacency.
 
-    The host keeps the lists by rank, unless vertices are numbered so.
+    The host keeps a copy of the adjacency by rank, unless ids already are ranks.
 
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the vertices' arrays and room for a few blocks of the lists.
-    DeviceError
-        Failures of its driver.
+    Raises `BudgetError` if the device cannot hold these arrays and a few blocks of the adjacency,
+    and `DeviceError` if its driver fails.
     """
 
-    of_vertices = DeviceColouring.of_vertices[:-1]  # numbers are the ranks
+    of_vertices = DeviceColouring.of_vertices[:-1]  # no ranks, which are the numbers of vertices
 
     def _entries(self, lists: UndirectedLists) -> Entries:
         indptr, indices = lists.by_rank()
         return Entries(indptr, [indices])
 
     def _bind_lists(self) -> None:
-        """Take memory for the lists."""
+        """Allocate memory for the adjacency; kernels are bound when a room is first used."""
         self.memory.take()
 
     def _kernels_on(self, room: Part | Slot) -> Kernels:
-        """Return the kernels that read lists in a room's buffers."""
+        """Return the kernels bound to a room's buffers."""
         if id(room) not in self.kernels_of:
             self.kernels_of[id(room)] = self._bind_on(self.offsets(0), room.buffers[1], VARIES)
         kernels: Kernels = self.kernels_of[id(room)]
         return kernels
 
     def run(self) -> Coloured:
-        """Colour all vertices: the rounds of a buffer's lists run while the next ones are sent."""
+        """Colour all vertices. The rounds of a buffer run while the next buffer is sent."""
         before = self.bytes_sent
         self._steps: list[Step] = []
         self._counted: _Counted | None = None
@@ -79,7 +75,7 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         return Coloured(self.colour, self._steps, self.bytes_sent - before)
 
     def _count(self, room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
-        """Colour the range before, then queue the count of this one; return its event."""
+        """Colour the previous range, then queue the count of this one; return its event."""
         self._colour_counted()
         if self._is_stuck:
             return after[-1] if after else None
@@ -89,7 +85,7 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         return self._count_range(self._counted.kernels, begin, end, skipped, after=after)
 
     def _colour_counted(self) -> None:
-        """Colour the range that was counted last, if there is one."""
+        """Colour the range that was counted last, if any."""
         if self._counted is None:
             return
         kernels, begin, end, skipped = self._counted

@@ -15,7 +15,7 @@ def connected_components(num_vertices: int) -> Request[Components]:
     Raises
     ------
     GraphError
-        The graph takes more memory than there is.
+        There is not enough free memory.
     """
     from hetero_bfs.algorithms.components.algorithm import REQUEST
 

@@ -1,4 +1,4 @@
-"""Connected components of a prepared graph."""
+"""Connected components of a prepared graph, on the faster of host and device."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.scheduling.iterations import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
-"""In the order of the numbers in hook.py and device.py."""
+"""By phase number: those of hook.py, then that of device.py."""
 
 
 class ComponentRuns(Analysis[Components]):
-    """Finds the connected components of one graph; a query has no arguments."""
+    """Finds the connected components of one graph. A query has no arguments."""
 
     what = "components"
     report: ClassVar = ComponentsReport
@@ -53,7 +53,7 @@ class ComponentRuns(Analysis[Components]):
 
     @classmethod
     def by_ranks(cls, engine: RankDoor) -> Components:
-        """Find the components by a vertex program."""
+        """Find the components with a vertex program."""
         from hetero_bfs.programs.built_in import LeastLabels
 
         result = engine.run(LeastLabels())

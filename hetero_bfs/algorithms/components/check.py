@@ -1,11 +1,11 @@
-"""The check of connected components, in code that shares nothing with the algorithm.
+"""Check of connected components. Its code shares nothing with the algorithm.
 
-1. A label is a vertex that is its own label, and no vertex has a label above its own id.
+1. A label is a vertex that is its own label, and no label exceeds its vertex's id.
 2. Both ends of each edge have the same label.
-3. There are as many labels as components, which are counted independently.
+3. The number of labels is that of components, which are counted independently.
 
-By the second check each component has one label. By the third one no label has several components.
-By the first one the label is the least vertex.
+By check 2, each component has one label. By check 3, no label has several components. By check 1,
+the label is the smallest vertex.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check_components(edges: Any, component: npt.NDArray[np.integer[Any]]) -> Che
     Raises
     ------
     ArgumentError
-        `edges` is no source of edges, or the array has another shape or no integers.
+        `edges` is not a source of edges, or the array has a wrong shape or does not hold integers.
     GraphError
         Labels are masked.
     """
@@ -76,7 +76,7 @@ def _check_count(edges: Any, label: _Ids) -> str | None:
 
 
 def _count_components(edges: Any) -> int:
-    """Count the trees that are left after each edge has joined the trees of its ends."""
+    """Count the trees that remain after each edge has joined the trees of its ends."""
     above = np.arange(edges.num_vertices)
     for src, dst in typed_chunks(edges):
         u, v = above[src], above[dst]

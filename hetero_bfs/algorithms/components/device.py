@@ -17,32 +17,25 @@ from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.graph.search_graph import SearchGraph
 
 Counter = IntEnum("Counter", "TREES HOOKS COMPRESSED LARGEST ROOTS_FIRST EDGES HEAVY", start=0)
-"""Counters of a run: trees at first; trees that were taken away by linking, and how many were at
-the last compression; the root of the largest component, and whether roots should link before the
-rest; edges scanned; from HEAVY on the lengths of the list of heavy vertices, one for each pass over
-the lists."""
+"""Counters of a run.
+
+TREES is the number of trees at first. HOOKS counts trees removed by linking, and COMPRESSED has
+its value at the last compression. LARGEST is the root of the largest component. ROOTS_FIRST is 1 if
+roots link before the rest. EDGES counts edges scanned. HEAVY and the counters after it have the
+length of the list of heavy vertices, one for each pass over the adjacency.
+"""
 
 _COUNTERS = Counter.HEAVY + 4
 _HEAVY_EDGES = 1 << 13
 _NEVER = 2**64 - 1
 _ON_DEVICE = 4
-"""The phase of a record (host.py): all of them, on the device."""
+"""The phase of a record (host.py): all phases, on the device."""
 
 
 class DeviceComponents(DeviceRun):
-    """Finds components on an OpenCL device that holds the lists.
+    """Finds components on an OpenCL device that holds the adjacency.
 
-    Parameters
-    ----------
-    graph : SearchGraph
-    info : DeviceInfo
-
-    Raises
-    ------
-    BudgetError
-        Lists that the device cannot hold.
-    DeviceError
-        Failures of its driver.
+    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if its driver fails.
     """
 
     family = "components"
@@ -70,17 +63,17 @@ class DeviceComponents(DeviceRun):
         self._bind_links()
 
     def _bind_links(self) -> None:
-        """Set the arguments of the kernels that read lists."""
+        """Bind the kernels that read the adjacency."""
         self._links = [self._bind_on(*self.buffers(way)) for way in range(len(self.ways))]
 
     def _bind_on(self, *lists: Any) -> tuple[BoundKernel, BoundKernel]:
-        """Return `link_lists` and `link_heavy` on some buffers."""
+        """Return `link_lists` and `link_heavy`, bound to these buffers of the adjacency."""
         arguments = [VARIES, np.uint32(self._vertices), *lists, *self._arrays.values()]
         bind, program = self.device.bind, self._program
         return bind(program, "link_lists", *arguments), bind(program, "link_heavy", *arguments)
 
     def run(self) -> Labels:
-        """Find the components of a non-empty searched range. The next run overwrites them."""
+        """Find the components of a non-empty graph. The next run overwrites them."""
         began = time.perf_counter()
         n, label, buffer = self._vertices, self._arrays["label"], self._arrays["counters"]
         counters = np.zeros(_COUNTERS, np.uint64)
@@ -99,7 +92,7 @@ class DeviceComponents(DeviceRun):
         return Labels(self._found, int(trees - counters[Counter.HOOKS]), np.array(records))
 
     def _link(self, rest: bool) -> None:
-        """Queue a pass over the lists of each direction."""
+        """Queue a pass over the adjacency in each direction."""
         for way, (link_lists, link_heavy) in enumerate(self._links):
             one_pass = self._pass(rest, way, -(-self._vertices // self.group))
             self.launch(link_lists, self._vertices, one_pass)

@@ -13,23 +13,16 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_VERTICES = 1 << 14
-"""In graphs with fewer vertices no phase is worth waking another thread."""
+"""In graphs with fewer vertices, no phase is worth waking another thread."""
 
 
 class Labels(NamedTuple):
     """The result of a run, in new ids.
 
-    Parameters
-    ----------
-    label : uint32 array, shape (num_searched,)
-        A vertex of each vertex's component, which is its own label. It may be the executor's own
-        array, which the next run overwrites.
-    num_components : int
-        Within the searched range.
-    records : float64 array, shape (phases, 4)
-        See loop.py.
-    streamed_bytes : int
-        Bytes of lists that were sent to the device, if it does not hold them.
+    `label`, shape (num_searched,), has a vertex of each vertex's component, which is its own label.
+    The next run may overwrite this array. `num_components` counts those of the searched range.
+    `records` has shape (phases, 4); see loop.py. `streamed_bytes` are the bytes of the adjacency
+    sent to a device that does not hold it.
     """
 
     label: npt.NDArray[np.uint32]
@@ -39,14 +32,7 @@ class Labels(NamedTuple):
 
 
 class HostComponents(HostRun):
-    """Finds components on the host's cores.
-
-    Parameters
-    ----------
-    graph : SearchGraph
-    threads : int
-        The caller's own among them.
-    """
+    """Finds components on the host's cores. `threads` includes the caller's thread."""
 
     _name = "Components"
 
@@ -89,7 +75,7 @@ class HostComponents(HostRun):
         return np.zeros((MOST_RECORDS, RECORD_WIDTH))
 
     def run(self) -> Labels:
-        """Find the components of a non-empty searched range."""
+        """Find the components of a non-empty graph. The next run overwrites them."""
         from hetero_bfs.algorithms.components.kernels.loop import label_components
 
         rows, components = label_components(self.control, self.shared, self._records)

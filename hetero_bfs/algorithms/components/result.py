@@ -1,4 +1,4 @@
-"""The result of finding connected components, in the caller's vertex ids."""
+"""Result of finding connected components, in the caller's vertex ids."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Components(Iterated):
     component : int64 array, shape (num_vertices,)
         The smallest vertex of each vertex's component.
     num_components : int
-        A vertex without edges is a component, too.
+        Isolated vertices count as components.
     seconds : float
-        From the call to labels in the internal numbering, in the host's memory.
+        Time of the run, until labels in the internal numbering are in the host's memory.
     restore_seconds : float
-        To convert those to `component`.
+        Time to convert these labels to `component`.
     traces : list of IterationTrace
         One for each phase.
     streamed_bytes : int
-        Bytes of lists that were sent to the device, if it does not hold them.
+        Bytes of the adjacency sent to the device, if the device does not hold it.
     """
 
     component: npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ class Components(Iterated):
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Vertices of each component, int64 (num_components,), by rising least vertex."""
+        """Vertices of each component, int64 (num_components,), in order of `component`."""
         counts: npt.NDArray[np.int64] = np.bincount(self.component).astype(np.int64, copy=False)
         return counts[counts > 0]
 
@@ -57,7 +57,6 @@ class Components(Iterated):
         return sum(trace.edges_scanned for trace in self.traces)
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the figures, and the timeline of the phases."""
         facts = {
             "vertices": self.component.size,
             "components": self.num_components,
@@ -68,14 +67,13 @@ class Components(Iterated):
 
 
 class ComponentsReport(Report[Components]):
-    """What `hetero-bfs components` says of a result."""
+    """The report of `hetero-bfs components`."""
 
     def check(self) -> CheckOutcome:
-        """Check the labels by all edges."""
+        """Check the labels against all edges."""
         return check_components(self.edges, self.result.component)
 
     def figures(self) -> dict[str, Any]:
-        """Return figures of the components' sizes."""
         return {
             "num_components": self.result.num_components,
             "largest": int(self.result.sizes.max(initial=0)),
@@ -85,7 +83,6 @@ class ComponentsReport(Report[Components]):
         }
 
     def lines(self) -> list[str]:
-        """Return a line about the components, and one about the work."""
         figures = self.figures()
         return [
             f"{number_of(figures['num_components'], 'component')}, the largest of "

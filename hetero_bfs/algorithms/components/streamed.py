@@ -1,7 +1,7 @@
-"""Connected components on an OpenCL device that has no room for the lists: tiles of them are sent.
+"""Connected components on an OpenCL device that cannot hold the adjacency: tiles of it are sent.
 
-Most lists are never read (hook.py). Before a pass the device marks the tiles with lists that the
-pass reads, and the host sends those that are not resident.
+Most neighbour lists are never read (hook.py). Before a pass, the device marks the tiles that the
+pass reads. The host sends those that are not resident.
 """
 
 from __future__ import annotations
@@ -20,14 +20,10 @@ from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 
 class StreamedComponents(StreamedRun, DeviceComponents):
-    """As `DeviceComponents`; the device has arrays of the vertices, and some tiles of the lists.
+    """Like `DeviceComponents`; the device has the vertices' arrays and some tiles of the adjacency.
 
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the vertices' arrays and room for a few tiles.
-    DeviceError
-        Failures of its driver.
+    Raises `BudgetError` if the device cannot hold these arrays and a few tiles, and `DeviceError`
+    if its driver fails.
     """
 
     files = (
@@ -37,7 +33,7 @@ class StreamedComponents(StreamedRun, DeviceComponents):
     )
 
     def _bind_links(self) -> None:
-        """Set the arguments of the kernel that chooses tiles, and take memory for the lists."""
+        """Bind the kernels that choose tiles, and allocate memory for the adjacency."""
         n, (_, *arrays) = np.uint32(self._vertices), self._arrays.values()
         self._has_long = self.blocks_with_lists_over(device_components._HEAVY_EDGES)
         bind, program = self.device.bind, self._program
@@ -49,13 +45,12 @@ class StreamedComponents(StreamedRun, DeviceComponents):
         self.memory.take()
 
     def run(self) -> Labels:
-        """Find the components, as `DeviceComponents` does."""
         before = self.bytes_sent
         found = super().run()
         return found._replace(streamed_bytes=self.bytes_sent - before)
 
     def _link(self, rest: bool) -> None:
-        """Queue a pass over the lists of each direction, where they are or are sent."""
+        """Queue a pass over the needed tiles of each direction."""
         for way, choose in enumerate(self._choose):
             self.launch(choose, self._vertices, self._pass(rest, way, self.marks.size - 1))
             self._link_tiles(rest, way, self.marked())
@@ -77,7 +72,7 @@ class StreamedComponents(StreamedRun, DeviceComponents):
         self.memory.launch_along(way, chosen, launch)
 
     def _kernels_on(self, room: Part | Slot, way: int) -> tuple[BoundKernel, BoundKernel]:
-        """Return the kernels that read lists of a direction in some buffers."""
+        """Return the kernels that read the adjacency of a direction, bound to a room's buffers."""
         key = id(room), way
         if key not in self.kernels_of:
             rows, neighbours = room.buffers

@@ -1,1 +1,1 @@
-"""Breadth-first searches side by side, 64 in a word (MS-BFS)."""
+"""Multi-source breadth-first search, 64 searches in a word (MS-BFS)."""

@@ -1,4 +1,4 @@
-"""Searches side by side on a prepared graph."""
+"""Multi-source searches on a prepared graph, on the faster of host and device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_RECYCLED_BYTES = 1 << 28
 
 
 class ManyRuns(Analysis[ManySearches]):
-    """Runs searches side by side on one graph, 64 at a time; a query is a `Query`."""
+    """Runs multi-source searches on one graph, 64 sources at a time. A query is a `Query`."""
 
     what = "searches side by side"
 
@@ -52,7 +52,7 @@ class ManyRuns(Analysis[ManySearches]):
         return self._result(Ran((rows, sums, []), 0.0, self.host), query)
 
     def _empty(self, query: Query) -> tuple[Rows | None, Sums]:
-        """Return empty rows, if the query wants levels, and sums."""
+        """Return unfilled rows, or None if the query does not want levels, and zero sums."""
         count, rows = len(query.sources), None
         if query.want == "levels":
             rows = Rows(self.graph.num_vertices, count, self._memory)
@@ -78,7 +78,7 @@ class ManyRuns(Analysis[ManySearches]):
         return rows, sums, traces
 
     def _note(self, place: Place, seconds: float, query: Query) -> None:
-        if query.mask is None and query.depth_limit is None:  # others say nothing of these
+        if query.mask is None and query.depth_limit is None:  # only such queries predict each other
             self.places.note(place, seconds / -(-len(query.sources) // LANES))
 
     def _result(self, ran: Ran, query: Query) -> ManySearches:
@@ -95,14 +95,10 @@ class ManyRuns(Analysis[ManySearches]):
 
 
 def one_by_one(query: Query, num_vertices: int, answer: Callable[[int], BFSResult]) -> ManySearches:
-    """Search from one source after the other, and keep what the query wants.
+    """Search from one source after the other, and keep the results that the query wants.
 
-    Without levels there are no traces: on high-diameter graphs traces could be larger than levels.
-
-    Raises
-    ------
-    GraphError
-        There is not enough memory for the levels.
+    Without levels there are no traces: on high-diameter graphs traces can be larger than levels.
+    Raises `GraphError` if there is not enough memory for the levels.
     """
     count = len(query.sources)
     level = None

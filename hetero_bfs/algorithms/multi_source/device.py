@@ -1,7 +1,7 @@
-"""Searches side by side on an OpenCL device; phases.cl has the kernels.
+"""Multi-source searches on an OpenCL device; phases.cl has the kernels.
 
-The device computes the planes. The host reads them back, and makes rows and sums from them: that
-transfers eight bytes per vertex and level, fewer than the levels would take.
+The device computes the planes. The host reads them and makes rows and sums from them. That
+transfers eight bytes per vertex and level, less than the levels would take.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 
 Count = IntEnum("Count", "VERTICES EDGES LEFT ALIVE QUEUED", start=0)
-"""Counts of a level: vertices found, their edges, edges of vertices that lack a search; bits of the
-searches that found a vertex; vertices in the queue."""
+"""Counts of a level: vertices found and their edges; edges of vertices that lack a search; bits of
+the searches that found a vertex; vertices in the queue."""
 
-_SHORT_LIST = 256  # edges that one work-item reads
+_SHORT_LIST = 256  # neighbours that one work-item reads
 
 
 class LevelKernels(NamedTuple):
-    """Kernels that compute a plane from the one before it, with the arguments for these two set."""
+    """Kernels that compute a plane from the one before it, bound to these two."""
 
     clear: BoundKernel
     push: BoundKernel
@@ -40,19 +40,10 @@ class LevelKernels(NamedTuple):
 
 
 class DevicePlanes(DeviceRun):
-    """Runs 64 searches at a time on an OpenCL device that holds the lists.
+    """Runs 64 searches at a time on an OpenCL device that holds the adjacency.
 
-    Parameters
-    ----------
-    graph : SearchGraph
-    info : DeviceInfo
-    host : HostPlanes
-        Makes rows and sums.
-
-    Raises
-    ------
-    DeviceError
-        Lists that the device cannot hold, failures of its driver.
+    `host` makes rows and sums from the planes. Raises `DeviceError` if the device cannot hold the
+    adjacency or its driver fails.
     """
 
     family = "searches side by side"
@@ -79,7 +70,7 @@ class DevicePlanes(DeviceRun):
         self._bind(self.build(SHORT_LIST=_SHORT_LIST), self.buffers(0), self.buffers(-1))
 
     def _bind(self, program: Any, forward: list[Any], backward: list[Any]) -> None:
-        """Set the arguments of all kernels."""
+        """Bind all kernels."""
         bind, n, first = self.device.bind, np.uint32(self._n), self._planes[0]
         self._start = bind(program, "start", n, VARIES, self._mask, self._seen, first)
         self._seed = bind(program, "seed", VARIES, self._sources, self._seen, first)
@@ -98,11 +89,11 @@ class DevicePlanes(DeviceRun):
             self._levels.append(level)
 
     def prepare(self) -> None:
-        """Prepare the host for rows and sums; the kernels are compiled."""
+        """Prepare the host for rows and sums; the kernels are compiled already."""
         self._host.prepare()
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Ignore these vertices, by new ids, until the next call; None for none."""
+        """Ignore these vertices (new ids) in all later runs; None ignores none."""
         self._has_mask = np.uint32(mask is not None)
         if mask is not None:
             self.device.write(self._mask, mask.astype(np.uint8))
@@ -139,7 +130,7 @@ class DevicePlanes(DeviceRun):
             records.append((pushes, float(found), float(scanned), seconds))
 
     def _begin(self, sources: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
-        """Let search i have reached only sources[i]; return the counts of the first plane."""
+        """Start search i at sources[i]; return the counts of the first plane."""
         graph = self._host.graph
         known = np.flatnonzero(sources != NO_VERTEX)
         starts = np.unique(sources[known])
@@ -159,7 +150,7 @@ class DevicePlanes(DeviceRun):
         return counts
 
     def _run_level(self, current: int, counts: npt.NDArray[np.uint64]) -> tuple[bool, int]:
-        """Queue a level; return whether it is a push, and the edges of the lists it goes along."""
+        """Queue a level; return whether it is a push, and the edges that it may read."""
         from hetero_bfs.algorithms.multi_source.kernels.loop import PUSH_COST
 
         kernels = self._levels[current]
@@ -175,7 +166,7 @@ class DevicePlanes(DeviceRun):
         return True, edges
 
     def _deliver(self, batch: int, first: int, used: int, rows: Rows | None, sums: Sums) -> None:
-        """Read the planes that are used, and have the host make rows and sums of them."""
+        """Read the used planes, and let the host make rows and sums of them."""
         for plane in range(used):
             self.device.read(self._host.planes[plane], self._planes[plane])
         self._host.deliver(batch, first, used, rows, sums)

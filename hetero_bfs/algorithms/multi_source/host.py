@@ -1,4 +1,4 @@
-"""Searches side by side on the host's cores: the arrays, and the thread pool."""
+"""Multi-source searches on the host's cores: the arrays, and the thread pool."""
 
 from __future__ import annotations
 
@@ -15,21 +15,14 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 15
-"""In graphs with fewer stored edges no level is worth waking a second thread."""
+"""In graphs with fewer stored edges, no level is worth waking another thread."""
 
 NO_LIMIT = 2**62
-"""More levels than any search has."""
+"""A depth limit above that of every search."""
 
 
 class HostPlanes(HostRun):
-    """Runs 64 searches at a time on the host's cores.
-
-    Parameters
-    ----------
-    graph : SearchGraph
-    threads : int
-        The caller's own among them.
-    """
+    """Runs 64 searches at a time on the host's cores. `threads` includes the caller's thread."""
 
     _name = "Planes"
 
@@ -81,9 +74,10 @@ class HostPlanes(HostRun):
         link_phases(struct, self.fields["work"])
 
     def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the begins of ranges of vertices with equally many incoming edges.
+        """Return the starts of ranges of vertices with about equally many incoming edges.
 
-        Each thread has one, since each range searches every list of the frontier for its part.
+        There is one for each thread. Each range searches every neighbour list of the frontier for
+        its part, so more ranges would cost more.
         """
         cuts = np.linspace(0, indptr[-1], self.threads + 1).astype(np.int64)
         ranges = np.searchsorted(indptr, cuts).astype(np.int64)
@@ -91,7 +85,7 @@ class HostPlanes(HostRun):
         return ranges
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Ignore these vertices, by new ids, until the next call; None for none."""
+        """Ignore these vertices (new ids) in all later runs; None ignores none."""
         self.prepare()
         self.fields["has_mask"][0] = mask is not None
         if mask is not None:
@@ -105,9 +99,9 @@ class HostPlanes(HostRun):
         rows: Rows | None,
         sums: Sums,
     ) -> npt.NDArray[np.float64]:
-        """Run a batch of at most 64 searches, and add what they find to `rows` and `sums`.
+        """Run a batch of at most 64 searches, and add their results to `rows` and `sums`.
 
-        `sources` are new ids, `NO_VERTEX` for one outside the searched range. Returns a record
+        `sources` are new ids, or `NO_VERTEX` for one outside the searched range. Returns a record
         for each level (loop.py).
         """
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
@@ -133,7 +127,7 @@ class HostPlanes(HostRun):
         return np.asarray(self.fields["planes"])
 
     def deliver(self, batch: int, first: int, used: int, rows: Rows | None, sums: Sums) -> None:
-        """Add what is in `used` planes, the first of which is level `first`, to rows and sums."""
+        """Add the first `used` planes to rows and sums; plane 0 is level `first`."""
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
 
         self.prepare()
@@ -147,7 +141,7 @@ class HostPlanes(HostRun):
     def _deliver(
         self, batch: int, segments: int, keep: bool, rows: Rows | None, sums: Sums
     ) -> None:
-        """Add the planes and so many lists to sums, and to rows; `keep` what these have."""
+        """Add planes and the first `segments` lists to sums and rows; `keep` earlier row items."""
         from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
 
         control, shared = self.control, self.shared

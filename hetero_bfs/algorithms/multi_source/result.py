@@ -1,4 +1,4 @@
-"""The results of searches side by side: levels of each, or sums of them."""
+"""Results of multi-source searches: the levels of each search, or sums of them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,9 @@ _DTYPES = (np.int8, np.int16, np.int32)
 
 
 class Rows:
-    """The levels of all searches at one vertex side by side, in the smallest dtype that holds them.
+    """The levels of all searches, in the smallest dtype that holds them; a row for each vertex.
 
-    Parameters
-    ----------
-    num_vertices, num_searches : int
-    memory : Recycler
-        Provides the memory: fresh pages take as long as the searches.
+    `memory` provides the memory, since page faults of fresh memory take as long as the searches.
     """
 
     def __init__(self, num_vertices: int, num_searches: int, memory: Recycler) -> None:
@@ -52,7 +48,7 @@ class Rows:
             self.items = wider
 
     def place(self, batch: int) -> tuple[int, int, int]:
-        """Return where a batch's first row begins, bytes from row to row, and bytes of an item."""
+        """Return a batch's first address, bytes from row to row, and bytes of an item."""
         address = self.items.ctypes.data + batch * LANES * self.items.itemsize
         return address, self._shape[1] * self.items.itemsize, self.items.itemsize
 
@@ -62,7 +58,7 @@ class Rows:
 
 
 class Sums:
-    """The figures of each search without its levels; see `ManySearches`."""
+    """Sums over the levels of each search; see `ManySearches`."""
 
     def __init__(self, num_searches: int) -> None:
         self.reached = np.zeros(num_searches, np.int64)
@@ -72,9 +68,9 @@ class Sums:
     def add(
         self, first_search: int, levels: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
     ) -> None:
-        """Add how many vertices (levels, 64) searches from `first_search` on have at levels.
+        """Add the vertices that 64 searches reach at each level; `first_search` is the first one.
 
-        Counts of level -1 are 0.
+        `counts` has shape (levels, 64). Counts of level -1 are 0.
         """
         here = slice(first_search, first_search + LANES)
         size = self.reached[here].size
@@ -87,7 +83,7 @@ class Sums:
 
 @dataclass(eq=False)
 class ManySearches:
-    """The outcome of searches from many vertices, in the caller's ids.
+    """The results of searches from many vertices, in the caller's ids.
 
     Parameters
     ----------
@@ -95,14 +91,14 @@ class ManySearches:
     reached : int64 array, shape (num_searches,)
         Vertices that each search reached, the source included.
     eccentricity : int32 array, shape (num_searches,)
-        The greatest level of each search.
+        The largest level of each search.
     distance_sum : int64 array, shape (num_searches,)
-        The sum of each search's levels: closeness is (reached - 1) / distance_sum.
+        The sum of each search's levels. Closeness is (reached - 1) / distance_sum.
     seconds : float
-        From the sources to the complete result.
+        Time of all searches, until the result is complete.
     traces : list of IterationTrace
-        One record per level: of 64 searches side by side, or of one. A pull reads only a part of
-        its `edges_scanned`.
+        A record for each level, of a multi-source search of up to 64 sources or of a single search.
+        A pull reads only a part of its `edges_scanned`.
     """
 
     sources: npt.NDArray[np.int64]
@@ -117,8 +113,8 @@ class ManySearches:
     def level(self) -> npt.NDArray[Any]:
         """Levels, shape (num_searches, num_vertices), -1 where not reached.
 
-        int8, int16 or int32. If the searches ran side by side, the dtype is the smallest that holds
-        all, and the levels of one vertex lie side by side in memory (`level.T` is contiguous).
+        int8, int16 or int32. In multi-source searches the dtype is the smallest that holds all
+        levels, and the levels of one vertex are contiguous in memory (`level.T` is contiguous).
 
         Raises
         ------
@@ -130,7 +126,6 @@ class ManySearches:
         return self._level
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the figures, and the timeline of the levels."""
         facts = {
             "searches": self.sources.size,
             "reached on average": float(self.reached.mean()) if self.sources.size else 0.0,

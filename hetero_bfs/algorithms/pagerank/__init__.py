@@ -19,23 +19,23 @@ def pagerank(
 ) -> Request[PageRank]:
     """Compute PageRank (Brin and Page, 1998) as NetworkX's `pagerank` defines it.
 
-    Dangling vertices, those without outgoing edges, pass their rank to all vertices. Self-loops and
-    duplicate edges do not count. The edges of an undirected graph lead both ways.
+    Dangling vertices have no outgoing edges; they pass their score to all vertices. Self-loops and
+    duplicate edges do not count. The edges of an undirected graph lead in both directions.
 
     Parameters
     ----------
     alpha : float
-        Share of a rank that edges pass on, between 0 and 1. The rest goes to all vertices.
+        Share of a score that edges pass on, between 0 and 1. The rest goes to all vertices.
     tol : float
         The sum of ``abs(rank - exact rank)`` is at most
         num_vertices * tol * alpha / (1 - alpha), which
         NetworkX promises by the same `tol`; see `PageRank.change`.
     max_iter : int
-        If these iterations do not suffice, `PageRank.converged` is False.
+        Most iterations. If they do not suffice, `PageRank.converged` is False.
     weighted : bool
-        Whether a vertex divides its rank in proportion to its edges' weights (at least 0).
+        Whether a vertex divides its score in proportion to its edges' weights (at least 0).
     personalization : float array, shape (num_vertices,), optional
-        Shares of restarts and of the ranks of dangling vertices; by default equal for all vertices.
+        Shares of restarts and of the scores of dangling vertices. By default all are equal.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""PageRank of a prepared graph."""
+"""PageRank of a prepared graph, on the faster of host and device."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
     from hetero_bfs.ranks.gathered_result import RankProgramResult
 
-_NEGLIGIBLE = 1e-30  # share of restarts
+_NEGLIGIBLE = 1e-30  # a share of restarts that counts as 0
 
 
 class PageRanks(Analysis[PageRank]):
-    """Runs of PageRank on one graph; a query is a `RankSettings`."""
+    """Runs of PageRank on one graph. A query is a `RankSettings`."""
 
     what = "PageRank"
     report: ClassVar = PageRankReport
@@ -44,7 +44,7 @@ class PageRanks(Analysis[PageRank]):
         )
 
     def _known(self, settings: RankSettings) -> PageRank | None:
-        """Return the result if restarts lead only to vertices without edges."""
+        """Return the result if restarts lead only to isolated vertices."""
         n, rank = self.graph.num_vertices, settings.personalization
         if self.lists.shares(rank)[0] >= _NEGLIGIBLE:
             return None
@@ -63,7 +63,7 @@ class PageRanks(Analysis[PageRank]):
 
     @classmethod
     def by_ranks(cls, engine: RankDoor, settings: RankSettings) -> PageRank:
-        """Find the ranks by a vertex program."""
+        """Compute the scores with a vertex program on all ranks."""
         from hetero_bfs.programs.options import RunOptions
 
         start = 1.0 / max(engine.num_vertices, 1)
@@ -90,7 +90,7 @@ class PageRanks(Analysis[PageRank]):
 
 
 class WeightedPageRanks(PageRanks):
-    """Runs in which a vertex divides its rank by its edges' weights, of at least 0."""
+    """Runs in which a vertex divides its score by its edges' weights of at least 0."""
 
     needs_weights = True
     weighted = True
@@ -112,7 +112,6 @@ class WeightedPageRanks(PageRanks):
 def requested(
     num_vertices: int, alpha: float, tol: float, max_iter: int, weighted: bool, personalization: Any
 ) -> Request[PageRank]:
-    """Check the arguments of a run; see `hetero_bfs.pagerank`."""
     settings = check_settings(num_vertices, alpha, tol, max_iter, personalization)
     check_flag("weighted", weighted)
     return Request(WeightedPageRanks if weighted else PageRanks, (settings,))

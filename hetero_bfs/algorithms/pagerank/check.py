@@ -1,7 +1,7 @@
-"""The check of PageRank: one step of the power method in SciPy, in independent code.
+"""Check of PageRank by one step of the power method in SciPy. Its code is independent.
 
-Ranks are right if they do not change. Except 1, no eigenvalue of a step exceeds alpha. So ranks
-that a step changes by r in L1 are at most r / (1 - alpha) from the exact ones.
+Exact scores do not change. Except 1, no eigenvalue of a step exceeds alpha. So scores that a step
+changes by r in L1 are at most r / (1 - alpha) from the exact scores.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def check_pagerank(
     weighted: bool = False,
     personalization: npt.NDArray[np.floating[Any]] | None = None,
 ) -> RankCheck:
-    """Check that one more step of the power method changes the ranks little enough.
+    """Check that one more step of the power method changes the scores little enough.
 
-    The limit is alpha * num_vertices * tol: what follows a step that changed them by less than
-    num_vertices * tol.
+    The limit is alpha * num_vertices * tol. A last step that changed them by less than
+    num_vertices * tol guarantees it.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def check_pagerank(
     Raises
     ------
     ArgumentError
-        An array of another shape, or of no numbers.
+        An array of a wrong shape, or one that does not hold numbers.
     GraphError
         `weighted`, and the graph has no weights.
     """
@@ -64,7 +64,7 @@ def check_pagerank(
     if n and abs(x.sum() - 1) > 1e-9:
         return RankCheck(False, f"the ranks add up to {x.sum()}, not to 1", np.inf)
     residual = float(np.abs(_step(lists, x, alpha, weighted, personalization) - x).sum())
-    allowed = alpha * n * tol + 1e-14  # and the rounding of this step
+    allowed = alpha * n * tol + 1e-14  # with the rounding of this step
     words = f"another step changes the ranks by {residual:.3g}, at most {allowed:.3g} is allowed"
     return RankCheck(residual <= allowed, words, residual)
 
@@ -76,7 +76,7 @@ def _step(
     weighted: bool,
     personalization: npt.NDArray[np.floating[Any]] | None,
 ) -> npt.NDArray[np.float64]:
-    """Return the ranks after one step, as NetworkX defines it."""
+    """Return the scores after one step, as NetworkX defines it."""
     import scipy.sparse
 
     n = lists.num_vertices
@@ -85,7 +85,7 @@ def _step(
     matrix = scipy.sparse.csr_array(arrays, (n, n))
     if n:
         largest = np.repeat(matrix.max(axis=1).toarray(), np.diff(lists.indptr))
-        matrix.data /= np.where(largest > 0, largest, 1)  # whose sums neither overflow nor vanish
+        matrix.data /= np.where(largest > 0, largest, 1)  # sums then neither overflow nor vanish
     total = matrix.sum(axis=1)
     restart = np.full(n, 1 / max(n, 1)) if personalization is None else personalization
     restart = np.asarray(restart, np.float64) / np.sum(restart)

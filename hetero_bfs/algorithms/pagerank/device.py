@@ -28,21 +28,21 @@ State = IntEnum(
 Setting = IntEnum(
     "Setting", "ALPHA GOAL WITHIN OUTSIDE SYMMETRIC RATE ROUNDING RESTART_STEP", start=0
 )
-"""Numbers of `totals`, `state` and `settings` in power.cl."""
+"""Indices of `totals`, `state` and `settings` in power.cl."""
 
 _LANES = 16  # work-items for a vertex of medium degree
-_LOW_EDGES = 16  # the highest degree of a vertex that one work-item serves
-_MEDIUM_EDGES = 4096  # the highest that _LANES serve; segments of longer lists are as long
+_LOW_EDGES = 16  # highest degree for a single work-item
+_MEDIUM_EDGES = 4096  # highest degree for _LANES work-items; length of segments of higher degrees
 _STEPS_AT_ONCE = 5  # steps that are queued before the host reads the state
 
 _FINE = 2.0**-17
-"""A change to fall below for which portions are float64."""
+"""For a required change below this, portions are float64."""
 
-_ROUNDING = 2.0**-23  # of float32 portions, as in sweeps.py
+_ROUNDING = 2.0**-23  # of float32 portions; sweeps.py has the host's bound
 
 
 class _Kernels(NamedTuple):
-    """The kernels for one type of portions; steps by the array of portions that they read."""
+    """The kernels for one type of portions; some exist for either array of portions as input."""
 
     start: BoundKernel
     sum_segments: list[BoundKernel]
@@ -52,19 +52,10 @@ class _Kernels(NamedTuple):
 
 
 class DeviceRanks(DeviceRun):
-    """Runs on an OpenCL device that holds the lists.
+    """Runs on an OpenCL device that holds the adjacency.
 
-    Parameters
-    ----------
-    lists : RankLists
-    info : DeviceInfo
-
-    Raises
-    ------
-    BudgetError
-        Lists that the device cannot hold.
-    DeviceError
-        Failures of its driver; it lacks a type.
+    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if the device lacks a type
+    or its driver fails.
     """
 
     family = "PageRank"
@@ -116,7 +107,7 @@ class DeviceRanks(DeviceRun):
         self._kernels_for(np.float32)
 
     def _kernels_for(self, real: Any) -> _Kernels:
-        """Return the kernels for portions of a type; compile them the first time."""
+        """Return the kernels for portions of a type; compile them at the first call."""
         if real not in self._kernels:
             self._kernels[real] = self._bind(self._build(real))
             self._warm_up(self._kernels[real])
@@ -134,7 +125,7 @@ class DeviceRanks(DeviceRun):
         )
 
     def _bind(self, program: Any) -> _Kernels:
-        """Set the arguments of all kernels, for either array of portions that is read."""
+        """Bind all kernels, for either array of portions as input."""
         bind, graph, work = self.device.bind, self._graph, self._work
         portions = work["portions"], work["next"]
         n, every = np.uint32(self.lists.num_vertices), np.uint32(self.lists.graph.num_vertices)
@@ -175,7 +166,7 @@ class DeviceRanks(DeviceRun):
         )  # fmt: skip
 
     def _warm_up(self, kernels: _Kernels) -> None:
-        """Run a step: some drivers compile kernels only at their first launch."""
+        """Run a step, since some drivers compile kernels only at their first launch."""
         settings = RankSettings(0.5, 1.0, 1)
         self._begin(kernels, settings, False)
         self._queue_steps(kernels, 1, 1)
@@ -183,7 +174,7 @@ class DeviceRanks(DeviceRun):
         self._ranks(kernels, 0, 1.0, 0.0)
 
     def run(self, settings: RankSettings) -> Ranks | None:
-        """Compute the ranks of a graph with edges; None if the device's type is too coarse.
+        """Compute the scores of a graph with edges; None if the device's type is too coarse.
 
         The next run overwrites them.
         """
@@ -214,13 +205,13 @@ class DeviceRanks(DeviceRun):
             left_out = self.lists.outside
             rank[left_out] = outside * settings.personalization[left_out]
         if self._sum is np.float32:
-            rank /= rank.sum()  # the device's sums are too coarse for a sum of 1
+            rank /= rank.sum()  # the device's float32 sums do not give a total of 1
         return Ranks(rank, float(said[State.CHANGE]), records)
 
     def _begin(self, kernels: _Kernels, settings: RankSettings, is_fine: bool) -> None:
-        """Write the settings of steps, and give all vertices the same rank."""
+        """Write the settings of steps, and give all vertices the same score."""
         alpha, personalization = settings.alpha, settings.personalization
-        rate = alpha / (1.0 + math.sqrt(1.0 - alpha * alpha))  # that of Chebyshev's acceleration
+        rate = alpha / (1.0 + math.sqrt(1.0 - alpha * alpha))  # of Chebyshev's acceleration
         within, outside = self.lists.shares(personalization)
         rounding = 0.0 if is_fine else _ROUNDING
         numbers = [
@@ -242,21 +233,21 @@ class DeviceRanks(DeviceRun):
             self.launch_all(kernels.step[(step - 1) % 2], np.uint32(step))
 
     def _ask(self, kernels: _Kernels, step: int) -> npt.NDArray[np.float64]:
-        """Return the state for a step, from those before it."""
+        """Return the state before step `step`."""
         self.launch(kernels.report, 1, np.uint32(step))
         return self.read(self._work["said"], len(State), self._sum).astype(np.float64)
 
     def _ranks(
         self, kernels: _Kernels, which: int, scale: float, outside: float
     ) -> npt.NDArray[np.float64]:
-        """Return the ranks in the caller's ids; `outside` for vertices that are not searched."""
+        """Return the scores in the caller's ids; `outside` for vertices that are not searched."""
         self.launch_all(kernels.write[which], self._sum(scale), self._sum(outside))
         self.device.read(self._found, self._work["rank"])
         return self._found.astype(np.float64, copy=False)
 
 
 def _by_degree(indptr: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint32], int, int]:
-    """Return the vertices of high, medium and low degree, and how many have high and medium."""
+    """Return the vertices of high, medium and low degree, and the numbers of high and medium."""
     degree = np.diff(indptr)
     kind = (degree <= _MEDIUM_EDGES).astype(np.int8) + (degree <= _LOW_EDGES)
     rows = np.argsort(kind, kind="stable").astype(np.uint32)
@@ -266,7 +257,7 @@ def _by_degree(indptr: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint32], i
 def _cut(
     indptr: npt.NDArray[np.int64], rows: npt.NDArray[np.uint32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """Return begin and end of each segment of these lists, and the first segment of each list."""
+    """Return begin and end of each segment of these vertices, and each vertex's first segment."""
     first, last = indptr[rows], indptr[rows.astype(np.int64) + 1]
     counts = -(-(last - first) // _MEDIUM_EDGES)
     firsts = np.concatenate([[0], np.cumsum(counts)])

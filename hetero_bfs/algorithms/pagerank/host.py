@@ -13,27 +13,20 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
 _POOL_EDGES = 1 << 14
-"""In graphs with fewer stored edges no sweep is worth waking another thread."""
+"""In graphs with fewer stored edges, no sweep is worth waking another thread."""
 
-_CHUNK_EDGES = 1 << 13  # of a chunk, at least
+_CHUNK_EDGES = 1 << 13  # least work of a chunk, in edges
 _CHUNKS_PER_THREAD = 16
-_VERTEX_EDGES = 4  # work of a vertex besides its edges, in edges
+_VERTEX_EDGES = 4  # work of a vertex in addition to its edges, in edges
 
 _MOST_RECYCLED_BYTES = 1 << 28
-"""Most bytes of discarded ranks that are kept for later runs."""
+"""Most bytes of discarded results that are kept for later runs."""
 
 _STRATEGIES = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
 
 
 class HostRanks(HostRun):
-    """Runs on the host's cores.
-
-    Parameters
-    ----------
-    lists : RankLists
-    threads : int
-        The caller's own among them.
-    """
+    """Runs on the host's cores. `threads` includes the caller's thread."""
 
     _name = "PageRank"
 
@@ -75,7 +68,7 @@ class HostRanks(HostRun):
         link_work(struct, self.fields["work"], self.lists.weighted)
 
     def run(self, settings: RankSettings) -> Ranks:
-        """Compute the ranks of a graph with edges."""
+        """Compute the scores of a graph with edges."""
         from hetero_bfs.algorithms.pagerank.kernels.sweeps import (
             ALPHA,
             BASE,

@@ -1,4 +1,4 @@
-"""The graph for PageRank: incoming lists, and the shares of outgoing edges."""
+"""The graph for PageRank: incoming edges, and the degrees or sums of weights of outgoing edges."""
 
 from __future__ import annotations
 
@@ -18,24 +18,18 @@ from hetero_bfs.support.checks import as_array, check_integer, check_real
 from hetero_bfs.support.wording import setting
 
 _MOST_GIVEN = 2.0**64
-"""Sums of a vertex's weights beyond it, or below its inverse, are scaled: ranks divided by a sum
-that is not scaled must fit into float32. No sum of integers is beyond it."""
+"""Larger sums of a vertex's weights, and sums below the inverse, are scaled: a score divided by an
+unscaled sum must fit into float32. Sums of integers never exceed this."""
 
 _MOST_EXPONENT = 1000
-"""Powers of two beyond it, or below its negative, are too near to the limits of float64."""
+"""Larger exponents of two, and those below the negative, are too near to the limits of float64."""
 
 
 class RankSettings(NamedTuple):
     """Settings of the iterations; see `hetero_bfs.pagerank`.
 
-    Parameters
-    ----------
-    alpha : float
-    change : float
-        The L1 change to fall below: `num_vertices * tol`.
-    max_iter : int
-    personalization : float64 array, shape (num_vertices,), or None
-        In the caller's ids, of sum 1.
+    The iterations end when the L1 change is below `change`, which is `num_vertices * tol`.
+    `personalization`, float64 (num_vertices,), is in the caller's ids and has sum 1.
     """
 
     alpha: float
@@ -47,16 +41,9 @@ class RankSettings(NamedTuple):
 class Ranks(NamedTuple):
     """The result of a run.
 
-    Parameters
-    ----------
-    rank : float64 array, shape (num_vertices,)
-        In the caller's ids.
-    change : float
-        See `PageRank.change`.
-    records : list of (str, float)
-        The strategy of each iteration, and its seconds.
-    streamed_bytes : int
-        Sent to a device that does not hold the lists.
+    `rank`, float64 (num_vertices,), has the scores in the caller's ids. `change` is explained in
+    `PageRank`. `records` have the strategy of each iteration, and its seconds. `streamed_bytes` are
+    the bytes of the adjacency sent to a device that does not hold it.
     """
 
     rank: npt.NDArray[np.float64]
@@ -72,14 +59,10 @@ def check_settings(
     max_iter: Any,
     personalization: Any = None,
 ) -> RankSettings:
-    """Return the settings.
+    """Return validated settings.
 
-    Raises
-    ------
-    ArgumentError
-        One of them is wrong.
-    GraphError
-        Entries of `personalization` are masked.
+    Raises `ArgumentError` if one is wrong, and `GraphError` if entries of `personalization` are
+    masked.
     """
     alpha, tol = check_real("alpha", alpha), check_real("tol", tol)
     if not 0 < alpha < 1:
@@ -120,28 +103,21 @@ def _normalised(personalization: Any, num_vertices: int) -> npt.NDArray[np.float
 
 
 class RankLists:
-    """The lists of edges that lead to each vertex, in new ids.
+    """The incoming edges of each vertex, in new ids.
 
-    Parameters
-    ----------
-    graph : SearchGraph
-    weighted : bool
-        Whether a vertex divides its rank by the edges' weights instead of equally.
+    If `weighted`, a vertex divides its score by the edges' weights instead of equally. If sums of
+    weights are very large or small, `graph` is replaced by one whose weights are scaled.
 
-    If sums of weights are very large or small, `graph` becomes one whose weights are scaled.
-
-    Raises
-    ------
-    GraphError
-        `weighted`, and the graph has no weights, or one that is negative or infinite.
+    Raises `GraphError` if `weighted` and the graph has no weights, or one that is negative or
+    infinite.
     """
 
     def __init__(self, graph: SearchGraph, weighted: bool) -> None:
         self.graph, self.weighted = graph, weighted
         self.is_symmetric = not graph.graph.directed
-        """Whether the graph is symmetric: then the iteration's spectrum is real."""
+        """Whether the graph is symmetric. If so, the iteration's spectrum is real."""
         self.given: npt.NDArray[Any] = graph.degree
-        """The number of shares into which each vertex divides its rank, 0 if it is dangling.
+        """The divisor of each vertex's score, 0 if it is dangling.
 
         uint32 degrees, or float64 sums of weights.
         """
@@ -155,17 +131,16 @@ class RankLists:
 
     @property
     def num_vertices(self) -> int:
-        """Vertices in the searched range; all others have no edges."""
+        """Vertices in the searched range. All others are isolated."""
         return self.graph.num_searched
 
     @property
     def num_stored_edges(self) -> int:
-        """Entries of the lists."""
         return self.backward.num_stored_edges
 
     @property
     def backward(self) -> CSRGraph:
-        """The lists."""
+        """The incoming edges in CSR form."""
         return self.graph.graph.transpose
 
     def shares(self, personalization: npt.NDArray[np.float64] | None) -> tuple[float, float]:
@@ -178,12 +153,12 @@ class RankLists:
 
     @cached_property
     def outside(self) -> npt.NDArray[np.int64]:
-        """The vertices outside the searched range, the caller's ids."""
+        """The vertices outside the searched range, in the caller's ids."""
         return np.flatnonzero(self.graph.relabelling.new_of_old == NO_VERTEX)
 
 
 def sum_weights(lists: CSRGraph) -> npt.NDArray[np.float64]:
-    """Return the sum of the weights in each list."""
+    """Return the sum of the weights of each vertex's edges."""
     from hetero_bfs.algorithms.pagerank.kernels.list_sums import sum_lists
 
     total = np.empty(lists.num_vertices)
@@ -192,7 +167,7 @@ def sum_weights(lists: CSRGraph) -> npt.NDArray[np.float64]:
 
 
 def sums_fit(sums: npt.NDArray[np.float64]) -> bool:
-    """Tell whether all sums but those of 0 are far from the limits of float32."""
+    """Tell whether all positive sums are far from the limits of float32."""
     least = sums.min(where=sums > 0, initial=1.0)
     return bool(least >= 1 / _MOST_GIVEN and sums.max(initial=0.0) <= _MOST_GIVEN)
 
@@ -202,25 +177,25 @@ def _scaled(graph: SearchGraph) -> SearchGraph:
     lists, transpose = graph.graph, graph.graph.transpose
     factor = _near_one(lists)
     forward = _times(lists, np.repeat(factor, np.diff(lists.indptr)))
-    # Both ways of an undirected edge have their own weight now.
+    # Both directions of an undirected edge have their own weight now.
     forward.__dict__["directed"] = True
     forward.__dict__["_transposed"] = _times(transpose, factor[transpose.indices])
     return replace(graph, graph=forward)
 
 
 def scaled_lists(lists: CSRGraph) -> CSRGraph:
-    """Return lists in each of which the largest weight is about 1; their transpose is the same."""
+    """Return a graph whose largest weight at each vertex is about 1; the transpose is the same."""
     forward = _times(lists, np.repeat(_near_one(lists), np.diff(lists.indptr)))
     forward.__dict__["_transposed"] = lists.transpose
     return forward
 
 
 def _near_one(lists: CSRGraph) -> npt.NDArray[np.float64]:
-    """Return the factor of each list by which its largest weight becomes about 1.
+    """Return for each vertex the factor that makes its largest weight about 1.
 
-    Only ratios of a vertex's weights matter. A factor is a power of two, so the ratios are the
-    same. A weight that is smaller than the largest one by more than its type's range becomes 0,
-    which is right within the rounding of ranks.
+    Only ratios of a vertex's weights matter, and a factor is a power of two, so it keeps them. A
+    weight that is smaller than the largest by more than the type's range becomes 0. The error is
+    within the rounding of scores.
     """
     degree = np.diff(lists.indptr)
     has_edges = degree > 0
@@ -232,6 +207,6 @@ def _near_one(lists: CSRGraph) -> npt.NDArray[np.float64]:
 
 
 def _times(lists: CSRGraph, factors: npt.NDArray[np.float64]) -> CSRGraph:
-    """Return lists whose weights are multiplied by a factor each."""
+    """Return a graph with each weight multiplied by its factor."""
     weights = needed_weights(lists)
     return replace_weights(lists, (weights * factors).astype(weights.dtype))

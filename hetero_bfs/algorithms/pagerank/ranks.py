@@ -1,4 +1,4 @@
-"""A rank's part of a graph for PageRank by weights."""
+"""A rank's part of a graph for weighted PageRank."""
 
 from __future__ import annotations
 
@@ -15,17 +15,11 @@ from hetero_bfs.ranks.partition import RankGraph
 def weighted_part(graph: RankGraph) -> tuple[RankGraph, npt.NDArray[np.float64]]:
     """Return a rank's part, and the sum of each own vertex's weights.
 
-    Returns
-    -------
-    part : RankGraph
-        With scaled weights if sums of them are very large or small.
-    given : float64 array, shape (num_vertices,)
-        By old ids; 0 for the other ranks' vertices.
+    The weights are scaled if their sums are very large or small. The sums, float64 (num_vertices,),
+    are by old ids, and 0 for vertices of other ranks.
 
-    Raises
-    ------
-    GraphError
-        The graph has no weights, or this rank one that is negative or infinite.
+    Raises `GraphError` if the graph has no weights, or this rank has one that is negative or
+    infinite.
     """
     names = graph.relabelling.old_of_new
     refuse_negative(graph.graph, names, "weighted ranks", are_finite=True)

@@ -1,4 +1,4 @@
-"""The result of PageRank, in the caller's vertex ids."""
+"""Result of PageRank, in the caller's vertex ids."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from hetero_bfs.support.wording import number_of
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 
-_HIGHEST = 5  # vertices that the command prints
+_HIGHEST = 5  # vertices printed by the command
 
 
 @dataclass(eq=False)
 class PageRank(Iterated):
-    """The ranks of all vertices.
+    """The PageRank of all vertices.
 
     Parameters
     ----------
     rank : float64 array, shape (num_vertices,)
-        Of sum 1.
+        The vertices' scores. Their sum is 1.
     seconds : float
-        From the start to the ranks in the caller's ids, in the host's memory.
+        Time of the run, until the scores are in the host's memory, in the caller's ids.
     change : float
         A bound of the error: the sum of ``abs(rank - exact rank)`` is at most change * alpha / (1 -
-        alpha). For iterations of the power method this is the L1 change of the last one; for those
-        that overwrite ranks in place it is the change that would give the same bound.
+        alpha). For the power method this is the L1 change of the last iteration. For iterations
+        that overwrite scores in place it is the change that would give the same bound.
     converged : bool
         Whether `change` fell below num_vertices * tol within max_iter iterations.
     traces : list of IterationTrace
     streamed_bytes : int
-        Bytes of lists that were sent to the device, if it does not hold them.
+        Bytes of the adjacency sent to the device, if the device does not hold it.
 
     Raises
     ------
     ValidationError
-        A rank is not finite, which `change` shows.
+        A score is not finite, which `change` shows.
     """
 
     rank: npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class PageRank(Iterated):
             )
 
     def highest(self, count: int = 10) -> list[tuple[int, float]]:
-        """Return the vertices of the highest ranks and these ranks, highest first, then by id."""
+        """Return the vertices with the highest scores, and these, by falling score, then id."""
         count = min(count, self.rank.size)
         if count == 0:
             return []
@@ -72,7 +72,6 @@ class PageRank(Iterated):
         return [(int(v), float(self.rank[v])) for v in order]
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
         highest = ", ".join(f"{vertex} ({rank:.3g})" for vertex, rank in self.highest(5))
         facts = {
             "vertices": self.rank.size,
@@ -85,17 +84,17 @@ class PageRank(Iterated):
 
 
 class PageRankReport(Report[PageRank]):
-    """What `hetero-bfs pagerank` says of a result."""
+    """The report of `hetero-bfs pagerank`."""
 
     def check(self) -> CheckOutcome | None:
-        """Check the ranks by another step; None if the iterations did not converge."""
+        """Check the scores by another step; None if the iterations did not converge."""
         if not self.result.converged:
             return None
         given = (self.arguments[name] for name in ("alpha", "tol", "weighted"))
         return check_pagerank(self.edges, self.result.rank, *given)
 
     def notes(self) -> list[str]:
-        """Note self-loops, and iterations that did not suffice."""
+        """Return notes on self-loops, and on iterations that did not suffice."""
         found, loops, result = [], self.edges.num_self_loops, self.result
         if loops:
             verb = "does" if loops == 1 else "do"
@@ -109,7 +108,6 @@ class PageRankReport(Report[PageRank]):
         return found
 
     def figures(self) -> dict[str, Any]:
-        """Return the highest ranks, and how exact the ranks are."""
         result = self.result
         return {
             "num_self_loops": self.edges.num_self_loops,
@@ -119,7 +117,6 @@ class PageRankReport(Report[PageRank]):
         }
 
     def lines(self) -> list[str]:
-        """Return the highest ranks, and a line about the iterations."""
         result = self.result
         return [
             f"{'vertex':>12} {'rank':>12}",

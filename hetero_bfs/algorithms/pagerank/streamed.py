@@ -1,4 +1,4 @@
-"""PageRank on a device without room for the lists: as a program, whose lists stream."""
+"""PageRank on a device that cannot hold the adjacency: a program streams it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,8 @@ from hetero_bfs.programs.streamed import StreamedBuiltIn
 class StreamedRanks(StreamedBuiltIn):
     """PageRank by the power method; see `DeviceRanks`.
 
-    Parameters
-    ----------
-    lists : RankLists
-    info : DeviceInfo
-
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the vertices' arrays and room for a few blocks of the lists.
-    DeviceError
-        It lacks float64; failures of its driver.
+    Raises `BudgetError` if the device cannot hold the vertices' arrays and a few blocks of the
+    adjacency, and `DeviceError` if it lacks float64 or its driver fails.
     """
 
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
@@ -35,10 +26,10 @@ class StreamedRanks(StreamedBuiltIn):
         if lists.weighted:
             self._more["given"] = np.zeros(lists.graph.num_vertices)
             self._more["given"][lists.graph.relabelling.old_of_new] = lists.given
-        self.run(RankSettings(0.5, 1.0, 1))  # it compiles
+        self.run(RankSettings(0.5, 1.0, 1))  # compiles the program
 
     def run(self, settings: RankSettings) -> Ranks:
-        """Find the ranks."""
+        """Compute the scores of a graph with edges."""
         start = 1.0 / self.graph.num_vertices
         restart = start if settings.personalization is None else settings.personalization
         parameters = self._more | {

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 
 def sssp(num_vertices: int, source: int) -> Request[ShortestPaths]:
-    """Find the least distances from one vertex; the graph needs weights of at least 0.
+    """Find the shortest distances from one vertex. The graph needs weights of at least 0.
 
     Parameters
     ----------
     source : int
-        The caller's id.
+        Vertex id of the caller.
 
     Raises
     ------
     GraphError
-        The vertex is not in the graph; the graph has no weights, or a negative one.
+        The vertex is not in the graph, or the graph has no weights or a negative one.
     """
     from hetero_bfs.algorithms.sssp.algorithm import requested
 

@@ -1,4 +1,4 @@
-"""Shortest paths of a prepared graph."""
+"""Shortest paths on a prepared graph, on the faster of host and device."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
 from hetero_bfs.support import forks
 
 _STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"
-"""In the order of the numbers in weighted_lists.py, then of those of DeviceSearch."""
+"""By strategy number: those of weighted_lists.py, then the same plus `ON_DEVICE`."""
 
 
 class PathSearches(Analysis[ShortestPaths]):
-    """Searches for shortest paths in one graph; a query is a source, the caller's id."""
+    """Searches for shortest paths in one graph. A query is a source in the caller's ids."""
 
     what = "shortest paths"
     report: ClassVar = PathReport
@@ -55,7 +55,7 @@ class PathSearches(Analysis[ShortestPaths]):
         )
 
     def _known(self, source: int, with_parents: bool = False) -> ShortestPaths | None:
-        """Return the result of a vertex without edges."""
+        """Return the result of an isolated source."""
         if self.graph.searched_id(source) is not None:
             return None
         distance = np.full(self.graph.num_vertices, np.inf)
@@ -99,15 +99,15 @@ class PathSearches(Analysis[ShortestPaths]):
         return paths
 
     def complete(self, result: ShortestPaths) -> ShortestPaths:
-        """Return the result with its parents, while the lists are here."""
+        """Find the parents while the adjacency is available."""
         _ = result.parent
         return result
 
     def run_with_parents(self, sources: Sequence[int]) -> list[ShortestPaths]:
         """Search from several vertices back-to-back, each on the place that has been faster.
 
-        Each search finds its parents, within its seconds. The caller's ids are restored after all
-        searches, since that would evict the next search's data from the caches.
+        Each search finds its parents, and its seconds include that. The caller's ids are restored
+        after all searches: in between, that would evict the next search's data from the caches.
         """
         ran = [self._known(source) or self._timed((source, True), None) for source in sources]
         return [
@@ -136,14 +136,13 @@ class PathSearches(Analysis[ShortestPaths]):
 
 
 def requested(num_vertices: int, source: int) -> Request[ShortestPaths]:
-    """Check the arguments of a run; see `hetero_bfs.sssp`."""
     return Request(PathSearches, (check_vertex(source, num_vertices),))
 
 
 class _Found(NamedTuple):
-    """What a search found, in new ids; `parent` is None if it did not find its parents.
+    """The result of a search, in new ids. `parent` is None if the parents are not found yet.
 
-    `device` refers to the device's executor, so that a result does not keep a closed device.
+    `device` is weak, so that a result does not keep a closed device.
     """
 
     source: int
@@ -159,7 +158,7 @@ def _tree(
     found: Windows,
     is_last: bool,
 ) -> npt.NDArray[np.uint32]:
-    """Find the parents of a search, on the device if that has the lists, else on the host."""
+    """Find the parents: on a device that holds the adjacency, otherwise on the host."""
     from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
 
     if isinstance(device, DeviceSearch) and not forks.lacks_opencl():

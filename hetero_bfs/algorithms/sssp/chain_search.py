@@ -1,7 +1,7 @@
-"""Shortest paths in graphs of chains, such as road networks: a search of the contracted graph.
+"""Shortest paths in graphs of chains, such as road networks, by a search of the contracted graph.
 
-The search runs in the core (contraction.py). Then each vertex of a chain gets the lesser one of its
-distances by the two ends of the chain.
+The search runs in the core (contraction.py). Then a vertex of a chain gets the smaller of its two
+distances, one by each end of the chain.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import in_parallel
 
-_SHARED_FROM = 1 << 16  # vertices from which threads share the last pass
+_SHARED_FROM = 1 << 16  # from this number of vertices, threads share the last pass
 
 
 def search_on_host(lists: WeightedLists, threads: int) -> HostSearch | ChainSearch:
-    """Return what searches on the host: with contracted chains where these are most vertices."""
+    """Return the host's executor. It contracts chains if they have most of the vertices."""
     core = contracted(lists)
     return HostSearch(lists, threads) if core is None else ChainSearch(lists, core, threads)
 
 
 class ChainSearch:
-    """Searches on the host's cores; see `HostSearch`, which searches the core."""
+    """Searches on the host's cores. A `HostSearch` searches the core."""
 
     def __init__(self, lists: WeightedLists, core: Core, threads: int) -> None:
         self.lists, self.core, self.threads = lists, core, threads
@@ -35,9 +35,9 @@ class ChainSearch:
         self._distances: dict[np.dtype[Any], npt.NDArray[Any]] = {}
 
     def run(self, source: int) -> Windows:
-        """Search from `source` (a new id); the windows are those of the core.
+        """Search from `source` (a new id); the recorded windows are those of the core.
 
-        If a distance exceeds the weights' type, the search runs again in one of 64 bits.
+        If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
         *narrow, wide = self.lists.distance_dtypes
         for dtype in narrow:
@@ -49,7 +49,7 @@ class ChainSearch:
         return found
 
     def _run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
-        """Search with distances of a type; None if one is beyond it, which none is in int64."""
+        """Search with distances of one type; None if one exceeds it. In int64 none does."""
         distance = self._distance(dtype)
         starts = self._walk(source, distance)
         found = self._search.run_as(dtype, self.core.start_from(starts))
@@ -68,11 +68,9 @@ class ChainSearch:
         self._fill_in(Windows(nothing, np.iinfo(dtype).max, np.empty((0, 0))), distance)
 
     def close(self) -> None:
-        """End the workers."""
         self._search.close()
 
     def _distance(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        """Return the array for distances of a type."""
         if dtype not in self._distances:
             self._distances[dtype] = aligned_empty(self.lists.num_vertices, dtype)
         return self._distances[dtype]

@@ -1,16 +1,15 @@
-"""The check of shortest paths, as in Graph500's kernel 3, in code that shares nothing with
-searches.
+"""Check of shortest paths, as in Graph500's kernel 3. Its code shares nothing with the searches.
 
 1. The source has distance 0 and is its own parent.
 2. A vertex has a finite distance if and only if it has a parent.
-3. No edge leads to a vertex that is further than the edge's start plus its weight.
+3. The end of an edge is at most as far as the start plus the weight.
 4. Each reached vertex has an edge from its parent whose weight is the difference of their
 distances.
 5. Following parents leads to the source.
 
-Sums are those of the weights' own type, without a tolerance, as in Graph500's reference. If float32
-does not hold every distance of a search, its sums are those of float64. A distance beyond float64
-is infinite, so its vertex is not reached.
+Sums have the weights' type and no tolerance, as in Graph500's reference. If float32 does not hold
+every distance of a search, its sums are in float64. A distance beyond float64 is infinite, so its
+vertex counts as not reached.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.progress import progress
 
 MAX_SEARCHES = 16
-"""Most searches of a group: their float32 distances at one vertex are one cache line."""
+"""Most searches of a group: their float32 distances at one vertex fill one cache line."""
 
 BYTES_PER_VERTEX = 12
-"""What each search of a group takes at most."""
+"""Most memory for each search of a group."""
 
 _Distances = npt.NDArray[np.float64]
 _Parents = npt.NDArray[np.int64]
@@ -46,8 +45,8 @@ _Parents = npt.NDArray[np.int64]
 class PathOutcome(CheckOutcome):
     """The outcome of the check of one search.
 
-    `nedge` counts the input edges for TEPS, as of a breadth-first search: those that start at a
-    reached vertex, duplicates included, self-loops not. `reached` counts the vertices with a
+    `nedge` counts the input edges for TEPS, as for a breadth-first search: those that start at a
+    reached vertex, with duplicates, without self-loops. `reached` counts the vertices with a finite
     distance. Both are 0 if check 1 or 2 failed.
     """
 
@@ -57,7 +56,7 @@ class PathOutcome(CheckOutcome):
 
 @dataclass
 class _Search:
-    """The figures of a search; `circle` is the result of check 5, which is made last."""
+    """The state of a search's check; `circle` is the result of check 5, which comes last."""
 
     source: int
     failure: str | None
@@ -73,7 +72,7 @@ class _Search:
 
 
 class _Columns:
-    """Searches whose sums are of one type, side by side; check_kernels.py has the encoding."""
+    """Searches whose sums have one type, one column each; check_kernels.py has the encoding."""
 
     def __init__(self, num_vertices: int, capacity: int, dtype: np.dtype[Any]) -> None:
         from hetero_bfs.algorithms.sssp.check_kernels import MET
@@ -132,16 +131,8 @@ class _Columns:
 class PathChecker:
     """Checks a group of searches of one graph in a single pass over its edges.
 
-    Parameters
-    ----------
-    edges : EdgeSource with weights
-    capacity : int
-        Most searches in a group, 1 to `MAX_SEARCHES`.
-
-    Raises
-    ------
-    GraphError
-        The graph has no weights.
+    `edges` is an `EdgeSource`. `capacity`, 1 to `MAX_SEARCHES`, is the most searches of a group.
+    Raises `GraphError` if the graph has no weights.
     """
 
     def __init__(self, edges: Any, capacity: int = MAX_SEARCHES) -> None:
@@ -165,7 +156,6 @@ class PathChecker:
         return len(self._searches)
 
     def is_full(self) -> bool:
-        """Tell whether no other search can join."""
         return len(self) == self.capacity
 
     def add(
@@ -174,16 +164,9 @@ class PathChecker:
         distance: npt.NDArray[np.floating[Any]],
         parent: npt.NDArray[np.integer[Any]],
     ) -> None:
-        """Make checks 1 and 2 of a search; see `check_paths`.
+        """Make checks 1 and 2 of a search; see `check_paths` for the arrays and errors.
 
-        Raises
-        ------
-        ArgumentError
-            An array of another shape, or of no numbers.
-        GraphError
-            A source that is not in the graph.
-        ValueError
-            The group is full.
+        Raises `ValueError` if the group is full.
         """
         if self.is_full():
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
@@ -204,13 +187,8 @@ class PathChecker:
     def finish(self) -> list[PathOutcome]:
         """Make checks 3 and 4 in one pass; return the outcomes in the order of `add`.
 
-        The group is empty afterwards and its memory free. No pass is made if no search got past
-        check 2.
-
-        Raises
-        ------
-        GraphError
-            An end of an edge that is no vertex.
+        The group is empty afterwards and its memory free. If no search passed check 2, no pass is
+        made. Raises `GraphError` if an end of an edge is not a vertex.
         """
         edges = self.edges
         columns = [group for group in self._columns.values() if group.searches]
@@ -231,7 +209,7 @@ class PathChecker:
         from hetero_bfs.algorithms.sssp.check_kernels import count_ends
 
         edges, counted = self.edges, self._ends is not None
-        if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
+        if isinstance(edges, CSRGraph):  # its adjacency has lost the duplicates
             self._ends, counted = edges.input_degree.astype(np.int64), True
         if self._ends is None:
             self._ends = np.zeros(edges.num_vertices, np.int64)
@@ -264,7 +242,7 @@ def check_paths(
     Raises
     ------
     ArgumentError
-        An array of another shape, or of no numbers.
+        An array of a wrong shape, or one that does not hold numbers.
     GraphError
         A source that is not in the graph, or a graph without weights.
     """
@@ -283,7 +261,7 @@ def _check_source(source: int, distance: _Distances, parent: _Parents) -> str | 
 
 
 def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:
-    """Describe a failure of check 3: an edge's ends and its weight."""
+    """Describe an edge that fails check 3."""
     u, v, weight = edge
     if not (one_way or float(distance[u]) + float(weight) < distance[v]):
         u, v = v, u
@@ -294,7 +272,7 @@ def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> s
 
 
 def no_tree_edge(child: int, distance: npt.NDArray[Any], parent: npt.NDArray[np.uint32]) -> str:
-    """Describe a failure of check 4: a vertex."""
+    """Describe a vertex that fails check 4."""
     up = int(parent[child])
     return (
         f"check 4 (edges of the tree): no edge from parent {up} to vertex {child} makes up "
@@ -303,9 +281,9 @@ def no_tree_edge(child: int, distance: npt.NDArray[Any], parent: npt.NDArray[np.
 
 
 def _check_tree(source: int, parent: _Parents) -> str | None:
-    """Jump from parent to parent's parent, twice as far each time.
+    """Make check 5 by pointer jumping: each step doubles the length of all jumps.
 
-    Parents that are nearer than their children need no such check.
+    It is unnecessary if each parent is nearer than its child.
     """
     ahead = np.where(parent >= 0, parent, source)
     for _ in range(max(parent.size - 1, 1).bit_length()):

@@ -1,9 +1,9 @@
 """Compiled loops of the check of shortest paths, for a group of searches at a time.
 
-`distance` (float32 or float64, shape (num_vertices, searches)) has the distances of all searches at
-one vertex side by side, infinity where not reached. So 16 searches of float32 cost one cache line
-at either end of an edge. `parent` (uint32) has the same shape; `MET` stands for a parent whose edge
-was found, and for none. Unused columns have distances 0 and no parents.
+`distance` (float32 or float64, shape (num_vertices, searches)) is infinity where not reached. A row
+has the distances of all searches at one vertex, so 16 searches of float32 cost one cache line at
+either end of an edge. `parent` (uint32) has the same shape. `MET` stands for a parent whose edge
+was found, and for no parent. Unused columns have distances 0 and no parents.
 """
 
 from __future__ import annotations
@@ -29,18 +29,11 @@ _WRONG, _LOSSY, _UNCERTAIN = range(3)
 
 
 def take(found: Array, tree: Array, column: int, distance: Array, parent: Array) -> list[int]:
-    """Store one search in its column.
+    """Store one search (`found` float64, `tree` int64, shape (num_vertices,)) in its column.
 
-    Parameters
-    ----------
-    found : float64 array, shape (num_vertices,)
-    tree : int64 array, shape (num_vertices,)
-
-    Returns
-    -------
-    list of three int
-        The first vertex of each kind, num_vertices if there is none: whose distance and parent
-        cannot be; whose distance `distance` cannot hold; whose parent is not nearer than itself.
+    Returns the first vertex of each of three kinds, or num_vertices if there is none: its distance
+    and parent contradict each other or are out of range; `distance` cannot hold its distance
+    exactly; its parent is not nearer than itself.
     """
     first = np.full((_PARTS, 3), found.size, np.int64)
     in_parallel(
@@ -79,10 +72,8 @@ def scan(chunk: tuple[Array, Array, Array], directed: bool, distance: Array, par
 
     Sums are rounded to the type of `distance`. Parents that an edge confirms become `MET`.
 
-    Returns
-    -------
-    int64 array, shape (searches,)
-        The first edge that gives each search a shorter distance, the chunk's size if there is none.
+    Returns for each search the first edge that gives a shorter distance, or the chunk's size if
+    there is none (int64, shape (searches,)).
     """
     src, dst, weights = chunk
     lanes = distance.shape[1]
@@ -134,10 +125,10 @@ def _scan(given, part, parts):
 
 @njit(inline="always")
 def _missed(distance, weight):
-    """Return the distance that no vertex behind an edge from a reached one may have.
+    """Return the distance that the end of an edge cannot have if its start is reached.
 
-    That is infinity, since even a sum beyond float32 is finite. None is such a distance, NaN, if
-    the sums are float64, or the edge has an infinite weight.
+    That is infinity, since even a sum beyond float32 is finite. If the sums are float64, or the
+    weight is infinite, any distance is possible, and the value is NaN.
     """
     is_finite = distance.itemsize < 8 and weight < np.inf
     return distance.dtype.type(np.inf if is_finite else np.nan)
@@ -162,7 +153,7 @@ def _note(given, part, i, u, v, weight, lanes):
 
 @njit(inline="always")
 def _meet(given, u, v, weight, lanes):
-    """Note that the edge (u, v) exists. Threads may do so at once: all of them write `MET`."""
+    """Note that the edge (u, v) exists. Threads may race: all of them write `MET`."""
     distance, parent = given.distance, given.parent
     number = distance.dtype.type
     for k in range(lanes):
@@ -172,7 +163,7 @@ def _meet(given, u, v, weight, lanes):
 
 @kernel
 def count_ends(src, dst, one_way, ends):
-    """Count edges that are no loops at their starts, and unless `one_way` at their ends, too."""
+    """Count the edges that start at each vertex, or unless `one_way`, start or end; no loops."""
     for i in range(src.size):
         u, v = np.int64(src[i]), np.int64(dst[i])
         is_edge = np.int64(u != v)
@@ -184,8 +175,8 @@ def count_ends(src, dst, one_way, ends):
 def summarise(distance: Array, parent: Array, ends: Array) -> tuple[Array, Array, Array]:
     """Return three numbers for each search, int64 arrays of shape (searches,).
 
-    The vertices it reached; the sum of their `ends` (int64, shape (num_vertices,)); the first
-    vertex whose parent is not `MET`, num_vertices if there is none.
+    They are the number of vertices reached, the sum of their `ends` (int64, shape
+    (num_vertices,)), and the first vertex whose parent is not `MET`, or num_vertices.
     """
     shape = _PARTS, distance.shape[1]
     reached, sums = np.zeros(shape, np.int64), np.zeros(shape, np.int64)

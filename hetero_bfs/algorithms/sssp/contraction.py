@@ -1,7 +1,7 @@
-"""Contracts the chains of a graph's vertices of one edge or two; kernels/chains.py.
+"""Contracts the chains of a graph: paths of vertices with one or two edges; kernels/chains.py.
 
-Most vertices of a road network are in chains. Weights are integers: then the sum of a chain does
-not depend on the order of its additions.
+Most vertices of a road network are in chains. Weights are integers, so the sum of a chain does not
+depend on the order of its additions.
 """
 
 from __future__ import annotations
@@ -14,23 +14,17 @@ import numpy.typing as npt
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.weighted_lists import ByWeight, Plan, WeightedLists, planned
 
-_LEAST_EDGES = 1 << 15  # stored edges of a graph for which the passes before and after are little
-_LEAST_SHARE = 0.5  # of the vertices with one edge or two
+_LEAST_EDGES = 1 << 15  # stored edges below which the passes before and after cost too much
+_LEAST_SHARE = 0.5  # of the vertices have one edge or two
 
 
 class Core:
-    """The lists of a core, and of a last vertex from which a search starts.
+    """The adjacency of a core, and of an extra last vertex from which a search starts.
 
-    That vertex has an edge to each end of the source's chain. No edge leads to it, so the lists are
-    those of a directed graph. Searches relax whole lists, and need no lists of the transpose.
+    That vertex has an edge to each end of the source's chain. No edge leads to it, so the adjacency
+    is directed. Searches relax all edges of a vertex and need no transpose.
 
-    Parameters
-    ----------
-    numbers, ends, along : arrays
-        `core`, `ends` and `along` of kernels/chains.py.
-    forward : ByWeight
-    plan : Plan
-    distance_dtypes : list of dtype
+    `numbers`, `ends` and `along` are the arrays `core`, `ends` and `along` of kernels/chains.py.
     """
 
     def __init__(
@@ -48,14 +42,14 @@ class Core:
         self.num_vertices, self.num_stored_edges = forward.indptr.size - 1, forward.neighbours.size
 
     def start_from(self, starts: npt.NDArray[np.int64]) -> int:
-        """Make the last vertex lead to these core vertices, at these distances; return it."""
+        """Give the last vertex edges to two core vertices; `starts` has rows (vertex, distance)."""
         nearest_first = starts[np.argsort(starts[:, 1])]
         self.forward.neighbours[-2:], self.forward.weights[-2:] = nearest_first.T
         return self.num_vertices - 1
 
 
 def contracted(lists: WeightedLists) -> Core | None:
-    """Return the core of a graph; None if chains are few, or one's weight is beyond int32."""
+    """Return the core of a graph; None if chains are few, or a chain's weight exceeds int32."""
     if not _is_of_chains(lists):
         return None
     from hetero_bfs.algorithms.sssp.kernels.chains import contract

@@ -1,7 +1,7 @@
 """Shortest paths on an OpenCL device; loop.cl has the kernels.
 
 If all work-groups of a grid make progress at the same time, one launch runs a whole search.
-Otherwise the host launches the kernels of each step and reads the next step.
+Otherwise the host launches the kernels of one step at a time and then reads the number of the next.
 """
 
 from __future__ import annotations
@@ -35,22 +35,25 @@ Step = IntEnum("Step", "DONE RELAX ACTIVE SELECT FIND PULL", start=0)
 Status = IntEnum("Status", "RUNNING ENDED OVERFLOWED FAILED", start=0)
 StepCounter = IntEnum("StepCounter", "NEXT CHUNKS SCANNED LEFT_OVER FRESH OVERFLOW", start=0)
 WindowCounter = IntEnum("WindowCounter", "KEPT LOWEST", start=0)
-"""The numbers that loop.cl explains."""
+"""These numbers are explained in loop.cl."""
 
-_CHUNK_EDGES = 1 << 10  # edges of a work-group's piece of a long list
-_PULL_EDGES = 1 << 6  # length from which a work-group, not a work-item, pulls along a list
+_CHUNK_EDGES = 1 << 10  # edges of a long neighbour list that a work-group takes at once
+_PULL_EDGES = 1 << 6  # longer lists are pulled along by a work-group instead of a work-item
 _WIDER = 16.0
-"""Factor of windows of whole lists over the host's: a step costs a barrier of the grid."""
+"""Windows of full relaxation are wider than the host's by this factor.
+
+Each step costs a barrier of the grid, so fewer steps pay.
+"""
 
 _MOST_RECORDS, _RECORD_WIDTH = 1 << 14, 6
 _NUM_COUNTERS = 3 * (len(StepCounter) + len(WindowCounter))
 
 ON_DEVICE = 3
-"""Added to a record's strategy."""
+"""Added to the strategy number of a record."""
 
 
 class _Type(NamedTuple):
-    """A type of weights: its kernels, the type of its bits, and the bits of infinity."""
+    """A type of weights: its kernels, the integer type of its bits, and the bits of infinity."""
 
     family: Family
     bits: Any
@@ -65,19 +68,10 @@ _TYPES = {
 
 
 class DeviceSearch(DeviceRun):
-    """Searches on an OpenCL device that holds the lists.
+    """Searches on an OpenCL device that holds the adjacency.
 
-    Parameters
-    ----------
-    lists : WeightedLists
-    info : DeviceInfo
-
-    Raises
-    ------
-    BudgetError
-        Lists that the device cannot hold.
-    DeviceError
-        Weights of a type that the device lacks, failures of its driver.
+    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if the device lacks the
+    type of the weights or its driver fails.
     """
 
     need = "shortest paths need"
@@ -126,13 +120,12 @@ class DeviceSearch(DeviceRun):
 
     @property
     def one_launch(self) -> bool:
-        """Whether one launch runs a whole search."""
         return self._search is not None
 
     def _make_arrays(self) -> dict[str, Any]:
-        """Return the arrays of a search, the kernels' arguments after the lists."""
+        """Return the arrays of a search; they are the kernels' arguments after the adjacency."""
         n, bits, edges = self.lists.num_vertices, self._type.bits, self.lists.num_stored_edges
-        chunks = edges // min(_PULL_EDGES, _CHUNK_EDGES // 2) + 1  # pieces of long lists in a step
+        chunks = edges // min(_PULL_EDGES, _CHUNK_EDGES // 2) + 1  # most pieces in one step
         arrays = self.make_arrays(
             {
                 "distance": (n, bits),
@@ -169,7 +162,7 @@ class DeviceSearch(DeviceRun):
         )
 
     def _find_one_launch(self) -> BoundKernel | None:
-        """Return the kernel of whole searches, if the device has a grid for it."""
+        """Return the kernel of whole searches, or None if the device cannot run it."""
         if not self.device.info.may_run_in_one_launch:
             return None  # a CPU device runs work-groups one after another
         self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
@@ -194,7 +187,7 @@ class DeviceSearch(DeviceRun):
         return search if groups else None
 
     def _bind_steps(self) -> dict[Any, list[BoundKernel]]:
-        """Return the kernels of each step, and launch them once: some drivers compile then."""
+        """Return the kernels of each step, launched once, since some drivers compile only then."""
         program, arguments = self._build(one_launch=False), [*self._arguments, *[VARIES] * 4]
         self._bind_tree(program)
         names: dict[Any, tuple[str, ...]] = {
@@ -217,7 +210,6 @@ class DeviceSearch(DeviceRun):
         return kernels | {Step.ACTIVE: kernels[Step.RELAX]}
 
     def _bind_tree(self, program: Any) -> None:
-        """Bind the kernel that finds parents."""
         self._tree = self.device.bind(
             program, "find_parents", np.uint32(self.lists.num_vertices), self._arrays["distance"],
             *self._backward, self._up, self._orphans,
@@ -232,7 +224,7 @@ class DeviceSearch(DeviceRun):
         return np.uint32(source), np.int32(is_full), *(kind(min(width, most)) for width in widths)
 
     def run(self, source: int, plan: Plan) -> Windows | None:
-        """Search from `source` (a new id); None if a distance is beyond the weights' type."""
+        """Search from `source` (a new id); None if a distance exceeds the weights' type."""
         with self._one_at_a_time:
             return self._run(source, plan)
 
@@ -241,14 +233,8 @@ class DeviceSearch(DeviceRun):
     ) -> npt.NDArray[np.uint32]:
         """Return the parents of a search, as `tree_parents` does.
 
-        Parameters
-        ----------
-        source : int
-            A new id.
-        distance : array, shape (num_vertices,)
-            The distances of the search.
-        is_last : bool
-            Whether it was the last search, whose distances the device has.
+        `source` is a new id, and `distance` has shape (num_vertices,). If `is_last`, it was the
+        last search, and its distances are still on the device.
         """
         from hetero_bfs.algorithms.sssp.kernels.tree import complete_tree
 
@@ -290,7 +276,7 @@ class DeviceSearch(DeviceRun):
         return (None, []) if now[Word.STATUS] == Status.FAILED else (now, [])
 
     def _run_steps(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
-        """Launch step by step; return the state at the end and the seconds of each record."""
+        """Launch step by step; return the final state and the seconds of each record."""
         seconds: list[float] = []
         began = time.perf_counter()
         self.launch(self._kernels["start"][0], self.lists.num_vertices, *varying)
@@ -314,7 +300,7 @@ class DeviceSearch(DeviceRun):
     def _read_records(
         self, rows: int, seconds: list[float], total: float
     ) -> npt.NDArray[np.float64]:
-        """Return the records. Seconds are the device's, else the host's, else equal shares."""
+        """Return the records. Without times of device or host, all get equal shares of `total`."""
         words = np.empty((min(rows, _MOST_RECORDS), _RECORD_WIDTH), np.int64)
         self.device.read(words, self._arrays["records"])
         records = words.astype(np.float64)

@@ -13,20 +13,13 @@ from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, Windows
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
-"""In graphs with fewer stored edges no window is worth waking another thread."""
+"""In graphs with fewer stored edges, no window is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 14
 
 
 class HostSearch:
-    """Searches on the host's cores.
-
-    Parameters
-    ----------
-    lists : WeightedLists or Core
-    threads : int
-        The caller's own among them.
-    """
+    """Searches on the host's cores. `threads` includes the caller's thread."""
 
     def __init__(self, lists: WeightedLists | Core, threads: int) -> None:
         self.lists = lists
@@ -34,9 +27,9 @@ class HostSearch:
         self._runs: dict[np.dtype[Any], _Run] = {}
 
     def run(self, source: int) -> Windows:
-        """Search from `source` (a new id) by the lists' plan; see loop.py.
+        """Search from `source` (a new id) by the plan of the graph; see loop.py.
 
-        If a distance exceeds the weights' type, the search runs again in one of 64 bits.
+        If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
         *narrow, wide = self.lists.distance_dtypes
         for dtype in narrow:
@@ -48,14 +41,14 @@ class HostSearch:
         return found
 
     def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
-        """Search with distances of a type; None if one is beyond it, and it has 32 bits.
+        """Search with distances of one type; None if it has 32 bits and a distance exceeds it.
 
-        Distances beyond float64 are infinite. No sum of weights of int32 is beyond int64.
+        Distances beyond float64 are infinite. Sums of int32 weights never exceed int64.
         """
         return self._run_of(dtype).search(source, self.lists.plan)
 
     def prepare(self) -> None:
-        """Sort the lists, start the workers and compile the kernels of a search."""
+        """Start the workers and compile the kernels of a search."""
         self._run_of(self.lists.distance_dtypes[0])
 
     def _run_of(self, dtype: np.dtype[Any]) -> _Run:
@@ -65,18 +58,17 @@ class HostSearch:
         return self._runs[dtype]
 
     def close(self) -> None:
-        """End the workers."""
         for run in self._runs.values():
             run.close()
 
 
 def _narrow(indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return offsets of 32 bits where they suffice, since searches read them at random."""
+    """Return 32-bit offsets if they suffice: searches read them at random."""
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 
 class _Run(HostRun):
-    """Searches whose distances are of one type."""
+    """The arrays of searches whose distances have one type."""
 
     _name = "WeightedSearch"
 
@@ -166,7 +158,7 @@ class _Run(HostRun):
         return [(search, self._arguments(0, self._lists.plan))]
 
     def search(self, source: int, plan: Plan) -> Windows | None:
-        """Search; None if a distance is beyond this type."""
+        """Search from a new id; None if a distance exceeds this type."""
         from hetero_bfs.algorithms.sssp.kernels.loop import search
 
         rows = search(*self._arguments(source, plan))

@@ -1,15 +1,16 @@
 """Shortest paths on all ranks, window by window of distances.
 
-Each rank relaxes the edges of its own vertices (kernels/relax_parts.py) until none of them has a
-distance within the window. Then it sends the distances that it found for others' vertices: a round.
-A window ends when no rank has a vertex left in it. Calls between ranks in a round: counts, numbers
-and distances, and a reduction of what the ranks decide by.
+Each rank relaxes the edges of its own vertices (kernels/ranks_relax.py) until none of their
+distances is left in the window. Then it sends the distances that it found for vertices of other
+ranks. This is a round. A window ends when no rank has a vertex left in it. A round communicates
+counts, vertex numbers and distances, and then a reduction of the values by which ranks decide.
 
-Once some rank's settled vertices have more edges left than the unsettled ones of any rank, the
-ranks send all distances to each other in one call, and each unsettled vertex looks for its best
-settled neighbour. Parents are found at the end, after another such call.
+The search pulls once: when the settled vertices of some rank have more edges left than the
+unsettled vertices of every rank. All ranks then exchange all distances in one call, and each
+unsettled vertex looks for its best settled neighbour. Parents are found at the end, after another
+exchange of all distances.
 
-A rank searches with one thread, and finds parents with all of its threads.
+A rank searches with one thread, and finds parents with all its threads.
 """
 
 from __future__ import annotations
@@ -32,29 +33,17 @@ from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
 
 _EXACT = 2.0**52
-"""From here on float64 does not tell integers from their neighbours: the rest is one window."""
+"""Above this, float64 does not hold every integer, so the rest of a search is one window."""
 
 
 @dataclass(frozen=True)
 class RankWindow:
-    """A window as one rank ran it.
+    """A window on one rank.
 
-    Parameters
-    ----------
-    start : float
-        The least distance in it.
-    strategy : str
-        "prefix", "full" or "pull".
-    rounds : int
-        Exchanges of distances.
-    seconds : float
-        Of the rank's own work.
-    exchange_seconds : float
-        Of exchanges and reductions, waiting for other ranks included.
-    bytes_sent : int
-        To other ranks.
-    vertices, edges : int
-        The rank's own vertices that relaxed or scanned edges, and these edges.
+    `start` is the smallest distance in it, `strategy` is "prefix", "full" or "pull", and `rounds`
+    counts exchanges of distances. `seconds` are those of the rank's own work; `exchange_seconds`
+    include waiting for other ranks. `bytes_sent` counts bytes to other ranks. `vertices` are own
+    vertices that relaxed or scanned edges, and `edges` these edges.
     """
 
     start: float
@@ -69,18 +58,18 @@ class RankWindow:
 
 @dataclass(eq=False)
 class RankPaths:
-    """Shortest paths as one rank has them.
+    """Shortest paths on one rank.
 
     Parameters
     ----------
     source : int
-        The caller's id.
+        In the caller's ids.
     distance : float64 array, shape (own old ids,)
         Infinity where not reached.
     parent : uint32 array, shape (own old ids,)
         Old ids; NO_VERTEX where not reached.
     seconds : float
-        From the source to complete distances and parents, the slowest rank's.
+        Of the slowest rank, until distances and parents are complete.
     windows : list of RankWindow
     """
 
@@ -92,12 +81,9 @@ class RankPaths:
 
 
 class RankPathSearch:
-    """Searches a graph with weights whose parts all ranks hold; all ranks make the same calls.
+    """Searches a weighted graph whose parts the ranks hold. All ranks make the same calls.
 
-    Raises
-    ------
-    AgreedError
-        On all ranks: the graph has no weights, or a negative one.
+    Raises `AgreedError` on all ranks if the graph has no weights, or a negative one.
     """
 
     def __init__(self, communicator: Communicator, graph: RankGraph) -> None:
@@ -113,24 +99,17 @@ class RankPathSearch:
         wide = np.dtype(np.int64 if weights.kind == "i" else np.float64)
         dtypes = [wide] if weights.kind == "i" else dict.fromkeys((weights, wide))
         self._runs = [_Run(communicator, graph, self._lists, dtype) for dtype in dtypes]
-        for first in (True, False):  # one rank of each host compiles, the others find it on disk
+        for first in (True, False):  # one rank of each host compiles; the others load its code
             if (communicator.host_rank == 0) == first:
                 self._runs[0].compile()
             communicator.barrier()
 
     @property
     def weight_dtype(self) -> np.dtype[Any]:
-        """Type of the weights."""
         return self._lists.weight_dtype
 
     def search(self, source: int) -> RankPaths:
-        """Search from a vertex (the caller's id).
-
-        Raises
-        ------
-        GraphError
-            The vertex is not in the graph.
-        """
+        """Search from a vertex (the caller's id). Raises `GraphError` if it is not in the graph."""
         source = check_vertex(source, self.graph.num_vertices)
         own = self.graph.searched_id(source)
         self.communicator.barrier()
@@ -161,13 +140,13 @@ class RankPathSearch:
         distance, parent = np.full(own, np.inf), np.empty(own, np.uint32)
         restore(numbers.new_of_old, up, numbers.old_of_new, parent)
         distance[numbers.old_of_new[: found.size] // part.ranks] = found
-        if part.owner(source) == part.rank:  # also if it has no edges
+        if part.owner(source) == part.rank:  # sets the source even if it is isolated
             distance[source // part.ranks], parent[source // part.ranks] = 0.0, source
         return RankPaths(source, distance, parent, seconds, windows)
 
 
 class _Run:
-    """A rank's arrays of searches whose distances are of one type."""
+    """A rank's arrays of searches whose distances have one type."""
 
     def __init__(
         self, communicator: Communicator, graph: RankGraph, lists: WeightedLists, dtype: Any
@@ -214,7 +193,7 @@ class _Run:
         return Struct("RankPaths", self._fields)
 
     def compile(self) -> None:
-        """Compile all phases, by a search without a source and without other ranks."""
+        """Compile all phases by running a search that has no source and does not communicate."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
         arrays, words = self._arrays, np.empty(1, np.uint32)
@@ -229,10 +208,10 @@ class _Run:
         loops.take_parents(arrays, words, none, none, counts, counts)
 
     def search(self, source: int | None, plan: Plan) -> list[RankWindow] | None:
-        """Search from an own number, if it is this rank's.
+        """Search; `source` is a number of this rank, or None if another rank owns the source.
 
-        Returns None if a distance is beyond the type, and it has 32 bits: on all ranks the same.
-        Distances beyond float64 are infinite.
+        Returns None on all ranks if the type has 32 bits and a distance exceeds it. Distances
+        beyond float64 are infinite.
         """
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
@@ -276,7 +255,7 @@ class _Run:
         return RankWindow(start, name, rounds, *times, sent, int(vertices), int(edges))
 
     def _end_of(self, start: float, width: float) -> Any:
-        """Return the end of a window; if its width is too small for the type, it takes all."""
+        """Return the end of a window; infinity if the type cannot tell it from the start."""
         if self._dtype.kind == "i":
             return int(start + width) if start < _EXACT else self._infinity
         with np.errstate(over="ignore"):
@@ -284,10 +263,11 @@ class _Run:
         return end if end > start else self._dtype.type(np.inf)
 
     def _agree(self) -> list[float]:
-        """Reduce what ranks decide by.
+        """Reduce the values by which ranks decide.
 
-        Returns the least distance that waits, the most that any rank has: vertices in the window,
-        edges left, unsettled edges; and whether a distance is beyond a type of 32 bits.
+        Returns the smallest distance that waits on any rank. Then come four maxima over ranks: of
+        vertices queued in the window, of edges left, of unsettled edges, and of a flag that is 1 if
+        a distance exceeds a type of 32 bits.
         """
         from hetero_bfs.algorithms.sssp.kernels.ranks_relax import LEFT, OVERFLOW, QUEUED, UNSETTLED
 
@@ -300,7 +280,7 @@ class _Run:
         return [-lowest, *most]
 
     def _tell(self) -> None:
-        """Send the distances that were found for others' vertices, and receive theirs."""
+        """Send the distances found for vertices of other ranks, and receive theirs."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
         if self._part.ranks == 1:
@@ -320,7 +300,7 @@ class _Run:
         self._bytes_sent += mine.nbytes if part.ranks > 1 else 0
 
     def find_parents(self, source: int | None) -> npt.NDArray[np.uint32]:
-        """Return a parent of each own vertex that is reached, a column; NO_VERTEX of the others."""
+        """Return the parent of each own vertex as a column; NO_VERTEX where not reached."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
         from hetero_bfs.algorithms.sssp.kernels.tree import nearer_parents
 
@@ -355,7 +335,7 @@ class _Run:
 
 
 class _Clock:
-    """Seconds of work and of exchanges, in turn."""
+    """Measures seconds of work and of exchanges."""
 
     def __init__(self) -> None:
         self.work_seconds = self.exchange_seconds = 0.0

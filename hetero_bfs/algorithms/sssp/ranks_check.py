@@ -1,8 +1,7 @@
-"""The five checks of shortest paths on all ranks; shares no code with the search.
+"""The five checks of shortest paths on all ranks, which algorithms/sssp/check.py explains.
 
-They are those of algorithms/sssp/check.py. Each host has the distances and parents of one
-search, in memory that its ranks share: 12 or 16 bytes a vertex. Each rank checks its share of the
-edges.
+No code is shared with the search. Each host has the distances and parents of one search in memory
+that its ranks share, 12 or 16 bytes a vertex. Each rank checks its share of the edges.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from hetero_bfs.ranks.host_tree import HostTree
 
 _Distances = npt.NDArray[np.float64]
 _Failure = tuple[int, int, str]
-"""The check that failed, a vertex, and what is wrong."""
+"""The number of the failed check, a vertex, and the message."""
 
 
 class RankPathValidator(HostTree):
-    """Validates searches of a graph with weights; all ranks make the same calls."""
+    """Validates searches of a weighted graph. All ranks make the same calls."""
 
     _bytes_of_a_vertex = 16
 
@@ -36,7 +35,6 @@ class RankPathValidator(HostTree):
         self._memory = communicator.shared_array(self._size, np.float64)
 
     def close(self) -> None:
-        """Free the shared memory."""
         self._memory = np.empty(0)
         super().close()
 
@@ -45,13 +43,8 @@ class RankPathValidator(HostTree):
     ) -> PathOutcome:
         """Check a search.
 
-        Parameters
-        ----------
-        source : int
-        distance : float64 array, shape (own old ids,)
-            Infinity where not reached.
-        parent : uint32 array, shape (own old ids,)
-            2**32 - 1 where not reached.
+        `distance` (float64) and `parent` (uint32) have shape (own old ids,). They are infinity and
+        2**32 - 1 where not reached.
         """
         failure = self._first(self._check_own(source, distance, parent))
         ends = 0
@@ -73,7 +66,7 @@ class RankPathValidator(HostTree):
         return PathOutcome(True, said, ends // (1 if self._share.directed else 2), count)
 
     def _first(self, failure: _Failure | None) -> str | None:
-        """Return the first failure of any rank, the same on all ranks."""
+        """Return the first failure of all ranks, the same on each."""
         failures = [one for one in self._communicator.collect(failure) if one is not None]
         return min(failures)[2] if failures else None
 
@@ -100,7 +93,7 @@ class RankPathValidator(HostTree):
     def _share_paths(
         self, source: int, distance: _Distances, parent: npt.NDArray[np.uint32]
     ) -> npt.NDArray[Any]:
-        """Bring all ranks' paths into this host's memory; return the distances there."""
+        """Copy all ranks' paths to this host's memory; return the distances there."""
         with np.errstate(over="ignore"):
             lossy = np.array([int((distance.astype(self._narrow) != distance).any())])
         self._communicator.reduce_to_all(lossy, "max")
@@ -120,11 +113,11 @@ class RankPathValidator(HostTree):
         return 5, int(wrong), f"check 5 (paths lead to the source): {text}"
 
     def _check_edges(self, source: int, far: npt.NDArray[Any]) -> tuple[int, _Failure | None]:
-        """Make checks 3 and 4; return the ends of edges that are reached, and what failed."""
+        """Make checks 3 and 4; return the number of reached edge ends, and a failure."""
         from hetero_bfs.algorithms.sssp.check_kernels import MET, scan
 
         communicator, share, parents = self._communicator, self._share, self._parents
-        parents[self._begin : self._end] -= np.uint32(1)  # as the loops have it: none is `MET`
+        parents[self._begin : self._end] -= np.uint32(1)  # back to ids; no parent becomes `MET`
         if self._begin <= source < self._end:
             parents[source] = MET
         communicator.barrier()

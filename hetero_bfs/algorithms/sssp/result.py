@@ -1,4 +1,4 @@
-"""The result of a shortest-path search, in the caller's vertex ids."""
+"""Result of a shortest-path search, in the caller's vertex ids."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class WindowTrace(NamedTuple):
     Parameters
     ----------
     start : float
-        The distance at which the window starts; NaN where lists stream to the device.
+        Smallest distance of the window; NaN where the adjacency streams to the device.
     strategy : str
         "prefix", "full" or "pull" (kernels/relax.py), after "device " if an OpenCL device ran it.
     vertices, edges_scanned : int
-        Vertices whose lists were read, and entries of them: of the contracted graph, if the host
-        contracted chains (chain_search.py).
+        Vertices whose neighbour lists were read, and the entries read. If the host contracted
+        chains (chain_search.py), they count those of the contracted graph.
     rounds : int
-        Number of queues of vertices that were relaxed. 1 if the host relaxes whole lists: then its
-        threads do not wait for each other within a window.
+        Number of queues of vertices that were relaxed. It is 1 if the host relaxes full neighbour
+        lists, since its threads then do not wait for each other within a window.
     seconds : float
     """
 
@@ -46,32 +46,31 @@ class WindowTrace(NamedTuple):
     seconds: float
 
     def row(self) -> dict[str, Any]:
-        """Return the fields for CSV."""
         return self._asdict()
 
 
 @dataclass(eq=False)
 class ShortestPaths:
-    """Least distances from one vertex.
+    """Shortest distances from one vertex.
 
     Parameters
     ----------
     source : int
     distance : float64 array, shape (num_vertices,)
-        Infinity for vertices not reached. Sums of float32 weights are rounded to float32, unless
-        one is beyond it: then all are float64. A vertex whose distance is beyond float64 counts as
-        not reached.
+        Infinity for vertices not reached. Sums of float32 weights are rounded to float32. If one
+        exceeds float32, all are computed in float64. A vertex whose distance exceeds float64 counts
+        as not reached.
     seconds : float
-        Of the search, from the source to the distances in the memory of the place that ran it. In
-        `PathSearches.run_with_parents` to distances and parents.
+        Time of the search, until the distances are in the memory of the place that ran it. In
+        `PathSearches.run_with_parents` it includes the parents.
     traces : list of WindowTrace
     directed : bool
     find_parents : callable
         Computes `parent` when it is first read.
     restore_seconds : float
-        Of restoring the caller's ids, of the distances and of parents found with them.
+        Time to convert distances to the caller's ids, with the parents if the search found them.
     streamed_bytes : int
-        Bytes of lists that were sent to the device, if it does not hold them.
+        Bytes of the adjacency sent to the device, if the device does not hold it.
     """
 
     source: int
@@ -87,14 +86,14 @@ class ShortestPaths:
     def parent(self) -> npt.NDArray[np.int64]:
         """The vertex before each one on a shortest path, int64 (num_vertices,).
 
-        The source is its own parent; -1 for vertices not reached. It is computed when it is first
-        read.
+        The source is its own parent. Vertices not reached have -1. The array is computed when it is
+        first read.
         """
         return self.find_parents()
 
     @property
     def reached(self) -> int:
-        """Number of vertices at a finite distance from the source, itself included."""
+        """Number of vertices at a finite distance, the source included."""
         return int(np.isfinite(self.distance).sum())
 
     @property
@@ -118,7 +117,7 @@ class ShortestPaths:
         Raises
         ------
         GraphError
-            No such vertex, or no path to it.
+            The vertex is not in the graph, or no path leads to it.
         """
         vertex = check_vertex(vertex, self.distance.size)
         if not np.isfinite(self.distance[vertex]):
@@ -131,7 +130,6 @@ class ShortestPaths:
         return path[::-1]
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the figures, and the timeline of the windows."""
         facts = {
             "reached": f"{self.reached:,} of {self.distance.size:,} vertices",
             "largest distance": self.largest_distance,
@@ -143,20 +141,19 @@ class ShortestPaths:
 
 
 class PathReport(Report[ShortestPaths]):
-    """What `hetero-bfs sssp` says of a result."""
+    """The report of `hetero-bfs sssp`."""
 
     def check(self) -> CheckOutcome:
-        """Check distances and parents by all edges."""
+        """Check distances and parents against all edges."""
         result = self.result
         return check_paths(self.edges, result.source, result.distance, result.parent)
 
     def notes(self) -> list[str]:
-        """Note a source without edges."""
+        """Return a note if the source reaches no other vertex."""
         alone = self.result.reached == 1
         return [f"no edge leads from vertex {self.result.source} to another"] * alone
 
     def figures(self) -> dict[str, Any]:
-        """Return the type of the weights, and figures of the tree."""
         return {
             "weights": str(self.edges.weight_dtype),
             "reached": self.result.reached,
@@ -165,7 +162,6 @@ class PathReport(Report[ShortestPaths]):
         }
 
     def lines(self) -> list[str]:
-        """Return a line about the tree, and one about the windows."""
         result = self.result
         return [
             f"reached {result.reached} of {result.distance.size} vertices, the furthest at "
@@ -174,12 +170,11 @@ class PathReport(Report[ShortestPaths]):
         ]
 
     def table(self) -> str:
-        """Return a line for each window."""
         return format_windows(self.result.traces)
 
 
 def format_windows(traces: list[WindowTrace]) -> str:
-    """Return a table of the steps of one search for a terminal of 100 columns."""
+    """Return a table of the steps of a search, for a terminal of 100 columns."""
     lines = [
         f"{'window':>6} {'starts at':>12} {'strategy':<14} {'vertices':>10} {'edges':>12} "
         f"{'rounds':>6} {'ms':>9}"

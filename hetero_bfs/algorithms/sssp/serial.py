@@ -1,4 +1,4 @@
-"""Searches with weights by one thread: for distances, and in the order of NetworkX's heap."""
+"""Weighted searches by one thread: for distances only, or in the order of NetworkX's heap."""
 
 from __future__ import annotations
 
@@ -16,13 +16,8 @@ from hetero_bfs.graph.unsorted_lists import Lists
 class HeapSearch(NamedTuple):
     """The result of a search.
 
-    Parameters
-    ----------
-    distance : float64 array, shape (num_vertices,)
-    parent : uint32 array, shape (num_vertices,)
-        `NO_VERTEX` where not reached.
-    order : uint32 array
-        The vertices reached, in the order in which they were settled.
+    `parent` has shape (num_vertices,) and is `NO_VERTEX` where not reached. `order` has the reached
+    vertices in the order in which they were settled.
     """
 
     distance: npt.NDArray[np.float64]
@@ -37,7 +32,7 @@ def search_by_weight(
     target: int | None = None,
     limit: float = math.inf,
 ) -> HeapSearch:
-    """Search until `target` is reached, or for all vertices within the limit."""
+    """Search until `target` is settled, or all vertices up to distance `limit` are."""
     from hetero_bfs.algorithms.sssp.kernels.heap_order import search_in_heap_order
 
     n = lists.indptr.size - 1
@@ -60,8 +55,8 @@ def distances_by_weight(
 ) -> None:
     """Fill distances from the nearest source, and the parents of the vertices reached.
 
-    Distances are infinite at first, and stay so above `limit`. The parents of sources and of
-    vertices not reached stay as they are. Faster than `search_by_weight`, whose order it lacks.
+    Distances must be infinite at first, and stay so above `limit`. The parents of sources and of
+    vertices not reached are not written. It is faster than `search_by_weight`, but gives no order.
     """
     from hetero_bfs.algorithms.sssp.kernels.log_buckets import search_in_log_buckets
 

@@ -1,4 +1,4 @@
-"""Shortest paths on a device without room for the lists: as a program, whose lists stream."""
+"""Shortest paths on a device that cannot hold the adjacency: a program streams it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,8 @@ from hetero_bfs.programs.streamed import StreamedBuiltIn
 class StreamedPaths(StreamedBuiltIn):
     """Searches for shortest paths; see `DeviceSearch`.
 
-    Parameters
-    ----------
-    lists : WeightedLists
-    info : DeviceInfo
-
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the vertices' arrays and room for a few blocks of the lists.
-    DeviceError
-        It lacks the type of the weights; failures of its driver.
+    Raises `BudgetError` if the device cannot hold the vertices' arrays and a few blocks of the
+    adjacency, and `DeviceError` if it lacks the weights' type or its driver fails.
     """
 
     upload_seconds = 0.0
@@ -35,12 +26,12 @@ class StreamedPaths(StreamedBuiltIn):
         self._type = np.dtype(self._program.state["distance"])
         self._infinity = beyond_all(self._program)
         self._may_overflow = lists.weight_dtype == np.float32 and lists.may_overflow
-        self.run(0, lists.plan)  # it compiles
+        self.run(0, lists.plan)  # compiles the program
 
     def run(self, source: int, plan: Plan) -> Windows | None:
-        """Search from a vertex, the new id; the run chooses its own buckets.
+        """Search from a vertex (a new id). The program chooses its own buckets, not the plan's.
 
-        None if a distance may be beyond the weights' type.
+        None if a distance may exceed the weights' type.
         """
         parameters = {
             "source": int(self.graph.relabelling.old_of_new[source]),

@@ -21,34 +21,34 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 STRATEGY, VERTICES, EDGES, SECONDS = range(4)
-"""Columns of a record: a row for each block."""
+"""Columns of a record; each block has a row."""
 
 RECORD_WIDTH = 4
 GREEDY, SHARED = range(2)
 
-_LEAST_VERTICES = 1 << 12  # of a chunk of single entries
+_LEAST_VERTICES = 1 << 12  # vertices of a chunk when arrays are cleared
 _LEAST_PUBLISHED = 1 << 15
-_LEAST_MARKED = 16  # vertices of a chunk of lists
+_LEAST_MARKED = 16  # vertices of a chunk that read neighbours
 _CHUNKS_PER_THREAD = 8
 
 _FIRST_BLOCK = 512
-_GROWTH = 8  # a shared block has at most this part of the vertices before it
-_MOST_WAITED = 4  # blocks are shared while they wait for at most this part of their edges
-_NOTED_VERTICES = 1000  # they have room for their notes, whatever their degrees are
+_GROWTH = 8  # a shared block has at most 1 / 8 of the number of vertices before it
+_MOST_WAITED = 4  # a block is shared if the last one waited for at most 1 / 4 of its edges
+_NOTED_VERTICES = 1000  # vertices whose notes always fit, whatever their degrees are
 
 MOST_NOTES = _NOTED_VERTICES * (_NOTED_VERTICES + NOTE_WORDS)
 
 
 def most_chunks(threads: int) -> int:
-    """Return how many chunks of a block may have notes."""
+    """Return the most chunks of a block, each of which has its own notes."""
     return _CHUNKS_PER_THREAD * threads
 
 
 @njit(inline="always")
 def _next_block(arrays, begin, n):
-    """Return the vertices of the next shared block, and the most entries of notes of one.
+    """Return the size of the next shared block, and the room for the notes of one vertex.
 
-    A vertex waits for at most as many as it has neighbours; degrees fall.
+    A vertex waits for at most as many vertices as it has neighbours. Later degrees are smaller.
     """
     u = arrays.order[begin]
     degree = arrays.indptr[u + 1] - arrays.indptr[u]
@@ -59,7 +59,7 @@ def _next_block(arrays, begin, n):
 
 @njit(inline="always")
 def _colour_shared(control, arrays, begin, size, stride, limit):
-    """Colour a block; return entries of lists read, how many were waited for, and the new limit."""
+    """Colour a block; return entries read, the neighbours waited for, and the new limit."""
     for i in range(begin, begin + size):
         limit = max(limit, np.int64(arrays.order[i]))
     control[LIMIT], control[FIRST], control[STRIDE] = limit, begin, stride
@@ -75,19 +75,10 @@ def _colour_shared(control, arrays, begin, size, stride, limit):
 
 @kernel(counted=False)
 def colour_all(control, arrays, records):
-    """Colour all vertices.
+    """Colour all vertices; return the number of records filled.
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; see greedy.py.
-    records : float64 (any, RECORD_WIDTH)
-        The last row takes all that do not fit.
-
-    Returns
-    -------
-    rows : int
-        Records filled.
+    `control` and `arrays` are the thread pool's words; see greedy.py. `records` is float64 (any,
+    RECORD_WIDTH); the last row sums up all that do not fit.
     """
     n = np.int64(arrays.order.size)
     began = clock_seconds()
@@ -116,7 +107,7 @@ def colour_all(control, arrays, records):
 
 @njit(inline="always")
 def _record(records, rows, strategy, vertices, edges, seconds):
-    """Fill the next record, or add to the last one where there is no room; return how many."""
+    """Fill the next record, or add to the last one if all are full; return the number filled."""
     row = min(rows, records.shape[0] - 1)
     record = records[row]
     if row == rows:

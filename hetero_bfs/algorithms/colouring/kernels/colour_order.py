@@ -1,4 +1,4 @@
-"""The order in which vertices are coloured: by falling degree, equal ones by the caller's id."""
+"""The order in which vertices are coloured: by falling degree, then by the caller's id."""
 
 from __future__ import annotations
 
@@ -11,17 +11,10 @@ from hetero_bfs.support.parallel import part_of
 
 @kernel
 def rank_vertices(degree, new_of_old, order, rank):
-    """Sort by counting.
+    """Fill order and rank by a counting sort.
 
-    Parameters
-    ----------
-    degree : uint32 (n,)
-        By new id.
-    new_of_old : uint32 (num_vertices,)
-    order : uint32 (n,)
-        Gets the vertices (new ids) in the order of their ranks.
-    rank : uint32 (n,)
-        Gets the rank of each vertex.
+    `degree`, uint32 (n,), is by new id, and `new_of_old` is uint32 (num_vertices,). `order`, uint32
+    (n,), gets the vertices (new ids) by rank, and `rank`, uint32 (n,), the rank of each vertex.
     """
     largest = np.int64(0)
     for v in range(degree.size):
@@ -46,7 +39,7 @@ def rank_vertices(degree, new_of_old, order, rank):
 
 @kernel(counted=False, inner=True)
 def renumber_lists(given, part, parts):
-    """Write a part of the lists by rank: row r of new_indptr is the list of order[r], as ranks."""
+    """Write a part of the adjacency by rank: row r has the neighbours of order[r], as ranks."""
     indptr, indices, rank = given.indptr, given.indices, given.rank
     begin, end = part_of(given.order.size, part, parts)
     for r in range(begin, end):

@@ -3,28 +3,29 @@
 Vertices are coloured in the order of their ranks (colour_order.py). Each gets the first colour that
 none of its neighbours of lower rank has. There are two strategies for a block of successive ranks:
 
-    GREEDY  One thread colours vertex after vertex. A neighbour that has a colour is one of lower
-            rank.
-    SHARED  Three steps. MARK: threads share the vertices, and look at neighbours of blocks before.
-            A vertex that has neighbours of lower rank in its own block waits for them. It notes
-            them, and which colours are taken by others. PUBLISH: threads write down the colours of
+    GREEDY  One thread colours vertex after vertex. All coloured neighbours have a lower rank.
+    SHARED  It has three steps. MARK: threads share the vertices, and read the colours of neighbours
+            in earlier blocks. A vertex waits for its neighbours of lower rank in its own block. It
+            notes them, and the colours that the others take. PUBLISH: threads write the colours of
             the vertices that need not wait. Then one thread colours those that wait, by their notes
             (`colour_waiting`).
 
 Both strategies give the same colours. Neighbour lists are sorted by number. If vertices are
-numbered by falling degree, neighbours of lower rank are at the front of a list. No vertex of lower
-rank has a number beyond LIMIT, so scans end there.
+numbered by falling degree, neighbours of lower rank come first. No vertex of lower rank has a
+number beyond LIMIT, so scans end there.
 
-The taken colours of a vertex are the bits of one word. It stands for 64 successive colours. If none
-of them is free, the list is read again for the next 64, which is faster than storing every colour.
+The taken colours of a vertex are the bits of one word, which stands for 64 successive colours. If
+all of them are taken, the neighbours are read again for the next 64 colours. That is faster than
+storing every colour.
 
 State (n vertices; ids are new ids):
 
-    order, rank uint32 (n,)     vertices by rank, and the reverse
-    colour      int32 (n,)      UNCOLOURED where it is not known yet
-    by_rank     int32 (n,)      SHARED: the colour of the vertex of a rank, UNCOLOURED if it waits
-    notes       uint32 (any,)   of waiting vertices: its rank, how many neighbours it waits for, the
-                                first colour of a word of taken ones and its halves, the neighbours
+    order, rank uint32 (n,)     vertices by rank, and the inverse
+    colour      int32 (n,)      UNCOLOURED where not known yet
+    by_rank     int32 (n,)      SHARED: colour by rank, UNCOLOURED for waiting vertices
+    notes       uint32 (any,)   for each waiting vertex: its rank, the number of neighbours that it
+                                waits for, the first colour of a word of taken colours, the two
+                                halves of this word, the neighbours
     noted       int64 (chunks,) entries of `notes` that each chunk has filled
 """
 
@@ -43,10 +44,10 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch, trailing_zeros
 
 FIRST, STRIDE = ITEMS + 1, ITEMS + 2
-"""Words of a job: the first rank of the block, and the most entries of notes for a vertex."""
+"""Words of a job: the first rank of the block, and the room for the notes of a vertex."""
 
 LIMIT = OWN
-"""A word that phases keep: the largest number of a vertex up to the end of the block."""
+"""Word that phases keep: the largest number of a vertex up to the end of the block."""
 
 CLEAR, MARK, PUBLISH = range(3)
 NUM_TASKS = 3
@@ -54,7 +55,7 @@ NUM_TASKS = 3
 UNCOLOURED = -1
 
 NOTE_WORDS = 5
-"""Entries of a vertex's notes beside the neighbours."""
+"""Entries of a vertex's notes in addition to the neighbours."""
 
 _WORD = 64
 _PREFETCH_DISTANCE = 8
@@ -72,7 +73,7 @@ def _clear(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _prefetch(order, indptr, indices, i, end):
-    """Prefetch the data of later vertices: offsets of their lists, then the lists."""
+    """Prefetch the data of later vertices: offsets of their neighbour lists, then the entries."""
     if i + 2 * _PREFETCH_DISTANCE < end:
         prefetch(indptr, order[i + 2 * _PREFETCH_DISTANCE])
     if i + _PREFETCH_DISTANCE < end:
@@ -81,7 +82,7 @@ def _prefetch(order, indptr, indices, i, end):
 
 @njit(inline="always")
 def _bit_of(colour, base):
-    """Return a colour's bit in the word that begins with colour `base`; none if it lies outside.
+    """Return a colour's bit in the word that begins with colour `base`, or 0 if it is outside.
 
     UNCOLOURED is outside of every word.
     """
@@ -91,7 +92,7 @@ def _bit_of(colour, base):
 
 @njit(inline="always")
 def _taken(indices, colour, first, last, base):
-    """Return the colours of a list's vertices in the word that begins with `base`."""
+    """Return the colours of some neighbours in the word that begins with colour `base`."""
     taken = _NO_BIT
     for k in range(first, last):
         taken |= _bit_of(colour[indices[k]], base)
@@ -100,10 +101,10 @@ def _taken(indices, colour, first, last, base):
 
 @kernel(counted=False)
 def colour_in_turn(indptr, indices, order, colour, begin, end, limit):
-    """Colour the vertices of ranks from `begin` to `end`, all of lower rank being coloured.
+    """Colour the vertices of ranks `begin` to `end`; all of lower rank must have colours.
 
-    Vertices that have a colour are left out. `limit` is at least the largest number of a vertex of
-    lower rank. Returns entries of lists read, and the new limit.
+    Coloured vertices are skipped. `limit` is at least the largest number of a vertex of lower rank.
+    Returns entries read, and the new limit.
     """
     scanned = _ZERO
     for i in range(begin, end):
@@ -128,7 +129,7 @@ def colour_in_turn(indptr, indices, order, colour, begin, end, limit):
 
 @kernel(counted=False, inner=True)
 def _mark(control, arrays, chunk, me):
-    """Colour the vertices that need not wait; return entries read, vertices waited for, and 0."""
+    """Colour the vertices that need not wait; return entries read, neighbours waited for, and 0."""
     begin, end = chunk_of(control, chunk)
     at = begin * control[STRIDE]
     started_at = at
@@ -182,9 +183,9 @@ def _publish(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _next_free(arrays, i, base):
-    """Return the first free colour from `base` on, by the whole list of the vertex of rank `i`.
+    """Return the first free colour, at least `base`, for the vertex of rank `i`.
 
-    Some vertices of higher rank may have colours.
+    It reads all neighbours, since some of higher rank may have colours.
     """
     indices, colour, rank = arrays.indices, arrays.colour, arrays.rank
     u = arrays.order[i]
@@ -201,7 +202,7 @@ def _next_free(arrays, i, base):
 
 @kernel(counted=False, inner=True)
 def colour_waiting(arrays, at, end):
-    """Colour the vertices that a chunk's notes are about: those from `at` to `end`."""
+    """Colour the waiting vertices whose notes are in entries `at` to `end`."""
     order, colour, notes = arrays.order, arrays.colour, arrays.notes
     while at < end:
         i, base = np.int64(notes[at]), np.int64(notes[at + 2])
@@ -216,7 +217,7 @@ def colour_waiting(arrays, at, end):
 
 
 def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and fill their `work` with them."""
+    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     for task, function in enumerate((_clear, _mark, _publish)):
         work[task] = chunk_address(function, control, arrays.numba_type)

@@ -1,29 +1,29 @@
-/* Colouring on a device: rounds, each of which colours the vertices that wait for none (Jones and
+/* Colouring on a device. Each round colours the vertices that do not wait for others (Jones and
  * Plassmann, 1993, "A parallel graph coloring heuristic").
  *
- * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`. At most ROUNDS are
- * launched one after the other before the host reads the result.
+ * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`. The host launches
+ * at most ROUNDS rounds before it reads their result.
  *
- * A vertex waits for its neighbours of lower rank (colour_order.py). A coloured vertex notes its
- * colour in the sets of its neighbours of higher rank, which no longer wait for it. A vertex that
- * waits for none takes the first colour that its set lacks. No set changes in the round in which it
- * is read.
+ * A vertex waits for its neighbours of lower rank (colour_order.py). A coloured vertex adds its
+ * colour to the sets of its neighbours of higher rank, which then no longer wait for it. A vertex
+ * that waits for none takes the first colour that its set lacks. A set does not change in the round
+ * in which it is read.
  *
- * With -DSTREAMED the device has a part of the lists at a time. Vertices are numbered by rank then.
- * The vertices of a part, a range, are coloured before the next part is sent: all others that they
- * wait for precede them. So each list is sent once.
+ * With -DSTREAMED the device has one part of the adjacency at a time, and vertices are numbered by
+ * rank. A part belongs to a range of ranks. Its vertices are coloured before the next part is sent,
+ * since they wait only for vertices of this range or of earlier ones. So each part is sent once.
  *
  *     rank        uint (n,)
  *     colour      int (n,)        written when the vertex is coloured
- *     waiting     uint (n,)       for how many neighbours a vertex waits
- *     taken       uint (any,)     the vertices' sets of taken colours, a bit for each; see first_word
- *     sizes       uint (any,)     by round: entries of the queue, from 0 on, and of the list of heavy
- *                                 vertices, from HEAVY on; at HEAVY_TO_COUNT, entries of that list
- *                                 of `count_waiting`; at EDGES, a ulong, entries of lists read
+ *     waiting     uint (n,)       number of neighbours that a vertex waits for
+ *     taken       uint (any,)     sets of taken colours by vertex, a bit for each; see first_word
+ *     sizes       uint (any,)     item r: length of the queue of round r; HEAVY + r: length of its
+ *                                 list of heavy vertices; HEAVY_TO_COUNT: length of that list in
+ *                                 `count_waiting`; EDGES, a ulong: entries read
  */
 
 #ifdef STREAMED
-/* `neighbours` begins with entry number `skipped` of all lists. */
+/* `neighbours` begins with entry number `skipped` of the whole adjacency. */
 #define LISTS __global const OFFSET *indptr, __global const uint *neighbours, const ulong skipped
 #define RANK(v) (v)
 #define ENTRY(k) ((k) - (OFFSET)skipped)
@@ -39,19 +39,19 @@ static void add_edges(volatile __global uint *sizes, ulong count)
     add_long((volatile __global ulong *)(sizes + EDGES), count);
 }
 
-/* Return where a vertex's set begins. It has room for colours up to the vertex's degree, and never
- * takes a larger one. */
+/* Return where a vertex's set begins. It has room for colours up to the vertex's degree, and a
+ * vertex never takes a larger colour. */
 static ulong first_word(OFFSET first, uint v) { return ((ulong)first >> 5) + v; }
 
-/* Return the vertices of a tile: few where there are fewer vertices than work-items, so that all
- * work-groups have some. At the front of a queue there may be few vertices of long lists. */
+/* Return the vertices of a tile. If there are fewer vertices than work-items, tiles are small, so
+ * that all work-groups have some: the first vertices of a queue may have high degrees. */
 static uint tile_size(uint count)
 {
     const uint groups = get_num_groups(0);
     return clamp((count + groups - 1) / groups, 1u, (uint)GROUP);
 }
 
-/* Set all sets empty. The vertices have no colour, and wait for none before `count_waiting`. */
+/* Empty all sets. The vertices have no colour, and wait for none before `count_waiting`. */
 __kernel void start(const uint n, const ulong words, __global uint *taken, __global uint *waiting,
                     __global uint *colour)
 {
@@ -63,8 +63,9 @@ __kernel void start(const uint n, const ulong words, __global uint *taken, __glo
     }
 }
 
-/* Count for how many neighbours each vertex of a range waits; those of over HEAVY_EDGES are left for
- * `count_heavy`. Neighbours in earlier parts were subtracted when they got their colours. */
+/* Count how many neighbours each vertex of a range waits for. Those with more than HEAVY_EDGES
+ * edges are left for `count_heavy`. Neighbours in earlier parts were subtracted when they were
+ * coloured. */
 __kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
                             volatile __global uint *waiting, volatile __global uint *sizes)
 {
@@ -107,11 +108,12 @@ __kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
     }
 }
 
-/* How the work-groups share long lists: `slices` of them read one list. A group takes pairs of a list
- * and a slice of it, the first one numbered by the group. */
+/* The work-groups share the vertices of high degree: `slices` groups read the neighbours of one
+ * vertex. A group takes pairs of a vertex and a slice; the group's number is that of its first
+ * pair. */
 static uint slices_of(uint lists) { return max((uint)get_num_groups(0) / max(lists, 1u), 1u); }
 
-/* As above, for the long lists. */
+/* Like `count_waiting`, for the vertices that it left. */
 __kernel void count_heavy(const uint n, LISTS, __global const uint *heavy, volatile __global uint *waiting,
                           volatile __global uint *sizes)
 {
@@ -130,7 +132,7 @@ __kernel void count_heavy(const uint n, LISTS, __global const uint *heavy, volat
     }
 }
 
-/* Put the vertices of a range that wait for none into the first queue. */
+/* Put the vertices of a range that do not wait into the first queue. */
 __kernel void collect(const uint2 range, __global const uint *waiting, __global uint *queue,
                       volatile __global uint *sizes)
 {
@@ -139,8 +141,8 @@ __kernel void collect(const uint2 range, __global const uint *waiting, __global 
             queue[atomic_inc(sizes)] = v;
 }
 
-/* Tell a neighbour of higher rank the colour of a vertex; queue it if it waits for none now. One in
- * a later part was not counted yet: its count is negative until then. */
+/* Add the colour of a vertex to the set of a neighbour of higher rank, and queue the neighbour if
+ * it waits no more. In a later part it is not counted yet; until then its count is negative. */
 static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __global uint *taken,
                  volatile __global uint *waiting, __global uint *next, volatile __global uint *size)
 {
@@ -151,8 +153,8 @@ static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __
         next[atomic_inc(size)] = v;
 }
 
-/* Colour the queued vertices and tell their neighbours. A work-group takes a tile of them; lists of
- * over HEAVY_EDGES are left for `tell_heavy`. */
+/* Colour the queued vertices and update their neighbours. A work-group takes a tile of them.
+ * Vertices with more than HEAVY_EDGES edges are left for `tell_heavy`. */
 __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
                            __global uint *next, __global uint *heavy, __global uint *colour,
                            volatile __global uint *taken, volatile __global uint *waiting,
@@ -199,7 +201,7 @@ __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
     }
 }
 
-/* Tell the neighbours of the vertices of long lists that `colour_queue` left. */
+/* Update the neighbours of the vertices that `colour_queue` left. */
 __kernel void tell_heavy(const uint round, const uint n, LISTS, __global uint *next,
                          __global const uint *heavy, __global const uint *colour, volatile __global uint *taken,
                          volatile __global uint *waiting, volatile __global uint *sizes)

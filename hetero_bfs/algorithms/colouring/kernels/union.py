@@ -1,4 +1,4 @@
-"""Lists of a directed graph as if it were undirected: neighbours in either direction."""
+"""Undirected adjacency of a directed graph: the neighbours in either direction."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ _PARTS_PER_THREAD = 16
 
 
 def unite_lists(there: Any, back: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """Return indptr and indices of the union of a graph's lists and its transpose's, sorted.
-
-    Parameters
-    ----------
-    there, back : CSRGraph
-    """
+    """Return indptr and indices of the union of a CSR graph and its transpose, sorted."""
     n = there.num_vertices
     parts = _PARTS_PER_THREAD * numba.get_num_threads()
     entries = there.indptr + back.indptr
@@ -46,7 +41,7 @@ def unite_lists(there: Any, back: Any) -> tuple[npt.NDArray[np.int64], npt.NDArr
 
 @njit(inline="always")
 def _next(a, i, i_end, b, j, j_end):
-    """Return the smaller of two lists' next entries, and the positions behind it."""
+    """Return the smaller of the next entries of two sorted lists, and the positions after it."""
     if j == j_end or (i < i_end and a[i] < b[j]):
         return a[i], i + 1, j
     if i == i_end or b[j] < a[i]:

@@ -1,28 +1,28 @@
-/* Connected components on a device, as in hook.py, which explains labels and correctness.
+/* Connected components on a device. hook.py explains labels and correctness.
  *
  * Built with tiles.cl, -DOFFSET=uint or ulong for the type of `indptr`, and -DGROUP.
  *
  *     first       uint (n,)   the first neighbour of each vertex
  *     label       uint (n,)
- *     heavy       uint (n,)   vertices with lists of over HEAVY_EDGES
+ *     heavy       uint (n,)   vertices with more than HEAVY_EDGES edges
  *     counters    ulong (any,)    `Counter` in device.py
  *
- * A tile is the lists of GROUP consecutive vertices, which a work-group processes. With -DSTREAMED
- * the device has only some tiles, one in each row: `rows` has the tile's number, and where its
- * lists begin in `neighbours`.
+ * A tile is the adjacency of GROUP consecutive vertices, which a work-group processes. With
+ * -DSTREAMED the device has only some tiles, one in each row. `rows` has the tile's number, and the
+ * position where its entries begin in `neighbours`.
  *
- * The host launches all kernels in turn and reads nothing between them: a kernel whose work is not
- * needed returns at once. It decides by what earlier launches wrote.
+ * The host launches all kernels and reads nothing between them. A kernel returns at once if
+ * counters of earlier launches show that it is not needed.
  *
  * Memory may be weakly ordered. Only a compare-and-swap changes a root's label, and only to a
- * smaller vertex. All other writes are to vertices that are not roots, and never become roots
- * again. Such a label goes from one vertex above to another one. So any label that is read, current
- * or stale, leads to a vertex of the same component, and never to a larger one: no cycle can form,
- * and paths end. If a vertex is no longer a root, its compare-and-swap fails and returns its label.
- */
+ * smaller vertex. All other writes are to vertices that are not roots, and these never become roots
+ * again. Such a write replaces a label by a vertex further up its path. So any label that is read,
+ * current or stale, is a vertex of the same component, and never a larger one. So no cycle can
+ * form, and paths end. If a vertex is no longer a root, its compare-and-swap fails and returns its
+ * label. */
 
-/* Read a label that others may lower meanwhile, and write one. With -DATOMIC_PEEK,
- * for a checker of races, they are atomic. */
+/* Read a label that others may lower meanwhile, and write one. With -DATOMIC_PEEK, for a checker of
+ * races, both are atomic. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) atomic_or(address, 0)
 #define POKE(address, value) atomic_xchg(address, value)
@@ -69,7 +69,7 @@ __kernel void hook_first(const uint n, __global const uint *first, __global uint
 }
 
 /* Replace each vertex's label by its root. Each step writes a label, which shortens the paths of
- * other vertices: paths may be long. */
+ * other vertices, since paths may be long. */
 __kernel void compress(const uint n, volatile __global uint *label, __global const ulong *counters)
 {
     if (counters[HOOKS] == counters[COMPRESSED])
@@ -121,12 +121,12 @@ __kernel void sample(const uint n, const ulong edges, __global const uint *label
 #define ENTRY_OF(row, v) indptr[v]
 #endif
 
-/* A pass over lists: of the roots, or of the `rest`; the pass's number; how many rows there are. */
+/* A pass: whether it reads the `rest` instead of the roots, its number, and the number of rows. */
 #define REST s0
 #define PASS s1
 #define NUM_ROWS s2
 
-/* Tell whether a pass reads a vertex's list, if it reads any. */
+/* Tell whether a pass reads the neighbours of a vertex, provided that it reads any. */
 static bool reads_list(uint v, uint rest, uint largest, volatile __global uint *label)
 {
     const uint up = PEEK(label + v);
@@ -134,8 +134,8 @@ static bool reads_list(uint v, uint rest, uint largest, volatile __global uint *
 }
 
 /* Link vertices outside the largest component with their neighbours: the roots, or the `rest`. A
- * work-group takes GROUP of them, and its work-items share all their edges; lists of over
- * HEAVY_EDGES wait for the whole grid (`link_heavy`). */
+ * work-group takes GROUP vertices, and its work-items share all their edges. Vertices with more
+ * than HEAVY_EDGES edges are left to the whole grid (`link_heavy`). */
 __kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *heavy,
                          volatile __global uint *label, volatile __global ulong *counters)
 {
@@ -173,7 +173,7 @@ __kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *h
         add_long(counters + EDGES, edges);
 }
 
-/* Link by the long lists that `link_lists` left, by the whole grid. */
+/* Link the vertices that `link_lists` left, by the whole grid. */
 __kernel void link_heavy(const uint4 turn, const uint n, LISTS, __global const uint *heavy,
                          volatile __global uint *label, volatile __global ulong *counters)
 {
@@ -191,7 +191,7 @@ __kernel void link_heavy(const uint4 turn, const uint n, LISTS, __global const u
 }
 
 #ifdef STREAMED
-/* Mark the tiles that have a vertex whose list a pass reads, unless it is empty. */
+/* Mark the tiles with a vertex that has edges and whose neighbours a pass reads. */
 __kernel void choose_tiles(const uint4 turn, const uint n, __global const OFFSET *indptr,
                            __global uchar *chosen, volatile __global uint *label,
                            volatile __global ulong *counters)
@@ -207,7 +207,7 @@ __kernel void choose_tiles(const uint4 turn, const uint n, __global const OFFSET
     }
 }
 
-/* Prepare for the long lists of other tiles. */
+/* Empty the list of heavy vertices, before other tiles are linked. */
 __kernel void end_heavy(const uint4 turn, volatile __global ulong *counters)
 {
     counters[HEAVY + turn.PASS] = 0;

@@ -1,11 +1,11 @@
 """The phases of finding components on the host; loop.py has the loop that runs them.
 
-Every vertex has a label: itself, or a smaller vertex of its component. A vertex that is its own
-label is a root. Labels only become smaller, and never smaller than the smallest vertex of the
-component; so following them ends at a root. Two trees become one when the larger root gets the
-smaller one as its label (`_link`), by compare-and-swap: of two threads that hook the same root, one
-tries again. Reading and shortening paths needs no atomics: a stale label is still a vertex above,
-and only compare-and-swap writes the label of a root.
+Every vertex has a label: itself, or a smaller vertex of its component. A root is a vertex that is
+its own label. Labels only become smaller, but stay within the component, so following them ends at
+a root. Two trees become one when the larger root gets the smaller one as its label (`_link`). That
+is a compare-and-swap: of two threads that hook the same root, one tries again. Reading and
+shortening paths needs no atomics: a stale label is still a vertex further up, and only
+compare-and-swap writes the label of a root.
 
 State (n vertices):
 
@@ -13,12 +13,12 @@ State (n vertices):
     label       uint32 (n,)
     common      uint32 (blocks,)    the label of all BLOCK vertices of a block after the first
                                 phase, NO_VERTEX if they have several
-    control[LARGEST]            the root of the component whose lists need not be read
+    control[LARGEST]            the root of the component whose edges need not be read
 
-A list of a vertex in the largest component is not read: an edge from there leads to a vertex of
-the same component, or to one that is not in it and reads the edge from its own list (Sutton,
-Ben-Nun and Barak, 2018, "Optimizing parallel graph connectivity computation via subgraph sampling",
-call this Afforest). A directed graph's other vertices read their lists of both directions.
+Vertices in the largest component do not read their neighbours. An edge from there leads to a vertex
+of the same component, or to a vertex outside, which reads the edge itself (Sutton, Ben-Nun and
+Barak, 2018, "Optimizing parallel graph connectivity computation via subgraph sampling", call this
+Afforest). In a directed graph the vertices outside read the edges of both directions.
 """
 
 from __future__ import annotations
@@ -37,24 +37,22 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import compare_and_swap
 
 LARGEST = OWN
-"""Word that phases keep: the root of the largest component, as far as it is known."""
+"""Word that phases keep: the root of the largest component, by the last sample."""
 
 FIRST, ROOTS, REST, COMPRESS, FOLLOW = range(5)
 NUM_TASKS = 5
 
 BLOCK = 1 << 12
-"""Vertices of a block; a chunk has whole blocks."""
 
 HEAD_BLOCKS = 8
 """Blocks whose labels one thread follows before all others. If vertices are numbered by falling
-degree, most first neighbours are there."""
+degree, these blocks have most first neighbours."""
 
 _ZERO = np.int64(0)
 
 
 @njit(inline="always")
 def find_root(label, v):
-    """Return the root above a vertex."""
     up = label[v]
     while up != v:
         v = up
@@ -66,7 +64,7 @@ def find_root(label, v):
 def _compress(label, v):
     """Make the root above a vertex its label, and return it.
 
-    A root's label is not written: another thread may hook it.
+    The label of a root is not written, since another thread may hook the root.
     """
     up = label[v]
     root = find_root(label, up)
@@ -79,8 +77,8 @@ def _compress(label, v):
 def _link(label, u, v):
     """Join the trees of two vertices; return whether they were different.
 
-    A hook needs the larger root to be a root still. If it is not, its label is smaller than before,
-    so this ends.
+    The swap fails if the larger root is not a root any more. Then its label is smaller than before,
+    so the loop ends.
     """
     if label[u] == label[v]:
         return 0
@@ -95,7 +93,7 @@ def _link(label, u, v):
 
 @njit(inline="always")
 def _link_list(label, indptr, neighbours, v):
-    """Link a vertex with its neighbours; return how many trees that took away, and the edges."""
+    """Link a vertex with its neighbours; return the trees removed by that, and the edges."""
     begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
     hooks = _ZERO
     for k in range(begin, end):
@@ -105,7 +103,7 @@ def _link_list(label, indptr, neighbours, v):
 
 @njit(inline="always")
 def _link_lists(arrays, v):
-    """Link a vertex with its neighbours, against the direction of edges, too."""
+    """Link a vertex with its neighbours; in a directed graph also along incoming edges."""
     label = arrays.label
     hooks, scanned = _link_list(label, arrays.indptr, arrays.neighbours, v)
     if arrays.is_directed:
@@ -123,17 +121,16 @@ def _is_done(arrays, block, root):
 
 @njit(inline="always")
 def _vertices_of(block, n):
-    """Return where the vertices of a block begin and end.
+    """Return the first vertex of a block and the one after its last, as unsigned integers.
 
-    As unsigned integers: for signed indices the loops would check for negative ones, and would not
-    become vector code.
+    With signed indices the loops would check for negative ones, and would not be vectorised.
     """
     return np.uint64(block * BLOCK), np.uint64(min((block + 1) * BLOCK, n))
 
 
 @njit(inline="always")
 def _blocks_of(control, chunk):
-    """Return the blocks of a chunk, and the number of vertices in all."""
+    """Return the first block of a chunk, the one after its last, and the number of all vertices."""
     begin, end = chunk_of(control, chunk)
     return begin // BLOCK, -(-end // BLOCK), control[ITEMS]
 
@@ -155,8 +152,8 @@ def _hook_first(control, arrays, chunk, me):
 def follow_labels(arrays, first_block, last_block, n):
     """Label the vertices of some blocks by the label of their label.
 
-    It goes from smaller vertices to larger ones. So labels within these blocks are roots, unless
-    their path leads to other blocks, where labels may change meanwhile.
+    The order is from smaller vertices to larger ones. So labels within these blocks become roots,
+    unless their path leads to other blocks, where labels may change meanwhile.
     """
     label = arrays.label
     for block in range(first_block, last_block):
@@ -171,7 +168,7 @@ def follow_labels(arrays, first_block, last_block, n):
 
 @kernel(counted=False, inner=True)
 def _follow(control, arrays, chunk, me):
-    """Follow the labels of the vertices behind the head."""
+    """Follow the labels of the vertices after the head blocks."""
     first_block, last_block, n = _blocks_of(control, chunk)
     follow_labels(arrays, max(first_block, HEAD_BLOCKS), last_block, n)
     return _ZERO, _ZERO, _ZERO
@@ -179,7 +176,7 @@ def _follow(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _link_roots(control, arrays, chunk, me):
-    """Link each root with its neighbours; return trees taken away, roots, and edges scanned."""
+    """Link each root with its neighbours; return trees removed, roots, and edges scanned."""
     label, largest = arrays.label, np.uint32(control[LARGEST])
     first_block, last_block, n = _blocks_of(control, chunk)
     hooks, vertices, scanned = _ZERO, _ZERO, _ZERO
@@ -201,8 +198,8 @@ def _link_roots(control, arrays, chunk, me):
 def _link_rest(control, arrays, chunk, me):
     """Compress each vertex; link those outside the largest component with their neighbours.
 
-    Returns the trees taken away, the vertices outside, and the edges scanned. The largest
-    component's root may have been hooked meanwhile.
+    Returns the trees removed, the vertices outside, and the edges scanned. Another thread may hook
+    the root of the largest component meanwhile, so it is looked up again.
     """
     label, largest = arrays.label, np.uint32(control[LARGEST])
     first_block, last_block, n = _blocks_of(control, chunk)
@@ -238,7 +235,7 @@ def _compress_all(control, arrays, chunk, me):
 
 
 def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and fill their `work` with them."""
+    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     tasks = (_hook_first, _link_roots, _link_rest, _compress_all, _follow)
     for task, function in enumerate(tasks):

@@ -30,7 +30,7 @@ SAMPLES = 128
 
 @njit(inline="always")
 def _sample_largest(label):
-    """Return the most frequent root of SAMPLES vertices, and how many of them have it."""
+    """Return the most frequent root of SAMPLES vertices, and its number of samples."""
     roots = np.empty(SAMPLES, np.uint32)
     for i in range(SAMPLES):
         roots[i] = find_root(label, np.uint32(i * label.size // SAMPLES))
@@ -56,16 +56,16 @@ def _record(records, row, strategy, vertices, edges, began):
 
 @kernel
 def label_components(control, arrays, records):
-    """Label each vertex by the smallest vertex of its component, in new ids.
+    """Label each vertex by the smallest vertex of its component, in new ids; there must be one.
 
-    If the lists of vertices outside the largest component, by a sample, have more entries than
-    there are vertices, roots link their lists first. Each root then joins trees of about its size,
-    for a few per cent of the edges (benchmarks/NOTES.md).
+    A sample estimates the entries of vertices outside the largest component. If they are more than
+    there are vertices, roots link first. Each root then joins trees of about its size, for a few
+    per cent of the edges (benchmarks/NOTES.md).
 
     Parameters
     ----------
     control, arrays
-        The thread pool's words; see hook.py. There is at least one vertex.
+        The thread pool's words; see hook.py.
     records : float64 (MOST_RECORDS, RECORD_WIDTH)
         A row for each phase.
 

@@ -1,8 +1,8 @@
-"""Connected components by one thread, numbered by their first vertices.
+"""Connected components by one thread, numbered in the order of their first vertices.
 
-Sets are joined at the lesser root, so a root is its set's least vertex (Tarjan, 1975, "Efficiency
-of a good but not linear set union algorithm"; paths are halved). Edges may be listed in one
-direction or in both.
+Sets are joined at the smaller root, so a root is the smallest vertex of its set (Tarjan, 1975,
+"Efficiency of a good but not linear set union algorithm"; paths are halved). An edge may be stored
+in one direction or in both.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from hetero_bfs.support.compiling import kernel
 
 @kernel
 def number_components(indptr, indices, label):
-    """Fill label, uint32 (n + 1,), with the number of each vertex's component; return how many.
+    """Fill label, uint32 (n + 1,), with the number of each vertex's component; return the count.
 
-    In a directed graph these are the weakly connected ones. The offsets are sound. Ids out of range
-    count as one more vertex, n. If it is joined to another one, return -1.
+    In a directed graph the components are the weakly connected ones. The caller has checked the
+    offsets. Ids out of range count as one more vertex, n. If that has a neighbour, return -1.
     """
     n = np.uint32(label.size - 1)
     for v in range(label.size):
@@ -38,7 +38,7 @@ def number_components(indptr, indices, label):
         if label[v] == v:
             label[v] = count
             count += np.uint32(1)
-        else:  # a lesser vertex, which has its number
+        else:  # the label is a smaller vertex, which is numbered already
             label[v] = label[label[v]]
     return np.int64(count)
 

@@ -1,4 +1,4 @@
-"""Components' labels in the caller's vertex ids."""
+"""Converts the labels of components to the caller's vertex ids."""
 
 from __future__ import annotations
 
@@ -18,19 +18,15 @@ from hetero_bfs.support.parallel import in_parallel, part_of
 def smallest_ids(label: npt.NDArray[np.uint32], relabelling: Relabelling) -> npt.NDArray[np.int64]:
     """Return the smallest id of each vertex's component, by the caller's ids.
 
-    Parameters
-    ----------
-    label : uint32 array, shape (num_searched,)
-        A vertex of each vertex's component, which is its own label, in new ids.
-    relabelling : Relabelling
-        Vertices outside the searched range are components of their own.
+    `label`, shape (num_searched,), has a vertex of each vertex's component, which is its own label,
+    in new ids. Vertices outside the searched range are components of their own.
     """
     component = np.empty(relabelling.new_of_old.size, np.int64)
     given: dict[str, Any] = {
         "label": label,
         "old_of_new": relabelling.old_of_new,
         "new_of_old": relabelling.new_of_old,
-        "least": np.empty(label.size, np.int64),  # of labels only: most of its pages stay unused
+        "least": np.empty(label.size, np.int64),  # only labels' items are used
         "component": component,
     }
     for step in (_begin_with_labels, _find_least, _write_least):
@@ -40,7 +36,7 @@ def smallest_ids(label: npt.NDArray[np.uint32], relabelling: Relabelling) -> npt
 
 @njit(inline="always")
 def _range_of(size, part, parts):
-    """Return a part of a range, unsigned: a signed index would be checked for a negative one."""
+    """Return a part of a range, unsigned: loops would check signed indices for negative ones."""
     begin, end = part_of(size, part, parts)
     return range(np.uint64(begin), np.uint64(end))
 

@@ -1,1 +1,1 @@
-"""Kernels of searches side by side, for the CPU and for OpenCL devices."""
+"""Kernels of multi-source searches, for the CPU and for OpenCL devices."""

@@ -1,4 +1,4 @@
-"""The loop of 64 searches side by side on the host; phases.py has its phases."""
+"""The loop of 64 searches at once on the host; phases.py has its phases."""
 
 from __future__ import annotations
 
@@ -38,25 +38,23 @@ from hetero_bfs.support.intrinsics import clock_seconds, prefetch
 
 LEVEL, VERTICES, EDGES, LEFT, LOG_END, NUM_SEGMENTS, OVER = range(7)
 STATE_SIZE = 7
-"""Words of a run's state: the coming level, the vertices of the last one, their edges, the edges of
-the vertices that lack a search, where the lists that are kept end, how many they are, and whether
-the searches have ended."""
+"""Words of a run's state: the next level; the vertices of the last level, and their edges; the
+edges of vertices that lack a search; the end and the number of the kept lists; whether the searches
+have ended."""
 
 RECORD_STRATEGY, RECORD_VERTICES, RECORD_EDGES, RECORD_SECONDS = range(4)
-"""Columns of a level's record. The edges are those of its lists; a pull reads only
-a part of them."""
+"""Columns of a level's record. A pull reads only a part of the edges."""
 
 PULLS, PUSHES, BOTH = range(3)
-"""Strategies of a level."""
 
 MOST_LEVELS = PLANES + SEGMENTS
-"""Levels of one call of `run_planes`."""
+"""Most levels of one call of `run_planes`."""
 
 PUSH_COST = 4
 """Edges of a pull that take as long as an edge of a push."""
 
 _HUBS_FIRST = 4
-"""Factor by which a pull finds a search sooner than in lists of random order."""
+"""A pull finds a search earlier by this factor than with neighbours in random order."""
 
 _LIST_COST = 2
 """Vertices of a pass by one thread that take as long as an edge of a push by one thread."""
@@ -68,7 +66,7 @@ _ONE = np.uint64(1)
 
 @kernel(counted=False)
 def begin(control, arrays, sources, state):
-    """Begin search i at sources[i], uint32 (at most 64,), for all i but where that is NO_VERTEX."""
+    """Start search i at sources[i], uint32 (at most 64,), unless that is NO_VERTEX."""
     n = arrays.seen.size
     share(control, arrays, START, n, even_size(arrays, n, _LEAST_CHUNK))
     state[:] = 0
@@ -89,7 +87,7 @@ def begin(control, arrays, sources, state):
 
 @njit(inline="always")
 def _forget_levels(arrays, state):
-    """Note that the levels so far are delivered."""
+    """Mark the levels so far as delivered."""
     arrays.plane_level[:] = -1
     arrays.counts[:] = 0
     state[LOG_END] = state[NUM_SEGMENTS] = 0
@@ -97,7 +95,7 @@ def _forget_levels(arrays, state):
 
 @kernel(counted=False, inner=True)
 def _end_list(arrays, state, begin, end):
-    """End a level whose vertices are listed from `begin` to `end`, with `fresh` words."""
+    """End a level whose vertices, with words in `fresh`, are listed from `begin` to `end`."""
     listed, words, fresh, seen = arrays.listed, arrays.words, arrays.fresh, arrays.seen
     segment, lane_edges = state[NUM_SEGMENTS], arrays.lane_edges[arrays.threads]
     counts = arrays.counts[0, PLANES + segment]
@@ -123,7 +121,7 @@ def _end_list(arrays, state, begin, end):
 
 @kernel(counted=False, inner=True)
 def _push_list(arrays, state):
-    """Push the frontier's list by one thread, and list what it finds."""
+    """Push the frontier's list by one thread, and list the vertices found."""
     listed, words, fresh, seen = arrays.listed, arrays.words, arrays.fresh, arrays.seen
     indptr, indices = arrays.indptr, arrays.indices
     end = arrays.frontier_list[LIST_END]
@@ -145,7 +143,7 @@ def _push_list(arrays, state):
 
 @kernel(counted=False, inner=True)
 def _find_plane(control, arrays, state, size):
-    """Find the next plane by pushing and pulling."""
+    """Compute the next plane by pushing and pulling."""
     n, job, threads = arrays.seen.size, arrays.job, arrays.threads
     if arrays.active[threads, PUSHED]:
         share(control, arrays, PUSH, arrays.ranges.size - 1, 1)
@@ -166,13 +164,13 @@ def _find_plane(control, arrays, state, size):
 
 @kernel(counted=False, inner=True)
 def _choose_pushed(arrays, state):
-    """Return the searches to push, those with the fewest edges, so that the level takes least."""
+    """Return the searches to push: those with the fewest edges, as many as minimise the cost."""
     going, lane_edges = arrays.active[arrays.threads, GOING], arrays.lane_edges[arrays.threads]
     reach = arrays.seen.size * (arrays.backward_indices.size / _HUBS_FIRST)
     left, edges = np.float64(state[LEFT]), np.float64(state[EDGES])
     pushed, best, total, least = _NONE, _NONE, 0.0, np.inf
     while True:
-        slowest = -1  # the search with the fewest edges of those that are pulled
+        slowest = -1  # of the pulled searches, the one with the fewest edges
         for i in range(LANES):
             if (going & ~pushed) >> np.uint64(i) & _ONE:
                 if slowest < 0 or lane_edges[i] < lane_edges[slowest]:
@@ -190,7 +188,7 @@ def _choose_pushed(arrays, state):
 
 @njit(inline="always")
 def _has_room(arrays, state):
-    """Tell whether another level can be kept; one can if all so far are delivered."""
+    """Tell whether another level can be kept. It can if all so far are delivered."""
     has_plane = arrays.plane_level[(arrays.job[CURRENT] + 1) % PLANES] < 0
     segments = state[NUM_SEGMENTS]
     is_short = segments == 0 or 2 * state[LOG_END] <= arrays.seen.size
@@ -199,10 +197,10 @@ def _has_room(arrays, state):
 
 @kernel(counted=False)
 def run_planes(control, arrays, state, most_levels, records):
-    """Run levels until no other can be kept, all searches have ended, or `most_levels` are done.
+    """Run levels until no more can be kept, all searches have ended, or `most_levels` are done.
 
-    `records` gets a row for each level that ran; returns how many. `state` tells whether the
-    searches have ended. `plane_level` and `segments` tell where the levels are.
+    Each level fills a row of `records`; returns the number of levels. `state` shows whether the
+    searches have ended. `plane_level` and `segments` show where the levels are.
     """
     n, job = arrays.seen.size, arrays.job
     size = even_size(arrays, n, _LEAST_CHUNK)
@@ -237,7 +235,7 @@ def run_planes(control, arrays, state, most_levels, records):
 
 @kernel(counted=False)
 def forget_levels(arrays, state):
-    """Make room for further levels, since those so far are delivered."""
+    """Make room for more levels, after those so far were delivered."""
     begin = arrays.frontier_list[LIST_BEGIN]
     count = arrays.frontier_list[LIST_END] - begin
     for i in range(count):
@@ -249,10 +247,10 @@ def forget_levels(arrays, state):
 
 @kernel(counted=False)
 def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
-    """Write the levels of planes and of so many lists to all rows.
+    """Write the levels of the planes, and of this number of lists, to all rows.
 
-    A row of 64 items begins every `stride` bytes from an address on, in the order of the old ids.
-    Without `keep` its other items become -1.
+    The first row begins at `address`, and each next one after `stride` bytes. Rows have 64 items
+    and are in the order of the old ids. Without `keep`, other items become -1.
     """
     job = arrays.job
     job[ADDRESS], job[STRIDE], job[ITEM_BYTES], job[KEEP] = address, stride, item_bytes, keep
@@ -267,6 +265,6 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
 
 @kernel(counted=False)
 def count_planes(control, arrays):
-    """Count how many vertices each search has in each plane that is kept."""
+    """Count the vertices of each search in each kept plane."""
     n = arrays.seen.size
     share(control, arrays, COUNT, n, even_size(arrays, n, _LEAST_CHUNK))

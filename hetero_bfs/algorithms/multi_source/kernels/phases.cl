@@ -1,17 +1,17 @@
-/* Levels of 64 searches side by side on an OpenCL device; twin of phases.py, which describes the
- * arrays. The host launches each level, and makes rows of the planes that it reads back.
+/* Levels of 64 searches at once on an OpenCL device; twin of phases.py, which explains the arrays.
+ * The host launches each level, and makes rows of the planes that it reads back.
  *
- * A push follows the edges of the queue, which a work-group's vertices share, and sets bits by
- * atomics, in halves of a word. `settle` then keeps those that are new. A pull gives each vertex to
- * a work-item; the rest of a list longer than SHORT_LIST is read by the whole work-group.
+ * A push follows the edges of the queue. A work-group's vertices share them, and bits are set by
+ * atomics on halves of a word. Then `settle` keeps the bits that are new. A pull gives each vertex
+ * to a work-item. Beyond SHORT_LIST edges of a vertex, the whole work-group reads the rest.
  *
- * `counts` is ulong (any,), see `Count` in device.py; the bits are two halves.
+ * `counts` is ulong (any,), see `Count` in device.py; the bits of ALIVE are two halves.
  *
  * Build options: GROUP, OFFSET (uint or ulong), SHORT_LIST (a multiple of 4). Needs tiles.cl. */
 
-#define ROUND_EDGES 8 /* edges that a work-item reads before the work-group asks whether it is done */
+#define ROUND_EDGES 8 /* edges of a work-item between checks whether the work-group is done */
 
-/* Reset all searches; masked vertices count as reached. */
+/* Reset all searches. Masked vertices count as reached. */
 __kernel void start(const uint n, const uint has_mask, __global const uchar *mask,
                     __global ulong *seen, __global ulong *plane)
 {
@@ -21,7 +21,7 @@ __kernel void start(const uint n, const uint has_mask, __global const uchar *mas
     }
 }
 
-/* Begin search i at sources[i], for all i in `active`; one work-item. */
+/* Start search i at sources[i], for all i in `active`, by one work-item. */
 __kernel void seed(const ulong active, __global const uint *sources, __global ulong *seen,
                    __global ulong *plane)
 {
@@ -63,7 +63,7 @@ __kernel GROUP_SIZE void push(const uint queued, __global const uint *queue,
     }
 }
 
-/* The sum of all work-items' values. */
+/* Return the sum of all work-items' values. */
 static ulong group_sum(ulong value, __local ulong *scratch)
 {
     const uint lid = get_local_id(0);
@@ -78,7 +78,7 @@ static ulong group_sum(ulong value, __local ulong *scratch)
     return scratch[0];
 }
 
-/* Store what a work-group's vertices, one for each work-item, gained: `new` of `wanted`. */
+/* Record new bits of a work-group's vertices, one vertex for each work-item: `new` of `wanted`. */
 static void take(uint v, bool has_vertex, ulong wanted, ulong new, __global const OFFSET *indptr,
                  __global const OFFSET *lists, volatile __global ulong *counts,
                  __global uint *queue, __local uint *ends, __local ulong *scratch,
@@ -125,7 +125,7 @@ static void take(uint v, bool has_vertex, ulong wanted, ulong new, __global cons
     __local ulong scratch[GROUP];                                                               \
     const uint lid = get_local_id(0);
 
-/* Keep what a push found and no earlier level reached. */
+/* Keep the bits that a push found and no earlier level has. */
 __kernel GROUP_SIZE void settle(TAKE_PARAMS)
 {
     DECLARE_TAKE
@@ -143,7 +143,8 @@ __kernel GROUP_SIZE void settle(TAKE_PARAMS)
     }
 }
 
-/* The words of edges [edge, stop) together, until all of `wanted` is there. */
+/* Return the words of edges [edge, stop) combined by OR; stop early once all of `wanted` is
+ * there. */
 static ulong pull_list(ulong wanted, OFFSET edge, OFFSET stop, __global const uint *indices,
                        __global const ulong *frontier)
 {

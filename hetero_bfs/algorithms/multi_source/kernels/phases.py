@@ -1,35 +1,35 @@
-"""Phases of 64 searches side by side on the host; loop.py has the loop that runs them.
+"""Phases of 64 searches at once on the host; loop.py has the loop that runs them.
 
-After Then et al. (2014), "The more the merrier: efficient multi-source graph traversal". Search i
-has bit i of a word for each vertex. A *plane* has the words of one level: which searches reach
-which vertices there. Level by level the next plane is computed from the last one, so reading an
-edge once serves all searches. A level that finds few vertices has no plane but a list of them, with
-their words. State (n vertices):
+After Then et al. (2014), "The more the merrier: efficient multi-source graph traversal". Each
+vertex has a word, in which bit i belongs to search i. A *plane* has the words of one level: bits
+are set for the searches that reach the vertex there. Each plane is computed from the one before, so
+reading an edge once serves all searches. A level that finds few vertices has a list of them with
+their words, instead of a plane. State (n vertices):
 
-    seen        uint64 (n,)             which searches reached the vertex, or ignore it
-    planes      uint64 (PLANES, n)      the last levels of many vertices, by turns
-    plane_level int64 (PLANES,)         the level of a plane; -1 if its level is delivered
-    listed      uint32 (2 n,)           the lists of levels, one behind the other
+    seen        uint64 (n,)             searches that reached the vertex, or ignore it
+    planes      uint64 (PLANES, n)      last levels with many vertices, used cyclically
+    plane_level int64 (PLANES,)         the level of a plane; -1 if it is delivered
+    listed      uint32 (2 n,)           the lists of levels, one after another
     words       uint64 (2 n,)           the words of the listed vertices
-    segments    int64 (SEGMENTS, 3)     the level of a list, and where it begins and ends
-    frontier_list int64 (2,)            where the frontier's list begins and ends, if it has one
-    fresh       uint64 (n,)             words that are listed at the end of a level; else zero
-    ranges      int64 (ranges + 1,)     where ranges of vertices begin, with equally many edges
+    segments    int64 (SEGMENTS, 3)     level, begin and end of a list
+    frontier_list int64 (2,)            begin and end of the frontier's list, if it has one
+    fresh       uint64 (n,)             words that are listed at the end of a level; otherwise 0
+    ranges      int64 (ranges + 1,)     starts of ranges of vertices with equally many edges
     pending     int64 (threads, BLOCK)  a thread's vertices of a block that lack a search
-    active      uint64 (threads + 1, 8) a thread's OR of the words that it found; the last row has
-                                        the words named below
+    active      uint64 (threads + 1, 8) OR of the words that a thread found; the last row has the
+                                        words named below
     counts      int64 (threads, PLANES + SEGMENTS, 64)
-                                        how many vertices each search reaches in planes and lists
+                                        vertices that each search reaches in planes and lists
     lane_edges  float64 (threads + 1, 64)
-                                        about how many edges each search's frontier has, by threads;
-                                        the last row has the sums
+                                        estimated edges of each search's frontier, by thread; the
+                                        last row has the sums
     job         int64 (8,)              the words named below
 
-A *pull* scans the lists of vertices that lack some search, a *push* follows the edges of the
-frontier. For searches with few frontier edges a pull would scan most lists to the end. So in one
-level these are pushed, and the others pulled. Levels are delivered to the caller at the end: each
-vertex has a row of 64 items, and a plane or list writes its level to the items of all its searches.
-If there are more levels than fit, they are delivered in between.
+A *pull* scans the neighbours of vertices that lack some search. A *push* follows the edges of the
+frontier. For searches with few frontier edges, a pull would scan most neighbour lists to the end.
+So one level may push these and pull the others. Levels are delivered to the caller at the end. Each
+vertex has a row of 64 items, and a plane or list writes its level to the items of its searches. If
+there are more levels than fit, they are delivered in between.
 """
 
 from __future__ import annotations
@@ -57,31 +57,28 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, prefetch, trailing_zeros
 
 PLANES = 8
-"""Levels whose planes are kept."""
 
 SEGMENTS = 8
-"""Levels whose lists are kept."""
 
 BLOCK = 248
-"""Vertices of a block: a multiple of 8, and so few that a byte can count them."""
+"""Vertices of a block: a multiple of 8, and at most 255, so that a byte can count them."""
 
 PREFETCH_DISTANCE = 8
-"""Vertices between fetching a list and reading it."""
+"""Number of vertices by which prefetching runs ahead."""
 
 START, PUSH, PULL, LIST, ROWS, ALONE, COUNT = range(7)
 NUM_TASKS = 7
 
 CURRENT, LISTED, ADDRESS, STRIDE, ITEM_BYTES, KEEP = range(6)
-"""Words of `job`. CURRENT: the number of the frontier's plane. LISTED: where the list ends that is
-being made. Then what rows need: where the first one begins, bytes from one to the next, bytes of an
-item, and whether the rows have earlier levels."""
+"""Words of `job`. CURRENT: number of the frontier's plane. LISTED: end of the list being written.
+For rows: address of the first row, bytes from one to the next, bytes of an item, and whether the
+rows hold earlier levels."""
 
 GOING, PUSHED, PULLED = range(3)
-"""Words of the last row of `active`: searches that continue, and which of them a level pushes and
+"""Words of the last row of `active`: searches that continue, and those that a level pushes and
 pulls."""
 
 LIST_BEGIN, LIST_END = range(2)
-"""Words of `frontier_list`."""
 
 _NONE = np.uint64(0)
 _ONE, _FOUR = np.uint64(1), np.uint64(4)
@@ -90,7 +87,7 @@ _ZERO = np.int64(0)
 
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
-    """Reset all searches; masked vertices count as reached."""
+    """Reset all searches. Masked vertices count as reached."""
     begin, end = chunk_of(control, chunk)
     seen, mask = arrays.seen, arrays.mask
     for v in range(begin, end):
@@ -103,7 +100,7 @@ def _start(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _first_in_list(indices, begin, end, vertex):
-    """Return the place of the first neighbour that is not below a vertex."""
+    """Return the position of the first neighbour that is not below a vertex."""
     while begin < end:
         middle = (begin + end) >> _ONE
         if indices[middle] < vertex:
@@ -133,9 +130,9 @@ def _push(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _pull(control, arrays, chunk, me):
-    """Find a chunk of the next plane: what was pushed, and what lists of vertices have.
+    """Complete a chunk of the next plane: pushed words and words of neighbours.
 
-    Returns how many vertices some search reaches at this level, their edges, and the edges of
+    Returns the vertices that some search reaches at this level, their edges, and the edges of
     vertices that still lack a search.
     """
     begin, end = chunk_of(control, chunk)
@@ -155,9 +152,9 @@ def _pull(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _take_first(arrays, number, start, stop, me):
-    """Take what was pushed to a block, and the words of first neighbours.
+    """Take the words pushed to a block, and those of first neighbours.
 
-    Returns how many vertices lack a search that is pulled; they are in `pending`.
+    Returns the number of vertices that lack a pulled search; they are in `pending`.
     """
     frontier, found = arrays.planes[arrays.job[CURRENT]], arrays.planes[number]
     seen, first, pending = arrays.seen, arrays.first, arrays.pending[me]
@@ -181,7 +178,7 @@ def _take_first(arrays, number, start, stop, me):
 
 @njit(inline="always")
 def _look_through_lists(arrays, number, count, me):
-    """Scan the lists of pending vertices until all searches that they lack are found."""
+    """Scan the neighbours of pending vertices until they lack no pulled search."""
     frontier, found, seen = arrays.planes[arrays.job[CURRENT]], arrays.planes[number], arrays.seen
     lists, indices, pending = arrays.backward_indptr, arrays.backward_indices, arrays.pending[me]
     going, pulled = arrays.active[arrays.threads, GOING], arrays.active[arrays.threads, PULLED]
@@ -226,7 +223,7 @@ def _settle(arrays, number, start, stop, me):
 
 @njit(inline="always")
 def _count_block(arrays, number, start, stop, me):
-    """Count how many vertices of a block each search reaches, and about how many edges."""
+    """Count the vertices of a block that each search reaches, and estimate their edges."""
     plane, bytes_ = arrays.planes[number], arrays.bytes_[me]
     counts, lane_edges = arrays.counts[me, number], arrays.lane_edges[me]
     v = start
@@ -271,7 +268,7 @@ def _list(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _words(planes, level, v):
-    """Return a vertex's words in all planes, 0 for planes that are delivered."""
+    """Return a vertex's words in all planes, 0 for delivered planes."""
     return (
         planes[0, v] if level[0] >= 0 else _NONE,
         planes[1, v] if level[1] >= 0 else _NONE,
@@ -338,7 +335,7 @@ def add_list_to_rows(arrays, level, begin, end):
 
 @kernel(counted=False, inner=True)
 def _alone(control, arrays, chunk, me):
-    """Write the rows of vertices outside the searched range: no search reaches them."""
+    """Write the rows of isolated vertices, which no search reaches."""
     begin, end = chunk_of(control, chunk)
     alone, job = arrays.alone, arrays.job
     words = (_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
@@ -352,7 +349,7 @@ def _alone(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _count(control, arrays, chunk, me):
-    """Count how many vertices of a chunk each search reaches in the planes that are kept."""
+    """Count the vertices of a chunk that each search reaches in the kept planes."""
     begin, end = chunk_of(control, chunk)
     for number in range(PLANES):
         if arrays.plane_level[number] >= 0:
@@ -362,7 +359,7 @@ def _count(control, arrays, chunk, me):
 
 
 def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and fill their `work` with them."""
+    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(types.int64, 1, "C")
     tasks = (_start, _push, _pull, _list, _rows, _alone, _count)
     for task, function in enumerate(tasks):

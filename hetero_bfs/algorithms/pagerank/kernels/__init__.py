@@ -1,1 +1,1 @@
-"""Kernels of PageRank."""
+"""Kernels of PageRank, for the CPU and for OpenCL devices."""

@@ -1,4 +1,4 @@
-"""Sums of neighbour lists' weights."""
+"""Sums of the weights of each vertex's edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hetero_bfs.support.compiling import kernel
 
 @kernel
 def sum_lists(indptr, weights, total):
-    """Set total[v], float64, to the sum of the weights in the list of v."""
+    """Set total[v], float64, to the sum of the weights of v's edges."""
     for v in range(total.size):
         one = 0.0
         for k in range(indptr[v], indptr[v + 1]):

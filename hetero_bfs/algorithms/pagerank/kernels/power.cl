@@ -1,29 +1,30 @@
 /* PageRank on a device: steps of the power method, and Chebyshev's acceleration of them.
  *
- * Portions, `given` and `restart` are those of sweeps.py. A step reads all portions in one array and
- * writes to the other. An undirected graph has a real spectrum; once changes fall more slowly than
- * by RATE, a step goes from the ranks before the last ones, x'', to x'' + r (t - x''), with r = 2 /
- * (2 - alpha^2) and then 1 / (1 - alpha^2 r / 4) (Golub and Varga, 1961).
+ * sweeps.py explains portions, `given` and `restart`. A step reads all portions in one array and
+ * writes to the other. Let x' be the last scores, x'' those before, and t the result of a step of
+ * the power method from x'. An undirected graph has a real spectrum. Once changes fall more slowly
+ * than by the factor RATE, the new scores x are x'' + r (t - x'') (Golub and Varga, 1961). At first
+ * r = 2 / (2 - alpha^2). Then r follows from the last one, r', as 1 / (1 - alpha^2 r' / 4).
  *
- * The bound of sweeps.py is here, with x the new ranks and x' the last ones,
+ * The bound of sweeps.py is here
  *
  *     alpha |x - x'| + (r - 1) / r |x - x''| + (1 - alpha) |change of the sum|
  *
- * A launch is a step. Each work-group adds up what all groups of the last step found, in the same
- * order, and so decides what to do: the host reads nothing between steps. If the last step was good
- * enough, a launch does nothing, and tells the next one.
+ * A launch is a step. Each work-group adds up the totals of all groups from the last step, in the
+ * same order, and from them decides what to do. So the host reads nothing between steps. If the
+ * last step was good enough, a launch only passes this on to the next launch.
  *
  * `Total`, `State` and `Setting` of device.py number the items of `totals`, `state` and `settings`.
  *
  * Built with -DGROUP, -DLANES (work-items for a vertex of medium degree), -DOFFSET=uint or ulong,
  * -DREAL=float or double for portions, -DSUM=float or double for sums, -DGIVEN=uint or SUM, and
- * -DWEIGHT=int, float or double for lists with weights.
+ * -DWEIGHT=int, float or double for weighted graphs.
  *
- *     totals      SUM (2, NUM_TOTALS, groups)     of either step, by work-group
- *     state       SUM (2, NUM_STATES)     of either step, by the first work-group
+ *     totals      SUM (2, NUM_TOTALS, groups)     of the last two steps, by work-group
+ *     state       SUM (2, NUM_STATES)     of the last two steps, written by the first work-group
  *     settings    SUM (any,)
- *     rows        uint (n,)       vertices, those of high degree first, then medium, then low
- *     segments    OFFSET (any, 2)     begin and end of each segment of a list of high degree
+ *     rows        uint (n,)       vertices of high degree, then of medium, then of low degree
+ *     segments    OFFSET (any, 2)     begin and end of each segment of a vertex of high degree
  *     segment_sums    SUM (any,)
  *     first_segment   uint (high + 1,)    of each vertex of high degree
  */
@@ -32,7 +33,7 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
-/* Parameters of kernels by role: the entries of lists, the graph, and what steps leave. */
+/* Groups of kernel parameters: entries of neighbour lists, the graph, and the record of steps. */
 #ifdef WEIGHT
 #define ENTRIES __global const uint *neighbours, __global const WEIGHT *weights
 #define ALONG(k) ((SUM)portions[neighbours[k]] * (SUM)weights[k])
@@ -45,7 +46,7 @@
         __global const OFFSET *indptr, ENTRIES, __global const GIVEN *given
 #define RECORD __global const SUM *settings, __global SUM *state, __global SUM *totals
 
-/* Sum over the work-group, for all work-items.
+/* Return the sum over the work-group, to all work-items.
  *
  * Mesa's rusticl 25.0 ends the process if a helper with a barrier is not inlined in kernels with
  * private arrays. */
@@ -72,8 +73,8 @@ INLINED SUM total_of(__global const SUM *row, uint which, uint groups, __local S
     return group_sum(sum, scratch);
 }
 
-/* The totals of the last step, in a fixed order; `due` of them, 0 if the last step was good enough.
- * All work-items call it: no barrier lies within a condition. */
+/* Read the totals of the last step, summed in a fixed order. There are `due` of them, 0 if the last
+ * step was good enough. All work-items call it, and no barrier is inside a condition. */
 #define TOTALS_OF(step, name, due)                                                                 \
     const uint due = state[((step - 1) & 1) * NUM_STATES + DONE] > 0 ? 0 : NUM_TOTALS;             \
     SUM name[NUM_TOTALS];                                                                          \
@@ -114,7 +115,7 @@ static void advance(SUM *now, uint step, const SUM *sums, __global const SUM *se
 
 static SUM parts_of(GIVEN given) { return given > 0 ? (SUM)given : (SUM)1; }
 
-/* Give all vertices the same rank, and write the state for the first step. */
+/* Give all vertices the same score, and write the state for the first step. */
 __kernel void start(const uint n, const SUM equal, __global const GIVEN *given,
                     __global REAL *first, __global REAL *second, __global SUM *totals,
                     __global SUM *state)
@@ -141,7 +142,7 @@ __kernel void start(const uint n, const SUM equal, __global const GIVEN *given,
     }
 }
 
-/* Add up the segments of the lists of high degree, a work-group each. */
+/* Sum up the segments of the vertices of high degree, a work-group each. */
 __kernel void sum_segments(const uint step, const uint count, __global const OFFSET *segments,
                            ENTRIES, __global const REAL *portions, __global const SUM *state,
                            __global SUM *segment_sums)
@@ -164,7 +165,7 @@ typedef struct {
     uint restart_step;
 } Work;
 
-/* Compute a vertex's new rank from the sum of its incoming portions. */
+/* Compute a vertex's new score from the sum of its incoming portions. */
 static void settle(Work *work, uint v, SUM sum, __global const GIVEN *given,
                    __global const SUM *restart, __global const REAL *portions,
                    __global REAL *next)
@@ -176,7 +177,7 @@ static void settle(Work *work, uint v, SUM sum, __global const GIVEN *given,
         rank = earlier + relaxation * (rank - earlier);
     const REAL portion = (REAL)(rank / parts);
     next[v] = portion;
-    rank = (SUM)portion * parts; /* as it was rounded */
+    rank = (SUM)portion * parts; /* the rounded value */
     const SUM moved = fabs(rank - last);
     work->totals[STEP] += work->alpha * moved;
     if (relaxation > 1)
@@ -186,7 +187,7 @@ static void settle(Work *work, uint v, SUM sum, __global const GIVEN *given,
     work->totals[DANGLING] += given[v] > 0 ? (SUM)0 : rank;
 }
 
-/* Do step number `step`, from 1 on. */
+/* Do step number `step`; the first one is 1. */
 __kernel void power_step(const uint step, GRAPH, __global const uint *first_segment,
                          __global const SUM *segment_sums, __global const SUM *restart,
                          __global const REAL *portions, __global REAL *next, RECORD)
@@ -196,7 +197,7 @@ __kernel void power_step(const uint step, GRAPH, __global const uint *first_segm
     SUM now[NUM_STATES];
     TOTALS_OF(step, sums, due)
     advance(now, step, sums, settings, state);
-    if (get_global_id(0) == 0) /* the row that no work-group reads now */
+    if (get_global_id(0) == 0) /* no work-group reads this row now */
         for (uint i = 0; i < NUM_STATES; i++)
             state[(step & 1) * NUM_STATES + i] = now[i];
     const bool goes_on = !(now[DONE] > 0);
@@ -242,7 +243,7 @@ __kernel void power_step(const uint step, GRAPH, __global const uint *first_segm
     }
 }
 
-/* Write the state after the steps before `step` for the host; one work-group. */
+/* Write the state before step `step` for the host, by one work-group. */
 __kernel void report(const uint step, const uint groups, RECORD, __global SUM *said)
 {
     __local SUM scratch[GROUP];
@@ -254,7 +255,7 @@ __kernel void report(const uint step, const uint groups, RECORD, __global SUM *s
             said[i] = now[i];
 }
 
-/* Write the ranks of the caller's vertices; those outside the searched range have `outside`. */
+/* Write the scores of the caller's vertices. Those outside the searched range get `outside`. */
 __kernel void write_ranks(const uint count, const SUM scale, const SUM outside,
                           __global const uint *new_of_old, __global const GIVEN *given,
                           __global const REAL *portions, __global SUM *rank)

@@ -1,47 +1,47 @@
-"""PageRank on the host: sweeps over all vertices that replace ranks in place.
+"""PageRank on the host: sweeps over all vertices that replace scores in place.
 
-A vertex of rank x contributes the *portion* x / given along each edge, where `given` is its degree.
-A sweep computes for each vertex, from the current portions,
+A vertex of score x contributes the *portion* x / given along each edge, where `given` is its
+degree. A sweep computes for each vertex, from the current portions,
 
     t = alpha * (sum of portions) + base,
 
-and stores its new portion at once. Later vertices of the sweep use that one (Gauss-Seidel; threads
-run their chunks in any order, which makes it a chaotic relaxation: Chazan and Miranker, 1969).
-`base` holds the restarts and the mass of dangling vertices. Vertices outside the searched range
-have no edges, and the rank `base` at any time, so their mass is known in closed form.
+and stores its new portion at once. Later vertices of the sweep read the new portion (Gauss-Seidel).
+Threads run their chunks in any order, which makes it a chaotic relaxation (Chazan and Miranker,
+1969). `base` holds the restarts and the mass of dangling vertices. Vertices outside the searched
+range are isolated and always have the score `base`, so their mass is known in closed form.
 
-Sweeps in place do not keep the sum of the ranks. So restarts are in proportion to the current sum,
-and the ranks are divided by their sum at the end. Otherwise most sweeps would only correct the sum.
-It is S = s + base * outside, with s the sum over the searched range. By its definition
+Sweeps in place do not keep the sum of the scores. Most sweeps would then only correct the sum. To
+avoid that, restarts are in proportion to the current sum, and the scores are divided by their sum
+at the end. It is S = s + base * outside, with s the sum over the searched range. By its definition
 
     base = (1 - alpha) S + alpha (dangling + base * outside), base * within
          = (1 - alpha) s + alpha dangling.
 
-Over-relaxation (Young, 1950) goes from x to x + r (t - x). An undirected graph has a real spectrum,
-and with r = 2 / (1 + sqrt(1 - alpha^2)) changes fall to r - 1 of themselves in each sweep. So the
-loop changes to over-relaxation once they fall more slowly than that. If after a while they fall
-even more slowly than in the power method, because too many threads run in lockstep, it changes back
-for good.
+Over-relaxation (Young, 1950) goes from x to x + r (t - x). An undirected graph has a real spectrum.
+With r = 2 / (1 + sqrt(1 - alpha^2)), each sweep multiplies changes by r - 1. So the loop changes to
+over-relaxation once they fall more slowly than that. If too many threads run in lockstep, changes
+may fall even more slowly than in the power method. The loop then changes back for good.
 
 The bound. A portion that a sweep read was the old or the new one of its vertex. So a step of the
-power method from the end of the sweep would change the ranks by at most
+power method from the end of the sweep would change the scores by at most
 
     alpha |change| + (r - 1) / r |change| + (1 - alpha) |change of the sum|
 
-in L1. The loop's `change` is that divided by alpha, plus, for float32, the rounding of portions.
+in L1. The loop's `change` is this bound divided by alpha. For float32 the rounding of portions is
+added.
 
 State (n searched vertices):
 
     single      float32 (n,)        portions of the first sweeps
     double      float64 (n,)        portions of the later ones, where float32 is too coarse
     given       uint32 or float64 (n,)  degree, or sum of weights; 0: the vertex is dangling, and
-                                    its portion, which nobody reads, is its rank
+                                    its portion, which nobody reads, is its score
     restart     float64 (n,)        share of restarts that lead to a vertex
     numbers     float64 (8,)        ALPHA, BASE, RELAXATION, SCALE; RESTART_STEP 0: all vertices
-                                    have the share restart[0], 1: each its own
+                                    have the share restart[0], 1: each has its own
     bounds      int64 (chunks + 1,) first vertices of the chunks, which have about as many edges
     sums        float64 (chunks, 8) of each chunk's sweep: CHANGE, MASS, DANGLING
-    place       int64 (1,)          address of the ranks, float64 for each of the caller's vertices
+    place       int64 (1,)          address of the scores, float64 for each of the caller's vertices
 """
 
 from __future__ import annotations
@@ -71,18 +71,19 @@ _START, _SWEEP, _SWEEP_DOUBLE, _WIDEN, _WRITE, _WRITE_DOUBLE = range(6)
 NUM_TASKS = 6
 
 _ROUNDING = 3 * 2.0**-24
-"""Of float32, at most: a portion's own, and two in sums of eight; relative to the ranks' sum."""
+"""Most rounding of float32, relative to the sum of scores: a portion's own, and two in sums of
+eight portions."""
 
 _FINE = 2.0**-19
-"""A step of the power method from which on sweeps in float64 go on, if they must."""
+"""Sweeps continue in float64 once a step of the power method changes the scores by less."""
 
-_LEAST_VERTICES = 1 << 13  # of a chunk of single entries
+_LEAST_VERTICES = 1 << 13  # vertices of a chunk, where none reads neighbours
 _ZERO = np.int64(0)
 
 
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
-    """Give all vertices the same rank; return how many are dangling."""
+    """Give all vertices the same score; return the number of dangling vertices."""
     begin, end = chunk_of(control, chunk)
     equal = 1.0 / arrays.new_of_old.size
     given, portions = arrays.given, arrays.single
@@ -103,10 +104,10 @@ def _along(neighbours, weights, portions, k):
 
 @njit(inline="always")
 def _sum_of(neighbours, weights, portions, k, last):
-    """Return the sum of portions along a vertex's edges, from number `k` to before `last`.
+    """Return the sum of portions along a vertex's edges `k` to `last`, without `last`.
 
-    Both are unsigned, since Numba looks whether a signed index is negative. Eight portions are
-    added in their own type, with few roundings, since each conversion to float64 takes a while.
+    Both are unsigned, since Numba would check whether a signed index is negative. Eight portions at
+    a time are added in their own type, with few roundings: conversions to float64 are slow.
     """
     one, two, eight = np.uint64(1), np.uint64(2), np.uint64(8)
     even, odd = 0.0, 0.0
@@ -133,7 +134,7 @@ def _sum_of(neighbours, weights, portions, k, last):
 
 @njit(inline="always")
 def _sweep(arrays, portions, weights, chunk):
-    """Replace the ranks of a chunk, as the head of this module describes."""
+    """Replace the scores of a chunk; the module's docstring has the formulas."""
     indptr, neighbours, given = arrays.indptr, arrays.neighbours, arrays.given
     restart, step = arrays.restart, np.int64(arrays.numbers[RESTART_STEP])
     alpha, base = arrays.numbers[ALPHA], arrays.numbers[BASE]
@@ -146,13 +147,13 @@ def _sweep(arrays, portions, weights, chunk):
         parts = np.float64(given[v])
         if parts == 0.0:
             parts = 1.0
-        # Little is left to compute after the sums: the next vertex may wait for this one's portion.
+        # Few operations follow the sum, since the next vertex may wait for this one's portion.
         pull = relaxation / parts
         old = np.float64(portions[v])
         stay = (1.0 - relaxation) * old + pull * base * restart[v * step]
         new = stay + pull * alpha * _sum_of(neighbours, weights, portions, first, last)
         portions[v] = new
-        new = np.float64(portions[v])  # as it was rounded
+        new = np.float64(portions[v])  # the rounded value
         change += abs(new - old) * parts
         mass += new * parts
         if given[v] == 0:
@@ -165,10 +166,10 @@ def _sweep(arrays, portions, weights, chunk):
 
 @njit(inline="always")
 def _write(control, arrays, portions, chunk):
-    """Write the ranks of the caller's vertices."""
+    """Write the scores of the caller's vertices."""
     begin, end = chunk_of(control, chunk)
     given, new_of_old = arrays.given, arrays.new_of_old
-    rank = array_at(arrays.place[0], new_of_old.size)  # as int64
+    rank = array_at(arrays.place[0], new_of_old.size)  # typed as int64
     scale = arrays.numbers[SCALE]
     outside = bits_of(arrays.numbers[BASE] * arrays.restart[0] * scale)
     for v in range(begin, end):
@@ -221,13 +222,13 @@ def _write_double(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _each(control, arrays, task, items):
-    """Run a task on single vertices."""
+    """Run a task over `items` vertices, in even chunks."""
     return share(control, arrays, task, items, even_size(arrays, items, _LEAST_VERTICES))
 
 
 @njit(inline="always")
 def _sum_chunks(arrays):
-    """Return change, mass and dangling mass of a sweep, added in the order of the chunks."""
+    """Return change, mass and dangling mass of a sweep, summed in the order of the chunks."""
     change, mass, dangling = 0.0, 0.0, 0.0
     for chunk in range(arrays.sums.shape[0]):
         change += arrays.sums[chunk, CHANGE]
@@ -238,20 +239,20 @@ def _sum_chunks(arrays):
 
 @kernel(counted=False)
 def iterate(control, arrays, goal, within, outside, is_symmetric, records):
-    """Find the ranks.
+    """Compute the scores.
 
     Parameters
     ----------
     control, arrays
         The thread pool's words; see above.
     goal : float
-        The change to fall below.
+        Sweeps end once the change is below this.
     within, outside : float
         Shares of the restarts that lead into the searched range, and out of it.
     is_symmetric : bool
         Whether sweeps may over-relax.
     records : float64 (max_iter, RECORD_WIDTH)
-        Filled with a row for each sweep.
+        Gets a row for each sweep.
 
     Returns
     -------
@@ -264,7 +265,7 @@ def iterate(control, arrays, goal, within, outside, is_symmetric, records):
     dangling_vertices, _, _ = _each(control, arrays, _START, n)
     mass, dangling = n / all_vertices, dangling_vertices / all_vertices
     relaxation, may_relax, before = 1.0, is_symmetric, np.inf
-    patience = np.int64(4.0 / (2.0 - best))  # over-relaxation begins slowly
+    patience = np.int64(4.0 / (2.0 - best))  # over-relaxation is slow at first
     left, mark = patience, np.inf
     is_double, sweeps, change, whole = False, 0, np.inf, 1.0
     while sweeps < records.shape[0]:
@@ -299,7 +300,7 @@ def iterate(control, arrays, goal, within, outside, is_symmetric, records):
 
 
 def link_work(arrays: Struct, work: npt.NDArray[np.int64], weighted: bool) -> None:
-    """Compile the phases for these arrays, and fill their `work` with them."""
+    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     single = _sweep_single_weighted if weighted else _sweep_single
     double = _sweep_double_weighted if weighted else _sweep_double

@@ -1,1 +1,1 @@
-"""Compute kernels of the search: Numba (.py) and OpenCL (.cl) twins share a stem."""
+"""Kernels of shortest paths. Matching files for Numba (.py) and OpenCL (.cl) share a stem."""

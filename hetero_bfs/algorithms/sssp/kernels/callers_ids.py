@@ -14,20 +14,14 @@ from hetero_bfs.support.parallel import in_parallel, part_of
 Array = npt.NDArray[Any]
 
 _SHARED_FROM = 1 << 17
-"""Vertices from which threads share the work; for fewer, waking them takes longer."""
+"""Threads share the work from this number of vertices; for fewer, waking them takes longer."""
 
 
 def restore_distances(found: Array, infinity: Any, new_of_old: Array) -> npt.NDArray[np.float64]:
     """Return distances by old ids, infinite where not reached.
 
-    Parameters
-    ----------
-    found : array, shape (num_searched,)
-        By new ids.
-    infinity
-        The value of unreached vertices there.
-    new_of_old : uint32 array, shape (num_vertices,)
-        Beyond `found` for vertices that cannot be reached.
+    `found`, shape (num_searched,), has distances by new ids, and `infinity` where not reached.
+    `new_of_old` (uint32, shape (num_vertices,)) is beyond `found` for vertices outside the search.
     """
     distance = np.empty(new_of_old.size)
     unreached = np.array([infinity], found.dtype)
@@ -36,7 +30,7 @@ def restore_distances(found: Array, infinity: Any, new_of_old: Array) -> npt.NDA
 
 
 def restore_parents(up: Array, relabelling: Relabelling) -> npt.NDArray[np.int64]:
-    """Return parents by old ids, -1 where there is none; `up` has them by new ids, as new ids."""
+    """Return parents by old ids, -1 where there is none. `up` has new ids, by new ids."""
     parent = np.empty(relabelling.new_of_old.size, np.int64)
     new_of_old, old_of_new = relabelling.new_of_old, relabelling.old_of_new
     _share(_parents, new_of_old, found=up, old_of_new=old_of_new, restored=parent)

@@ -1,15 +1,15 @@
 """Contracts chains of vertices with two edges to single edges, and fills in their distances.
 
-A *core* vertex has three edges or more, or none. A *chain* leads from a core vertex over vertices
-of two edges to a core vertex, or ends at a vertex of one edge. In a component without a core vertex
-one of the others becomes one. The weight of a chain is the sum of its edges' weights.
+A *core* vertex has at least three edges, or none. A *chain* leads from a core vertex over vertices
+with two edges. It ends at a core vertex, or at a vertex with one edge. In a component without core
+vertices, one vertex becomes a core vertex. The weight of a chain is the sum of its edges' weights.
 
 Arrays (n vertices):
 
-    core        uint32 (n,)     a vertex's number among the core vertices, NO_VERTEX for others
-    ends        uint32 (n, 2)   the core vertices at the ends of its chain, twice the same one if
-                                the chain leads to one only; of a core vertex itself
-    along       int32 (n, 2)    the distances to these along the chain
+    core        uint32 (n,)     number among the core vertices; NO_VERTEX for other vertices
+    ends        uint32 (n, 2)   core vertices at the ends of the vertex's chain; the same one twice
+                                if there is only one, and for a core vertex itself
+    along       int32 (n, 2)    distances to these along the chain
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hetero_bfs.support.parallel import part_of
 
 @njit(inline="always")
 def _next_entry(indptr, neighbours, v, before):
-    """Return the entry of the list of `v` that does not lead back; -1 at the end of a chain."""
+    """Return the entry of `v` that does not lead back; -1 at the end of a chain."""
     first, last = np.int64(indptr[v]), np.int64(indptr[v + np.uint32(1)])
     if last - first < 2:
         return np.int64(-1)
@@ -33,9 +33,9 @@ def _next_entry(indptr, neighbours, v, before):
 
 @njit(inline="always")
 def _follow(lists, core, ends, along, start, k):
-    """Walk a chain from a core vertex by entry `k` of its list; note its end and distances.
+    """Walk a chain from entry `k` of a core vertex; note its ends and distances.
 
-    Returns the vertex where the chain ends, and its weight.
+    Returns the vertex where the chain ends, and the chain's weight.
     """
     indptr, neighbours, weights = lists
     before, v, far = start, neighbours[k], np.int64(weights[k])
@@ -52,9 +52,9 @@ def _follow(lists, core, ends, along, start, k):
 
 @njit(inline="always")
 def _contract_list(lists, core, ends, along, core_lists, v, filled):
-    """Append the chains from a core vertex to others; return the new end of the lists.
+    """Append the chains from a core vertex to other core vertices.
 
-    Returns the weight of the heaviest chain, too.
+    Returns the new number of entries of the core, and the weight of the heaviest chain.
     """
     core_indptr, core_neighbours, core_weights = core_lists
     ends[v, 0], ends[v, 1], along[v, 0], along[v, 1] = core[v], core[v], 0, 0
@@ -71,19 +71,12 @@ def _contract_list(lists, core, ends, along, core_lists, v, filled):
 
 @kernel(counted=False)
 def contract(lists, core, ends, along, core_lists):
-    """Fill core and ends, NO_VERTEX at first, along, and the lists of the core.
+    """Fill core, ends, along and the adjacency of the core; core and ends are NO_VERTEX at first.
 
-    Parameters
-    ----------
-    lists, core_lists : tuples of indptr, neighbours, weights
-        Of all vertices, and of the core.
+    `lists` and `core_lists` are tuples (indptr, neighbours, weights).
 
-    Returns
-    -------
-    vertices, entries : int
-        Of the core.
-    heaviest : int
-        The weight of the heaviest chain. If it exceeds int32, what was filled in is wrong.
+    Returns the core's numbers of vertices and entries, and the weight of the heaviest chain. If
+    that weight exceeds int32, the arrays hold wrong values.
     """
     indptr = lists[0]
     count, filled, heaviest = 0, 0, np.int64(0)
@@ -106,10 +99,10 @@ def contract(lists, core, ends, along, core_lists):
 
 @kernel(counted=False)
 def walk_from(lists, core, source, distance, starts):
-    """Walk both ways from a vertex to the ends of its chain, and lower distances on the way.
+    """Walk from a vertex to both ends of its chain, and lower the distances on the way.
 
-    `starts`, int64 (2, 2), gets the core vertex at each end, and its distance. They are the same
-    where a chain leads to one core vertex only, and for a core vertex.
+    `starts`, int64 (2, 2), gets the core vertex at each end and its distance. Both rows are equal
+    for a core vertex, and for a chain with a single core vertex.
     """
     indptr, neighbours, weights = lists
     distance[source] = 0
@@ -137,7 +130,7 @@ def walk_from(lists, core, source, distance, starts):
 def fill_in(given, part, parts):
     """Set the distances of a part of all vertices from those of the core.
 
-    `too_far` tells which parts have a distance beyond the type.
+    `too_far[part]` becomes 1 if a distance exceeds the type.
     """
     ends, along, found, distance = given.ends, given.along, given.found, given.distance
     infinity = given.infinity[0]

@@ -1,7 +1,7 @@
-"""Dijkstra's search (1959) by one thread with a binary heap, whose paths are unique.
+"""Dijkstra's search (1959) by one thread with a binary heap, in NetworkX's order.
 
-Of vertices with equal distances, the one that was pushed first is settled first.
-NetworkX's search has this order.
+Of vertices with equal distances, the one that was pushed first is settled first. So the paths are
+unique.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from hetero_bfs.support.compiling import kernel
 
 @kernel
 def search_in_heap_order(indptr, indices, weights, source, target, limit, distance, parent, order):
-    """Fill distance, parent and order with the vertices as they are settled; return how many.
+    """Fill distance, parent and order, in which vertices are settled; return their number.
 
-    distance, float64 (n,), is infinite at first, parent, uint32 (n,), NO_VERTEX; the source is its
-    own. Weights are float64, finite, at least 0. The search stops at distances above `limit`, and
-    once `target` is settled; NO_VERTEX means no target. As in NetworkX, vertices whose distance is
-    beyond float64 are settled, too, last of all, at distance infinity.
+    At first distance (float64 (n,)) is infinite and parent (uint32 (n,)) is NO_VERTEX. The source
+    becomes its own parent. Weights are float64, finite, at least 0. The search stops at distances
+    above `limit`, and once `target` is settled; NO_VERTEX means no target. As in NetworkX, vertices
+    whose distance exceeds float64 are also settled, last, at distance infinity.
     """
-    vertex = np.empty(indices.size + 1, np.uint32)  # of each entry that was put on the heap
-    heap = np.empty(indices.size + 1, np.int64)  # of entries, with their distances beside
+    vertex = np.empty(indices.size + 1, np.uint32)  # of each entry ever pushed
+    heap = np.empty(indices.size + 1, np.int64)  # entries; `at` has their distances
     at = np.empty(indices.size + 1, np.float64)
     settled = np.zeros(parent.size, np.bool_)
     distance[source], parent[source] = 0.0, source
@@ -57,7 +57,7 @@ def push(heap, at, size, entry, distance):
     i = size
     while i > 0:
         up = (i - 1) >> 1
-        if at[up] <= distance:  # an older one of equal distance comes first
+        if at[up] <= distance:  # of equal distances, the older entry comes first
             break
         heap[i], at[i] = heap[up], at[up]
         i = up
@@ -66,7 +66,7 @@ def push(heap, at, size, entry, distance):
 
 @kernel(inner=True)
 def _pop(heap, at, size):
-    """Pop the least entry of a heap, the oldest of equal ones."""
+    """Pop the smallest entry of a heap; of equal distances, the oldest."""
     least = heap[0]
     last, distance = heap[size - 1], at[size - 1]
     size -= 1

@@ -1,8 +1,8 @@
 """Dijkstra's search (1959) by one thread with buckets whose width grows with the distance.
 
-A bucket has the distances that begin with the same bits: an octave (1 to 2, 2 to 4 and so on) is
+A bucket has the distances that begin with the same bits: each octave (1 to 2, 2 to 4 and so on) is
 cut into equal parts. So weights of any spread fill many buckets. Vertices of the nearest bucket
-are on a heap, which is small; all others are in a list for each bucket, where they cost O(1).
+are on a heap, which is small. All other buckets are linked lists, where an operation costs O(1).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import bits_of
 
-_APART = np.uint32(0xFFFFFFFE)  # in place of the vertex before: in no list
-_OCTAVES = 32  # the first and last bucket also have all smaller and greater distances
-_OCTAVES_BELOW = 8  # a usual weight
+_APART = np.uint32(0xFFFFFFFE)  # predecessor of a vertex that is in no linked list
+_OCTAVES = 32  # the first and last buckets also have all smaller and all larger distances
+_OCTAVES_BELOW = 8  # octaves below a usual weight
 _FRACTION_BITS = 52  # of a float64
 _SAMPLE = 1024
 
 
 @kernel
 def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, parent):
-    """Fill distance, and the parents of the vertices reached but for the sources.
+    """Fill distance, and the parents of reached vertices except the sources.
 
     distance, float64 (n,), is infinite at first. parent is uint32 (n,), sources are int64. Weights
     are float64 of at least 0. Distances above `limit` stay infinite.
@@ -50,7 +50,7 @@ def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, pa
             v, own = heap[0], at[0]
             _pop(heap, at, size)
             size -= 1
-            if own != distance[v]:  # nearer since, and already settled
+            if own != distance[v]:  # an outdated entry: v got nearer, and is settled
                 continue
             for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
                 u = indices[k]
@@ -72,7 +72,7 @@ def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, pa
 
 @kernel(inner=True)
 def _bucket_shift(num_vertices):
-    """Return how many bits of a distance do not matter, for about as many buckets as vertices."""
+    """Return how many low bits of a distance to ignore, for about as many buckets as vertices."""
     parts = 6
     while parts < 14 and _OCTAVES << parts < num_vertices:
         parts += 1
@@ -81,7 +81,7 @@ def _bucket_shift(num_vertices):
 
 @kernel(inner=True)
 def _usual_bits(weights):
-    """Return the mean of the bits of some positive weights, about those of their geometric mean."""
+    """Return the mean of the bits of a sample of positive weights, near their geometric mean."""
     total, count = 0, 0
     for k in range(0, weights.size, max(weights.size // _SAMPLE, 1)):
         if 0 < weights[k] < np.inf:
@@ -97,7 +97,7 @@ def _bucket_of(distance, shift, base, num_buckets):
 
 @kernel(inner=True)
 def _insert(lists, bucket, v):
-    """Insert a vertex at the begin of a bucket's list."""
+    """Insert a vertex at the head of a bucket's linked list."""
     first, after, before = lists
     head = first[bucket]
     first[bucket], after[v], before[v] = v, head, NO_ID
@@ -107,7 +107,6 @@ def _insert(lists, bucket, v):
 
 @kernel(inner=True)
 def _remove(lists, bucket, v):
-    """Remove a vertex from a bucket's list."""
     first, after, before = lists
     up, down = before[v], after[v]
     before[v] = _APART
@@ -121,7 +120,7 @@ def _remove(lists, bucket, v):
 
 @kernel(inner=True)
 def _move_to_heap(lists, bucket, distance, heap, at):
-    """Move the vertices of a bucket to the empty heap; return how many they are."""
+    """Move the vertices of a bucket to the empty heap; return their number."""
     first, after, before = lists
     v, size = first[bucket], 0
     first[bucket] = NO_ID
@@ -135,7 +134,7 @@ def _move_to_heap(lists, bucket, distance, heap, at):
 
 @kernel(inner=True)
 def _pop(heap, at, size):
-    """Pop the least entry of a heap, any of equal ones."""
+    """Pop the smallest entry of a heap; of equal distances, any."""
     last, distance = heap[size - 1], at[size - 1]
     size -= 1
     i = 0

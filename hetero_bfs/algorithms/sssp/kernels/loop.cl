@@ -1,26 +1,29 @@
 /* The loop of a shortest-path search on a device; loop.py is the twin, relax.cl has the phases.
  *
- * A search is a sequence of steps. After each one `decide` chooses the next one, from the counts of
- * the last one. If all work-groups make progress at the same time, one launch of `search` runs all
- * steps, with a barrier across the work-groups after each, and every work-group decides for itself
- * from the same numbers. Else the host launches the kernel of each step, and `next_step` decides.
+ * A search is a sequence of steps. After a step, `decide` chooses the next one from the step's
+ * counters. If all work-groups make progress at the same time, one launch of `search` runs all
+ * steps, with a barrier across the work-groups after each step. Every work-group then decides for
+ * itself from the same numbers. Otherwise the host launches the kernel of each step, and
+ * `next_step` decides.
  *
  * `now` is the state of a step:
  *
  *     STEP            DONE, RELAX, ACTIVE, SELECT, FIND or PULL
  *     COUNT           entries of the list that the step reads
- *     IS_FULL         whether vertices relax whole lists
+ *     IS_FULL         whether vertices relax all their edges at once
  *     START, END      the window
  *     QUEUE_SIDE, ACTIVE_SIDE     which half of each list is read
  *     LISTED          entries of the list of active vertices
  *     ROUND, NUMBER, WINDOW       numbers of the step that queues vertices, the step, the window
- *     UNSETTLED, EDGES, LEFT, VERTICES, STEPS     edges of vertices not met; sums of the window
+ *     UNSETTLED       edges of vertices that have not relaxed any
+ *     EDGES, LEFT, VERTICES, STEPS    sums of the window
  *     ROWS, BEGAN     records written; the clock when the window began, in nanoseconds
- *     BEYOND          whether a distance was beyond the type
+ *     BEYOND          whether a distance exceeded the type
  *     STATUS          RUNNING, ENDED, OVERFLOWED or FAILED
  *
- * Counters of a step are three sets, used by turns: during a step, work-group 0 clears the next
- * one's, which all have read before they arrived at the last barrier. So are those of a window. */
+ * The counters of a step exist three times, and the steps use them cyclically. During a step,
+ * work-group 0 clears those of the next step. All work-groups read these for the last time before
+ * the last barrier. The counters of a window work the same way. */
 
 #define ARGUMENTS                                                                                  \
     LISTS, BACKWARD, SEARCH, __global long *saved, __global long *records, const uint most_records, \
@@ -40,7 +43,7 @@ static void open_window(BITS start, WEIGHT width, __local long *now)
 {
     const BITS end = behind(start, width);
     now[START] = start;
-    now[END] = end > start ? end : INFINITE; /* a width too small for the type */
+    now[END] = end > start ? end : INFINITE; /* infinite if the type cannot hold the width */
     now[EDGES] = now[LEFT] = now[VERTICES] = now[STEPS] = 0;
 }
 
@@ -73,7 +76,7 @@ static void reset(uint first, uint stride, const uint source, const int is_full,
     }
 }
 
-/* Write the record of a window or of the pull; the last row takes all that do not fit. */
+/* Write the record of a window or of the pull; the last row sums up all that do not fit. */
 static void record(long strategy, __local long *now, __global long *records, uint most)
 {
     const ulong clock = read_clock();
@@ -94,7 +97,6 @@ static void record(long strategy, __local long *now, __global long *records, uin
     now[EDGES] = now[VERTICES] = now[STEPS] = 0;
 }
 
-/* Move from a finished window to the next one. */
 static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __local long *now)
 {
     if (lowest >= INFINITE || now[BEYOND]) {
@@ -109,7 +111,7 @@ static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __l
     now[COUNT] = now[LISTED];
 }
 
-/* Decide the next step, by one work-item. `records` is 0 unless it writes them. */
+/* Choose the next step, by one work-item. `records` is null unless it writes them. */
 static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local long *now,
                    volatile __global ulong *counters, __global long *records, uint most_records)
 {
@@ -163,7 +165,7 @@ static void copy_words(__local const long *from, __global long *to)
 }
 
 #ifdef ONE_LAUNCH
-/* The first half of a step; the second one are its chunks. */
+/* Run the first half of a step; its chunks are the second half. */
 static void run_lists(uint group, uint groups, __local Shared *mine, LISTS, BACKWARD, SEARCH)
 {
     __local const long *now = mine->now;
@@ -182,7 +184,7 @@ static void run_lists(uint group, uint groups, __local Shared *mine, LISTS, BACK
     add_counts(&counts, mine, counters);
 }
 
-/* Search; or find out whether the grid's work-groups make progress together, if `probes`. */
+/* Search. If `probes`, only test whether the grid's work-groups make progress together. */
 __kernel void search(ARGUMENTS, volatile __global uint *sync, __global uint *cells,
                      const uint patience, const uint probes)
 {

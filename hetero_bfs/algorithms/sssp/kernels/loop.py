@@ -41,14 +41,14 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
-"""Columns of a record: where the window starts, the strategy, vertices, edges, queues, seconds."""
+"""Columns of a record; STARTS_AT is the start of the window, STEPS counts queues."""
 
 RECORD_WIDTH = 6
 
 PLANNED_BUCKETS = 8
-"""Buckets of a window of the planned width. After a pull that is the width to begin with."""
+"""Buckets of a window of the planned width, which is the first width after a pull."""
 
-_FIRST_BUCKETS = 2  # from a source, whose window one thread has to itself
+_FIRST_BUCKETS = 2  # of the source's window, which one thread runs
 
 _TASKS = reset, relax_active, relax_queue, find_unsettled, pull, settle, find_waiting
 NUM_TASKS = len(_TASKS)
@@ -56,9 +56,9 @@ _RESET, _RELAX_ACTIVE, _RELAX_QUEUE, _FIND_UNSETTLED, _PULL, _SETTLE, _FIND_WAIT
     NUM_TASKS
 )
 
-_LEAST_VERTICES = 1 << 12  # of a chunk of single entries
-_LEAST_SHARE = 32  # items of the far pile that are enough for a thread
-_FOUND_FROM_ONE = 16  # vertices of a window that are as much work as one of the far pile
+_LEAST_VERTICES = 1 << 12  # vertices of a chunk
+_LEAST_SHARE = 32  # items of the far pile that make a thread worthwhile
+_FOUND_FROM_ONE = 16  # vertices of the last window that make as much work as an item of the pile
 _FEW_VERTICES, _MANY_VERTICES = 1 << 12, 1 << 14  # of a window, for each thread
 
 
@@ -70,7 +70,7 @@ def _forget_lowest(arrays):
 
 @njit(inline="always")
 def _open_window(arrays, start, width):
-    """Set the next window; if its width is too small for the type, it takes all distances."""
+    """Set the next window; it has all distances if the type cannot hold its width."""
     window = arrays.window
     infinity = window[INFINITY]
     end = infinity
@@ -85,7 +85,7 @@ def _open_window(arrays, start, width):
 
 @njit(inline="always")
 def _is_beyond(arrays):
-    """Tell whether a distance is beyond a type of 32 bits: the caller has a wider one."""
+    """Tell whether a distance exceeds a type of 32 bits; the caller then uses a wider one."""
     return arrays.distance.itemsize < 8 and arrays.counters[OVERFLOW, 0] != 0
 
 
@@ -99,9 +99,9 @@ def _least_waiting(arrays):
 
 @njit(inline="always")
 def _next_round(control, arrays, task, blocks):
-    """Relax prefixes as a separate round, and switch to the queue that this wrote.
+    """Relax prefixes in a new round, and switch to the queue that it wrote.
 
-    Returns what the phase does, and blocks and vertices of the queue.
+    Returns the sums of the phase, and the numbers of blocks and vertices in the queue.
     """
     control[ROUND] += 1
     more = share(control, arrays, task, blocks, 1)
@@ -111,16 +111,16 @@ def _next_round(control, arrays, task, blocks):
 
 @njit(inline="always")
 def _turn_list(control, arrays):
-    """Switch to the list of active vertices, or the far pile, that was written."""
+    """Switch to the written list: of active vertices, or the far pile."""
     control[ACTIVE] = 1 - control[ACTIVE]
     control[PILE_BLOCKS], control[PILE] = close_list(arrays, KEPT, arrays.active_blocks)
 
 
 @njit(inline="always")
 def _relax_window(control, arrays):
-    """Continue in active vertices' lists; relax queues until no distance falls within the window.
+    """Continue in the neighbour lists of active vertices, then relax queues until they are empty.
 
-    Returns vertices and edges relaxed, edges left and met first, and how many queues there were.
+    Returns vertices and edges relaxed, edges left, edges of new vertices, and the number of queues.
     """
     vertices, steps = control[PILE], 0
     (scanned, left, fresh), (blocks, queued) = _next_round(
@@ -139,17 +139,17 @@ def _relax_window(control, arrays):
 
 @njit(inline="always")
 def _empty_pool(arrays):
-    """Take all blocks of the pool from the threads; no bucket has one between windows."""
+    """Mark all blocks of the pool as free. Between windows all buckets are empty."""
     arrays.counters[TAKEN, 0] = arrays.counters[DROPPED, 0] = 0
     arrays.free[:] = 0
 
 
 @njit(inline="always")
 def _settle_window(control, arrays, n, before):
-    """Settle a window by whole lists; return vertices and edges relaxed.
+    """Settle a window by relaxing full neighbour lists; return vertices and edges relaxed.
 
-    `before` are the vertices of the window before: a thread that gets none of the far pile may
-    get some of those found from it.
+    `before` is the number of vertices of the previous window. If it is large, more threads take
+    part than the far pile keeps busy: they can get vertices that the others find.
     """
     worth = max(control[PILE], before // _FOUND_FROM_ONE)
     parts = min(arrays.threads, -(-worth // _LEAST_SHARE))
@@ -164,9 +164,9 @@ def _settle_window(control, arrays, n, before):
 
 @njit(inline="always")
 def _next_buckets(buckets, vertices, threads):
-    """Return the buckets of the next window: more if this one had few vertices.
+    """Return the buckets of the next window: more after a window with few vertices.
 
-    In wide windows threads rarely wait. In narrow ones they share work more evenly.
+    Threads wait less in wide windows, but share the work more evenly in narrow ones.
     """
     if vertices < _FEW_VERTICES * threads:
         return min(2 * buckets, MOST_BUCKETS)
@@ -175,7 +175,7 @@ def _next_buckets(buckets, vertices, threads):
 
 @njit(inline="always")
 def _begin(control, arrays, source):
-    """Reset the arrays, and list the source."""
+    """Reset the arrays, and put the source into the active list."""
     n = arrays.distance.size
     control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
     share(control, arrays, _RESET, n, even_size(arrays, n, _LEAST_VERTICES))
@@ -196,17 +196,16 @@ def search(control, arrays, source, widths, is_full, records):
     control, arrays
         The thread pool's words; see relax.py.
     widths : float64 (2,)
-        Of a window whose vertices relax prefixes of their lists, and of a bucket of one with whole
-        lists.
+        Width of a window with PREFIX, and of a bucket with FULL.
     is_full : bool
-        Whether whole lists are relaxed from the start on.
+        Whether the search uses FULL from the start.
     records : float64 (any, RECORD_WIDTH)
-        A row for each window and each pull; the last row takes all that do not fit.
+        A row for each window and each pull; the last row sums up all that do not fit.
 
     Returns
     -------
     rows : int
-        Records filled; -1 if a distance is beyond the type, and that has 32 bits.
+        Records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
     _begin(control, arrays, source)
     n, rows, buckets = arrays.distance.size, 0, _FIRST_BUCKETS
@@ -236,14 +235,14 @@ def search(control, arrays, source, widths, is_full, records):
                 records, rows, start, PULL_ONCE, control[PILE], scanned, 1, ended - began
             )
         start = _least_waiting(arrays)
-    # An aborted search leaves its lists: the next one begins with empty ones.
+    # An aborted search leaves items behind; this makes the lists empty for the next search.
     close_list(arrays, KEPT, arrays.active_blocks)
     return -1 if _is_beyond(arrays) else rows
 
 
 @njit(inline="always")
 def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
-    """Fill the next record, or add to the last one where there is no room; return how many."""
+    """Fill the next record, or add to the last one if all are full; return the number filled."""
     row = min(rows, records.shape[0] - 1)
     record = records[row]
     if row == rows:
@@ -257,7 +256,7 @@ def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
 
 
 def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and fill their `work` with them."""
+    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     for task, function in enumerate(_TASKS):
         work[task] = chunk_address(function, control, arrays.numba_type)

@@ -1,33 +1,33 @@
-"""Relaxes whole lists in buckets, the strategy FULL for short lists; see relax.py.
+"""Relaxes full neighbour lists in buckets of distances: the strategy FULL; see relax.py.
 
-A window is divided into buckets of distances. Each thread has its own buckets. It takes its share
-of the far pile, puts the vertices within the window into its buckets, and relaxes these one after
-the other. An end that falls within the window goes into the bucket of its distance, and one beyond
-it onto the far pile. So a thread waits for others once a window, not after each queue, and relaxes
-few vertices twice (Zhang et al., 2020, "Optimizing ordered graph algorithms with GraphIt", fuse
-buckets like this). Another thread may meanwhile find a shorter path to a vertex. Then it puts the
-vertex into one of its buckets, and relaxes it again.
+A window is divided into buckets of distances, and each thread has its own buckets. A thread takes
+its share of the far pile and puts the vertices within the window into its buckets. Then it relaxes
+the buckets one after another. A vertex that gets a smaller distance goes into the bucket of this
+distance, or onto the far pile if that is beyond the window. So threads wait for each other once a
+window, not after each queue, and relax few vertices twice. Zhang et al. (2020, "Optimizing ordered
+graph algorithms with GraphIt") fuse buckets like this. If another thread finds a shorter path to a
+vertex meanwhile, it puts the vertex into one of its own buckets and relaxes it again.
 
-A vertex is put into a bucket each time its distance falls. `relaxed` tells a thread that has it in
-several buckets which of them need no work. So no flag is cleared, and only `bits` is changed by
-atomics. Arrays beside those of relax.py:
+A vertex is put into a bucket each time its distance falls, so it may be in several. `relaxed` shows
+a thread which of them need no work. So no flag is cleared, and only `bits` needs atomics. Arrays in
+addition to those of relax.py:
 
-    pool    uint32 (blocks * POOL_BLOCK,)   items of all buckets, in the memory of `queue`; anything
-                                            in block 0 is a vertex, which is prefetched
-    link    int32 (blocks,)                 the next block of a bucket, or of a thread's free ones
+    pool    uint32 (blocks * POOL_BLOCK,)   items of all buckets, in the memory of `queue`; block 0
+                                            holds arbitrary vertices, which are only prefetched
+    link    int32 (blocks,)                 the next block of a bucket, or of a list of free blocks
     top     int64 (threads, MOST_BUCKETS)   where a thread writes next in each bucket
     free    int64 (threads, 8)              a thread's first free block
     found   uint32 (threads, ENDS)          ends of edges that get a smaller distance
     reached D (threads, ENDS)               that distance
-    offer   int64 (threads, 8)              what a thread gives to one that waits: where a bucket
-                                            ends << _BUCKET_BITS | its number
+    offer   int64 (threads, 8)              work offered to a waiting thread: the `top` of a bucket
+                                            << _BUCKET_BITS | its number
 
-In `link`, `top`, `free` and `offer` 0 is none. A thread whose buckets are empty is IDLE. It waits
-for an offer as long as another one is BUSY. A thread offers a block of its bucket, or its next
-bucket.
+In `link`, `top`, `free` and `offer`, 0 means none. A thread whose buckets are empty is IDLE. It
+waits for an offer as long as another thread is BUSY. A busy thread offers a block of its bucket, or
+its next bucket.
 
-The pool has room for every vertex once. If it is full, an item is dropped. Then the next window
-begins with all vertices that have relaxed nothing since their distance fell last.
+The pool has room for every vertex once. If it is full, an item is dropped. Then the next far pile
+has all vertices that have relaxed nothing since their distance fell last.
 """
 
 from __future__ import annotations
@@ -72,14 +72,13 @@ from hetero_bfs.support.intrinsics import (
 )
 
 POOL_BLOCK = 128
-"""Items of a block of the pool."""
 
 MOST_BUCKETS = 64
 
 ENDS = 64
-"""Ends of edges that a thread finds before it must lower their distances."""
+"""Capacity of `found`: a thread lowers distances at the latest when it is full."""
 
-_MANY_ENDS = 16  # that are enough to lower
+_MANY_ENDS = 16  # ends found that are worth lowering their distances
 
 _BUCKET_BITS = (MOST_BUCKETS - 1).bit_length()
 _SHIFT = POOL_BLOCK.bit_length() - 1
@@ -87,13 +86,13 @@ _MASK = POOL_BLOCK - 1
 
 
 def pool_blocks(vertices: int, threads: int) -> int:
-    """Return how many blocks a pool has; block 0 is not used."""
+    """Return the number of blocks in the pool; block 0 is not used."""
     return vertices // POOL_BLOCK + threads * MOST_BUCKETS + 1
 
 
 @njit(inline="always")
 def _take_block(arrays, me):
-    """Return a block for the caller, 0 if none is left."""
+    """Return a free block for the caller, 0 if none is left."""
     block = arrays.free[me, 0]
     if block:
         arrays.free[me, 0] = arrays.link[block]
@@ -107,7 +106,7 @@ def _take_block(arrays, me):
 
 @njit(inline="always")
 def _put(arrays, me, bucket, v):
-    """Put a vertex into a bucket of the caller's."""
+    """Put a vertex into a bucket of the caller."""
     top = arrays.top[me]
     at = top[np.uint64(bucket)]
     if at & _MASK == 0:
@@ -130,11 +129,11 @@ def _bucket_of(control, arrays, scale, reached):
 
 @njit(inline="always")
 def _find_ends(control, arrays, u, me, bucket, far_at, count, scale):
-    """Find the ends of `u` that get a smaller distance, if it relaxed nothing with its own yet.
+    """Find the ends of `u` that get a smaller distance, unless `u` relaxed its distance before.
 
-    Returns the far pile's new cursor, how many ends were found and not yet lowered, and the edges
-    scanned; -1 if nothing was to do. Whether an end is found is no branch: the processor would
-    guess it wrongly once a vertex.
+    Returns the far pile's new cursor, the number of ends found and not yet lowered, and the edges
+    scanned, or -1 if `u` needed no work. The inner loop has no branch for an end that is found: it
+    would be mispredicted about once a vertex.
     """
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
     found, reached, infinity = arrays.found[me], arrays.reached[me], arrays.window[INFINITY]
@@ -167,7 +166,7 @@ def _find_ends(control, arrays, u, me, bucket, far_at, count, scale):
 
 @njit(inline="always")
 def _lower(control, arrays, me, bucket, far_at, count, scale):
-    """Lower the distances of the ends found, and put them where they wait.
+    """Lower the distances of the ends found, and put these into buckets or onto the far pile.
 
     Returns the far pile's new cursor.
     """
@@ -189,9 +188,9 @@ def _lower(control, arrays, me, bucket, far_at, count, scale):
 
 @njit(inline="always")
 def _put_share(control, arrays, part, me, far_at, scale):
-    """Put a part of the far pile into buckets, or onto the next pile; return that one's cursor.
+    """Put a part of the far pile into buckets, or onto the next pile; return that pile's cursor.
 
-    Parts have equally many items. They follow the pile by the threads that wrote its blocks.
+    Parts have equally many items. They order the pile by the threads that wrote its blocks.
     """
     items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
     stop, infinity = arrays.window[END], arrays.window[INFINITY]
@@ -216,9 +215,9 @@ def _put_share(control, arrays, part, me, far_at, scale):
 
 @njit(inline="always")
 def _offer(control, arrays, me, bucket, after):
-    """If a thread waits for work, offer it a block of this bucket or else the next bucket.
+    """If a thread waits for work, offer it the next block of this bucket, or else the next bucket.
 
-    Returns the next block of this bucket that stays.
+    Returns the next block of this bucket that the caller keeps.
     """
     offer = arrays.offer[me]
     if load(arrays.counters[IDLE], 0) == 0 or load(offer, 0):
@@ -239,9 +238,9 @@ def _offer(control, arrays, me, bucket, after):
 
 @njit(inline="always")
 def _prefetch_lists(arrays, i, end, after):
-    """Prefetch the data of later items: offsets of their lists, then the lists.
+    """Prefetch the data of later items: offsets of their neighbour lists, then the entries.
 
-    Behind the end of a block come the items of block `after`, or what is in block 0.
+    Beyond the end of a block it takes items of block `after`, or of block 0.
     """
     pool = arrays.pool
     skipped = (np.uint64(after) << np.uint64(_SHIFT)) - end
@@ -258,7 +257,7 @@ def _prefetch_lists(arrays, i, end, after):
 
 @njit(inline="always")
 def _empty(control, arrays, me, bucket, far_at, scale):
-    """Relax what is in a bucket now; return the far pile's cursor, edges scanned and vertices."""
+    """Relax the items of a bucket; return the far pile's cursor, edges scanned and vertices."""
     scanned, vertices = ZERO, ZERO
     at = arrays.top[me, bucket]
     arrays.top[me, bucket] = 0
@@ -284,9 +283,9 @@ def _empty(control, arrays, me, bucket, far_at, scale):
 
 @kernel(counted=False, inner=True)
 def _await_work(arrays, me):
-    """Wait until a thread offers work, the caller's own offer included; put it into a bucket.
+    """Wait for offered work, which may be the caller's own offer, and put it into a bucket.
 
-    Returns False if nobody is busy any more.
+    Returns False if no thread is busy any more.
     """
     fetch_add(arrays.counters[IDLE], 0, 1)
     fetch_add(arrays.counters[BUSY], 0, -1)
@@ -331,7 +330,7 @@ def settle(control, arrays, part, me):
 
 @kernel(counted=False, inner=True)
 def find_waiting(control, arrays, chunk, me):
-    """List the vertices that relaxed nothing since their distance fell last: the next far pile."""
+    """Make the next far pile: vertices that relaxed nothing since their distance fell last."""
     begin, end = chunk_of(control, chunk)
     pile, at = arrays.active[1 - control[ACTIVE]], arrays.cursor[me, KEPT]
     for v in range(begin, end):

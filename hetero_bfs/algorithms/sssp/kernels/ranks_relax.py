@@ -1,27 +1,28 @@
 """A window of a shortest-path search on several ranks: the part of one rank.
 
-A rank relaxes the edges of its own vertices, whose lists are sorted by weight. The phases and the
-two strategies of relaxing are those of one process (algorithms/sssp/kernels/relax.py):
+A rank relaxes the edges of its own vertices, whose neighbour lists are sorted by weight. The phases
+and the two strategies of relaxing are those of one process (algorithms/sssp/kernels/relax.py):
 
     PREFIX  A vertex relaxes the edges that end within the window, and goes on in the next one.
-    FULL    A vertex relaxes its whole list.
+    FULL    A vertex relaxes all its edges.
 
-Arrays (D is float32, float64 or int64; columns are those of ranks/partition.py). The lists
-are of out-edges; `backward_*` are of in-edges, the same for an undirected graph. In-edges of a
-directed graph are not sorted: `backward_order` says in which order to read a list.
+Arrays (D is float32, float64 or int64; columns are explained in ranks/partition.py). `indptr`,
+`neighbours` and `weights` have the out-edges, and `backward_*` the in-edges. They are the same
+arrays for an undirected graph. In-edges of a directed graph are not sorted: `backward_order` has
+their order by weight.
 
-    distance    D (columns,)        own vertices': the least found so far. Others': the least that
-                                    the rank told their owner, or that the owner gave to all
-    relaxed     D (own,)            the distance with which a vertex relaxed edges last; -1 before
-    position    uint32 (own,)       how many entries of its list it relaxed then
-    queue       uint32 (own,)       a ring of own vertices that fell within the window
+    distance    D (columns,)        smallest distance found so far; for vertices of other ranks, the
+                                    smallest that this rank sent, or that the owner sent to all
+    relaxed     D (own,)            distance with which a vertex relaxed edges last; -1 before
+    position    uint32 (own,)       number of entries that it relaxed then
+    queue       uint32 (own,)       ring of own vertices whose distance fell within the window
     queued      uint8 (own,)        whether a vertex is in the ring
     pile        uint32 (own,)       vertices with edges for later windows, or that are beyond
     piled       uint8 (own,)        whether a vertex is in the pile
-    told        uint32 (columns,)   columns of other ranks whose distance fell
+    told        uint32 (columns,)   outbox: columns of other ranks whose distance fell
     noted       uint8 (columns,)    whether a column is in `told`
     window      D (2,)              END, INFINITY
-    lowest      D (1,)              the least distance that waits for a later window
+    lowest      D (1,)              smallest distance that waits for a later window
     counts      int64 (8,)          see below
 """
 
@@ -37,17 +38,17 @@ from hetero_bfs.support.intrinsics import prefetch
 END, INFINITY = range(2)
 
 HEAD, QUEUED, PILED, TOLD, LEFT, UNSETTLED, SOURCE, OVERFLOW = range(8)
-"""Items of `counts`: where the ring begins, and how many it holds; how many are in `pile` and in
-`told`; entries left in the lists of vertices that relaxed some, and entries of all other lists; the
-source's own number, or -1; whether a distance is beyond the type."""
+"""Items of `counts`: start and length of the ring; lengths of `pile` and of `told`; entries left
+of vertices that relaxed some, and entries of all other vertices; the source's own number, or -1;
+whether a distance exceeds the type."""
 
-_AHEAD = 8  # vertices whose lists are prefetched
+_AHEAD = 8  # vertices whose neighbour lists are prefetched
 _ON, _OFF = np.uint8(1), np.uint8(0)
 
 
 @kernel(counted=False)
 def begin(arrays, source):
-    """Reset the arrays; `source` is an own number, or -1."""
+    """Reset the arrays; `source` is a number of this rank, or -1."""
     arrays.distance[:] = arrays.window[INFINITY]
     arrays.relaxed[:] = -1
     arrays.queued[:] = _OFF
@@ -82,7 +83,7 @@ def _queue(arrays, v):
 
 @njit(inline="always")
 def _has_fallen(arrays, v):
-    """Queue an own vertex whose distance fell, to relax its edges."""
+    """Put an own vertex whose distance fell into the queue, or beyond the window onto the pile."""
     if arrays.distance[v] < arrays.window[END]:
         _queue(arrays, v)
     else:
@@ -92,7 +93,7 @@ def _has_fallen(arrays, v):
 
 @njit(inline="always")
 def _relax(arrays, u, limit):
-    """Relax the edges of `u` that end below the limit; return how many, and if some are left."""
+    """Relax the edges of `u` that end below the limit. Return their number, and if any remain."""
     distance, neighbours, weights = arrays.distance, arrays.neighbours, arrays.weights
     counts, infinity = arrays.counts, arrays.window[INFINITY]
     first, last = np.int64(arrays.indptr[u]), np.int64(arrays.indptr[u + 1])
@@ -105,7 +106,7 @@ def _relax(arrays, u, limit):
     else:
         counts[LEFT] -= last - first - np.int64(arrays.position[u])
     if last - first == 1 and arrays.is_directed == 0 and u != counts[SOURCE]:
-        k = last  # its only edge leads back to where its distance came from
+        k = last  # its only edge leads back to the vertex that its distance came from
     arrays.relaxed[u] = start
     since = k
     while k < last:
@@ -130,7 +131,7 @@ def _relax(arrays, u, limit):
             arrays.lowest[0] = min(arrays.lowest[0], reached)
         else:
             counts[OVERFLOW] |= np.int64(weights[k] < infinity)
-            k = last  # edges of infinite weight, here and behind, do not count
+            k = last  # this edge and all later ones lead to infinity
     arrays.position[u] = k - first
     counts[LEFT] += last - k
     return scanned, k < last
@@ -138,7 +139,7 @@ def _relax(arrays, u, limit):
 
 @kernel(counted=False)
 def relax_pile(arrays, end, is_full):
-    """Begin a window: relax the vertices of the pile that are within it, then those they reach.
+    """Begin a window: relax the vertices of the pile within it, then those they reach.
 
     Returns vertices and edges relaxed.
     """
@@ -192,7 +193,7 @@ def relax_queue(arrays, is_full):
 
 @kernel(counted=False)
 def take_told(arrays, messages):
-    """Write the distances of the columns in `told`, which are forgotten; return how many."""
+    """Move the distances of the columns in `told` to `messages`; return their number."""
     count = arrays.counts[TOLD]
     for i in range(count):
         column = arrays.told[i]
@@ -204,7 +205,7 @@ def take_told(arrays, messages):
 
 @kernel(counted=False)
 def take_in(arrays, numbers, messages):
-    """Take the distances that other ranks found for own vertices."""
+    """Apply the distances that other ranks found for own vertices."""
     for i in range(numbers.size):
         v = np.int64(numbers[i])
         if messages[i] < arrays.distance[v]:
@@ -216,8 +217,8 @@ def take_in(arrays, numbers, messages):
 def pull(arrays):
     """Give own vertices beyond the window the best distance by a neighbour within it.
 
-    All ranks' distances are known. Then the pile has the vertices beyond the window that are
-    reached. Returns how many vertices scanned edges, and these edges.
+    The distances of all ranks must be known. Afterwards the pile has the reached vertices beyond
+    the window. Returns the vertices that scanned edges, and these edges.
     """
     distance, settled, infinity = arrays.distance, arrays.window[END], arrays.window[INFINITY]
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
@@ -254,10 +255,11 @@ def pull(arrays):
 
 @kernel(counted=False)
 def adopt(arrays, parent, numbers, count):
-    """Give parents to vertices that are as near as a neighbour which has one.
+    """Give a parent to each vertex that is as near as a neighbour that has a parent.
 
-    The first `count` of the queue are own vertices with new parents. Own neighbours get theirs at
-    once. Others' are in `told` afterwards, each once a search, and their parents in `numbers`.
+    The first `count` items of the queue are own vertices with new parents. Own neighbours get
+    parents at once. Neighbours on other ranks go to `told`, each once a search, and their parents
+    to `numbers`.
     """
     distance, neighbours, weights = arrays.distance, arrays.neighbours, arrays.weights
     queue, at, num_told = arrays.queue, np.int64(0), np.int64(0)
@@ -285,7 +287,7 @@ def adopt(arrays, parent, numbers, count):
 
 @kernel(counted=False)
 def take_parents(arrays, parent, numbers, messages, received, first_column):
-    """Take parents from other ranks; the queue then has the vertices that got one. Count them."""
+    """Apply parents from other ranks; queue the vertices that got one, and return their number."""
     count, begin = np.int64(0), np.int64(0)
     for rank in range(received.size):
         for i in range(begin, begin + received[rank]):

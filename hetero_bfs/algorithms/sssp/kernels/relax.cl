@@ -1,8 +1,9 @@
 /* Phases of a shortest-path search on a device; relax.py is the twin.
  *
- * Lists are sorted by weight. So in a window a vertex relaxes a run of its list, whose end a binary
- * search finds. A work-group shares the runs of several vertices evenly. Runs of more than
- * CHUNK_EDGES are cut into pieces, and each piece is a work-group's. */
+ * Neighbour lists are sorted by weight. So in a window a vertex relaxes a contiguous run of
+ * entries, whose end a binary search finds. A work-group shares the runs of several vertices
+ * evenly. Runs of more than CHUNK_EDGES are cut into pieces, and each piece goes to one
+ * work-group. */
 
 static void relax_edge(uint v, BITS from, WEIGHT weight, __local const long *now, BITS *lowest,
                        SEARCH)
@@ -25,7 +26,7 @@ static void relax_edge(uint v, BITS from, WEIGHT weight, __local const long *now
     }
 }
 
-/* Return the first entry from `k` on that ends at `limit` or behind it. */
+/* Return the first entry, starting with `k`, that ends at `limit` or beyond. */
 static OFFSET run_end(OFFSET k, OFFSET last, BITS from, BITS limit, __global const WEIGHT *weights)
 {
     while (k < last) {
@@ -38,8 +39,8 @@ static OFFSET run_end(OFFSET k, OFFSET last, BITS from, BITS limit, __global con
     return k;
 }
 
-/* Find the run that a vertex relaxes now, and keep its position; return its first entry. A PREFIX
- * that has more edges waits in the list of active vertices. */
+/* Find the run that a vertex relaxes now, and keep its position; return its first entry. With
+ * PREFIX, a vertex with more edges joins the list of active vertices. */
 static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *counts, LISTS, SEARCH)
 {
     const bool is_full = now[IS_FULL];
@@ -49,7 +50,7 @@ static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *co
     if (before == from)
         k = is_full ? last : first + position[u];
     else if (!DIRECTED && last - first == 1 && u != now[SOURCE])
-        k = last; /* the only edge leads back to where the distance came from */
+        k = last; /* the only edge leads back to the vertex that the distance came from */
     if (!is_full)
         stop = run_end(k, last, from, (BITS)now[END], weights);
     relaxed[u] = from;
@@ -75,7 +76,7 @@ static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *co
     return k;
 }
 
-/* Add the work-items' counts to the counters of the step and the window. All of a group call it. */
+/* Add the work-items' counts to the counters of step and window. The whole group calls it. */
 static void add_counts(const Counts *counts, __local Shared *mine, volatile __global ulong *counters)
 {
     const uint lid = get_local_id(0);
@@ -105,7 +106,7 @@ static void add_counts(const Counts *counts, __local Shared *mine, volatile __gl
     }
 }
 
-/* Append the pieces of a list to the chunks. */
+/* Append the pieces of a run to the chunks. */
 static void append_chunks(uint u, OFFSET first, uint length, uint piece, __local const long *now,
                           SEARCH)
 {
@@ -117,7 +118,7 @@ static void append_chunks(uint u, OFFSET first, uint length, uint piece, __local
     }
 }
 
-/* Relax edges of the vertices of the queue, or of the active ones. */
+/* Relax edges of the queued or the active vertices. */
 static void relax_lists(uint group, uint groups, __local Shared *mine, LISTS, SEARCH)
 {
     __local const long *now = mine->now;
@@ -153,7 +154,7 @@ static void relax_lists(uint group, uint groups, __local Shared *mine, LISTS, SE
     add_counts(&counts, mine, counters);
 }
 
-/* Relax the pieces of long lists, a work-group each. */
+/* Relax the pieces of long runs, a work-group each. */
 static void relax_chunks(uint group, uint groups, __local Shared *mine, LISTS, SEARCH)
 {
     const uint lid = get_local_id(0), count = *step_counter(mine->now, CHUNKS, counters);
@@ -169,7 +170,7 @@ static void relax_chunks(uint group, uint groups, __local Shared *mine, LISTS, S
     add_counts(&counts, mine, counters);
 }
 
-/* List the vertices that no window so far has settled. */
+/* List the vertices that are not settled. */
 static void find_unsettled(uint first, uint stride, __local const long *now, SEARCH)
 {
     volatile __global uint *counter = (volatile __global uint *)(window_counters(now, counters) + KEPT);
@@ -178,7 +179,7 @@ static void find_unsettled(uint first, uint stride, __local const long *now, SEA
             written(active, n, now[ACTIVE_SIDE])[next_place(counter)] = v;
 }
 
-/* Take the vertices of the window from the far pile; leave out settled ones. */
+/* Queue the vertices of the far pile within the window; drop those settled before. */
 static void select_window(uint first, uint stride, __local const long *now, Counts *counts, SEARCH)
 {
     __global const uint *items = read_of(active, n, now[ACTIVE_SIDE]);
@@ -197,7 +198,7 @@ static void select_window(uint first, uint stride, __local const long *now, Coun
     }
 }
 
-/* Return the distance of an unsettled vertex by one incoming edge, or `best` if that is less. */
+/* Return the distance of an unsettled vertex by one incoming edge, or `best` if that is smaller. */
 static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SEARCH)
 {
     const BITS before = PEEK(distance + backward_neighbours[k]);
@@ -209,7 +210,7 @@ static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SE
     return min(best, bits);
 }
 
-/* Tell whether an edge's weight alone is too much; then the rest of the list is, too. */
+/* Tell whether this weight is at least the best distance; then so are those of all later edges. */
 static bool is_hopeless(WEIGHT weight, BITS best)
 {
     return behind(0, weight) >= best;
@@ -217,13 +218,14 @@ static bool is_hopeless(WEIGHT weight, BITS best)
 
 static void settle(uint v, BITS best, Counts *counts, SEARCH)
 {
-    listed[v] = best < INFINITE; /* `select_window` leaves the others out */
+    listed[v] = best < INFINITE; /* `select_window` drops the others */
     if (best < INFINITE)
         LOWER(distance + v, best);
     counts->lowest = min(counts->lowest, best);
 }
 
-/* Give unsettled vertices the best distance by a settled neighbour. Long lists become chunks. */
+/* Give unsettled vertices the best distance by a settled neighbour. Those with many edges become
+ * chunks. */
 static void pull_lists(uint first, uint stride, __local const long *now, Counts *counts, BACKWARD,
                        SEARCH)
 {
@@ -248,7 +250,7 @@ static void pull_lists(uint first, uint stride, __local const long *now, Counts 
     }
 }
 
-/* Pull along the long lists, each by a work-group. */
+/* Do the same for vertices with many edges, a work-group each. */
 static void pull_chunks(uint group, uint groups, __local Shared *mine, BACKWARD, SEARCH)
 {
     const uint lid = get_local_id(0), count = *step_counter(mine->now, CHUNKS, counters);

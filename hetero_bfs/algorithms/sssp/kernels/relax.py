@@ -3,42 +3,42 @@
 The search settles vertices in windows of distances, one after the other (Meyer and Sanders, 2003,
 "Delta-stepping: a parallelizable shortest path algorithm"). There are three strategies:
 
-    PREFIX  Lists are sorted by weight (by_weight.py). A vertex relaxes the edges that end within
-            the window, and keeps its position in its list for the next window. No edge is relaxed
-            for a later window; this serves graphs of long lists.
-    PULL    Each unsettled vertex scans its own list for its best settled neighbour. It stops
-            where an edge alone is too heavy. One pull comes once the settled vertices have
-            more edges left than the unsettled ones have in all.
-    FULL    A vertex relaxes its whole list. Ends beyond the window wait in a list, the far pile
+    PREFIX  Neighbour lists are sorted by weight (by_weight.py). A vertex relaxes the edges that end
+            within the window, and keeps its position for the next window. No edge is relaxed for a
+            later window. This suits graphs of high degree.
+    PULL    Each unsettled vertex scans its neighbours for the best settled one. It stops where the
+            weight of an edge is at least its distance. A search pulls once: when the settled
+            vertices have more edges left than the unsettled vertices have in all.
+    FULL    A vertex relaxes all its edges. Ends beyond the window wait in a list, the far pile
             (Davidson et al., 2014, "Work-efficient parallel GPU methods for single-source shortest
-            paths"). This serves graphs of short lists, and the rest of a search after a pull. Its
-            phase is in own_buckets.py.
+            paths"). This suits graphs of low degree, and the rest of a search after a pull.
+            own_buckets.py has its phase.
 
 State (n vertices; D is int32, int64, float32 or float64):
 
-    distance    D (n,)          the least found so far, window[INFINITY] where none is known
-    bits        int (n,)        the same memory as signed integers of that size, for atomics
+    distance    D (n,)          smallest found so far, window[INFINITY] if none
+    bits        int (n,)        the same memory as signed integers, for atomics
     relaxed     int (n,)        bits of the distance with which the vertex relaxed edges last; -1
-                                before it did
-    position    uint32 (n,)     PREFIX: how many entries of its list it relaxed then
-    queue       2 lists         PREFIX: vertices whose distance fell within the window: one list is
-                                read, the other one written
-    active      2 lists         PREFIX: vertices that relaxed a part of their lists; FULL: the far
+                                before that
+    position    uint32 (n,)     PREFIX: number of entries that it relaxed then
+    queue       2 lists         PREFIX: vertices whose distance fell within the window; one list is
+                                read and the other written
+    active      2 lists         PREFIX: vertices that relaxed some of their edges; FULL: the far
                                 pile
-    queued      int32 (n,)      PREFIX: the last round in whose queue the vertex was put; each phase
+    queued      int32 (n,)      PREFIX: last round in whose queue the vertex was put; each phase
                                 that queues vertices is a round
-    listed      int8 (n,)       whether a vertex is in the list of active ones; FULL: whether it
-                                ever was on the far pile, since it leaves that with its distance
+    listed      int8 (n,)       whether a vertex is in the active list; FULL: whether it ever was on
+                                the far pile, which a vertex enters only once
     window      D (3,)          START, END, INFINITY
-    lowest      D (threads, 8)  least distance that waits for a later window, by thread
+    lowest      D (threads, 8)  smallest distance that waits for a later window, by thread
     cursor      int64 (threads, 8)  where a thread writes next in either list; 0: nowhere yet
-    counters    int64 (7, 8)    blocks of the lists that are written, QUEUED and KEPT; OVERFLOW;
-                                those of own_buckets.py; each on its own line
+    counters    int64 (7, 8)    number of blocks of the written lists, QUEUED and KEPT; OVERFLOW;
+                                those of own_buckets.py; each on its own cache line
 
-A list is an array of blocks of BLOCK items. A thread writes into its own blocks, and in the next
-phase it gets them first (blocks.py), since their vertices are in its cache.
+A list is an array of blocks of BLOCK items. A thread writes into its own blocks. In the next phase
+it gets them first (blocks.py), since their vertices are in its cache.
 
-A distance that its type does not hold sets OVERFLOW and is not stored. If the type has 32 bits, the
+A distance that exceeds its type sets OVERFLOW and is not stored. If the type has 32 bits, the
 caller searches again with a wider one. Distances beyond float64 are infinite.
 """
 
@@ -60,15 +60,15 @@ from hetero_bfs.support.intrinsics import (
 )
 
 QUEUED, KEPT, OVERFLOW, TAKEN, DROPPED, BUSY, IDLE = range(7)
-"""Counters: the lists by number (blocks.py), whether a distance was beyond the type, and those of
+"""Counters: the lists by number (blocks.py), whether a distance exceeded the type, and those of
 own_buckets.py."""
 
 QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
 """Words of a job: which queue and which list of active vertices are read."""
 
 SOURCE, ROUND, BUCKETS, PILE, PILE_BLOCKS = range(OWN, OWN + 5)
-"""Words that phases keep: the search's source, and the number of the round; buckets of a window,
-and the items and blocks of the far pile."""
+"""Words that phases keep: the source, the number of the round, the buckets of a window, and the
+numbers of items and blocks in the far pile."""
 
 START, END, INFINITY = range(3)
 
@@ -88,7 +88,7 @@ def note_lowest(arrays, me, candidate):
 
 @njit(inline="always")
 def is_dead_end(arrays, control, u, degree):
-    """Tell whether the only edge of `u` leads back to where its distance came from."""
+    """Tell whether the only edge of `u` leads back to the vertex that its distance came from."""
     return degree == 1 and arrays.is_directed == 0 and u != control[SOURCE]
 
 
@@ -96,8 +96,8 @@ def is_dead_end(arrays, control, u, degree):
 def _relax_prefix(control, arrays, u, me, at):
     """Relax the edges of `u` that end within the window; queue their ends.
 
-    Returns the new cursor of the thread, the edges scanned, those left in the list, and those of
-    the whole list if this is the vertex's first time.
+    Returns the thread's new cursor, the edges scanned, the edges left, and the vertex's degree, or
+    0 if it was relaxed before.
     """
     distance, bits, window = arrays.distance, arrays.bits, arrays.window
     neighbours, weights = arrays.neighbours, arrays.weights
@@ -134,13 +134,12 @@ def _relax_prefix(control, arrays, u, me, at):
         else:
             if weights[k] < window[INFINITY]:
                 arrays.counters[OVERFLOW, 0] = 1
-            k = last  # neither this edge nor those behind it lead to a distance of this type
+            k = last  # this edge and all later ones lead beyond the type
     return at, k - begin, last - k, last - first if before < 0 else ZERO
 
 
 @kernel(counted=False, inner=True)
 def reset(control, arrays, chunk, me):
-    """Reset the arrays."""
     begin, end = chunk_of(control, chunk)
     for v in range(begin, end):
         arrays.distance[v] = arrays.window[INFINITY]
@@ -152,7 +151,7 @@ def reset(control, arrays, chunk, me):
 
 @njit(inline="always")
 def prefetch_lists(arrays, items, i, end):
-    """Prefetch the data of later items: offsets of their lists, then the lists."""
+    """Prefetch the data of later items: offsets of their neighbour lists, then the entries."""
     if i + 2 * PREFETCH_DISTANCE < end:
         u = items[i + 2 * PREFETCH_DISTANCE]
         prefetch(arrays.indptr, u)
@@ -166,7 +165,7 @@ def prefetch_lists(arrays, items, i, end):
 
 @njit(inline="always")
 def _relax_all(control, arrays, chunk, me, items, lists, is_queue):
-    """Relax the lists of a block of vertices; return edges scanned, left and met first."""
+    """Relax a block of vertices; return edges scanned, edges left, and degrees of new vertices."""
     begin, end = block_of(lists, chunk)
     at, kept_at = arrays.cursor[me, QUEUED], arrays.cursor[me, KEPT]
     kept = arrays.active[1 - control[ACTIVE]]
@@ -189,21 +188,20 @@ def _relax_all(control, arrays, chunk, me, items, lists, is_queue):
 
 @kernel(counted=False, inner=True)
 def relax_active(control, arrays, chunk, me):
-    """Continue in the lists of a block of active vertices."""
+    """Continue in the neighbour lists of a block of active vertices."""
     items = arrays.active[control[ACTIVE]]
     return _relax_all(control, arrays, chunk, me, items, arrays.active_blocks, False)
 
 
 @kernel(counted=False, inner=True)
 def relax_queue(control, arrays, chunk, me):
-    """Relax the lists of a block of queued vertices."""
     items = arrays.queue[control[QUEUE]]
     return _relax_all(control, arrays, chunk, me, items, arrays.queue_blocks, True)
 
 
 @kernel(counted=False, inner=True)
 def find_unsettled(control, arrays, chunk, me):
-    """List the vertices that no window so far has settled."""
+    """List the vertices that are not settled."""
     begin, end = chunk_of(control, chunk)
     kept, at = arrays.active[1 - control[ACTIVE]], arrays.cursor[me, KEPT]
     for v in range(begin, end):
@@ -217,7 +215,8 @@ def find_unsettled(control, arrays, chunk, me):
 def pull(control, arrays, chunk, me):
     """Give unsettled vertices the best distance by a settled neighbour; return edges scanned.
 
-    No distance is below 0: so once an edge's weight alone is too much, the rest of the list is.
+    Distances are at least 0. So if the weight of an edge is at least the best distance, later edges
+    are not needed.
     """
     begin, end = block_of(arrays.active_blocks, chunk)
     distance, settled = arrays.distance, arrays.window[END]
@@ -245,7 +244,7 @@ def pull(control, arrays, chunk, me):
                     arrays.counters[OVERFLOW, 0] = 1
             k += 1
         scanned += k - first
-        arrays.listed[v] = OFF if best == infinity else ON  # the far pile drops the others
+        arrays.listed[v] = OFF if best == infinity else ON  # the far pile drops unreached vertices
         if best < infinity:
             distance[v] = best
             note_lowest(arrays, me, best)

@@ -1,19 +1,18 @@
-/* Shared by the phases of a shortest-path search on a device: types, arrays, lists and counters.
+/* Types, arrays, lists and counters that the phases of a shortest-path search on a device share.
  * relax.cl has the phases, loop.cl the loop.
  *
  * Built with -DWEIGHT=int, float or double, and -DOFFSET=uint or ulong for the type of `indptr`. A
- * distance is stored as the BITS of a WEIGHT of at least 0, which are in the order of signed
- * integers.
+ * distance is stored as the BITS of a WEIGHT of at least 0. These compare like signed integers.
  *
  *     distance    BITS (n,)   INFINITE where none is known
- *     relaxed     BITS (n,)   the distance with which the vertex relaxed edges last; -1 before it did
- *     position    uint (n,)   how many entries of its list it relaxed then
- *     queued      int (n,)    the last round in whose queue the vertex was put
- *     listed      int (n,)    whether a vertex is in the list of active ones
- *     queue       uint (2 n,) vertices within the window: one half is read, the other one written
- *     active      uint (2 n,) as in relax.py, in halves too
- *     chunk_vertices, chunk_firsts   uint, ulong: pieces of long lists (relax.cl)
- *     counters    ulong       loop.cl lists them */
+ *     relaxed     BITS (n,)   distance with which the vertex relaxed edges last; -1 before that
+ *     position    uint (n,)   number of entries that it relaxed then
+ *     queued      int (n,)    last round in whose queue the vertex was put
+ *     listed      int (n,)    whether a vertex is in the active list
+ *     queue       uint (2 n,) vertices within the window; one half is read, the other written
+ *     active      uint (2 n,) as in relax.py, also in halves
+ *     chunk_vertices, chunk_firsts   uint, ulong: pieces of long runs (relax.cl)
+ *     counters    ulong       see loop.cl */
 
 #if defined(IS_DOUBLE)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -21,7 +20,7 @@
 #define TO_BITS(x) as_long(x)
 #define TO_WEIGHT(x) as_double(x)
 #define INFINITE 0x7ff0000000000000L
-/* Distances are at least 0, so they have the order of unsigned integers. */
+/* Distances are at least 0, so they compare like unsigned integers. */
 #define LOWER(address, bits) ((BITS)lower_long((volatile __global ulong *)(address), (ulong)(bits)))
 #define LOWER_LOCAL(address, bits) lower_long_local((volatile __local ulong *)(address), (ulong)(bits))
 #define READ(address) ((BITS)read_long((volatile __global ulong *)(address)))
@@ -40,10 +39,10 @@
 #endif
 #endif
 
-/* Read a distance that others may lower meanwhile. Before an atomic minimum a stale one only costs
- * the atomic. If it is that of a vertex whose list is relaxed, whoever lowers it queues the vertex
- * again. With -DATOMIC_PEEK, for a checker of races, it is atomic too, and where two words make a
- * distance. */
+/* Read a distance that other work-items may lower meanwhile. Before an atomic minimum, a stale
+ * value costs only the atomic. If the vertex is being relaxed, whoever lowers its distance queues
+ * it again. The read is atomic with -DATOMIC_PEEK, for a checker of races, and where a distance has
+ * two words. */
 #if defined(ATOMIC_PEEK) || (defined(IS_DOUBLE) && !defined(INT64_ATOMICS))
 #define PEEK(address) READ(address)
 #else
@@ -66,26 +65,26 @@
     n, distance, relaxed, position, queued, listed, queue, active, chunk_vertices, chunk_firsts,   \
         counters
 
-/* Entry k of a list that begins at `begin`, by rising weight. */
+/* Entry k, by rising weight, of the neighbour list that begins at `begin`. */
 #if DIRECTED
 #define BY_WEIGHT(begin, k) ((begin) + backward_order[k])
 #else
 #define BY_WEIGHT(begin, k) (k)
 #endif
 
-/* What a work-group shares in local memory. */
+/* Local memory of a work-group. */
 typedef struct {
     uint ends[GROUP];
     OFFSET firsts[GROUP];
     BITS froms[GROUP];
     ulong sums[3]; /* SCANNED, LEFT, FRESH */
-    BITS lowest;   /* least distance that waits for a later window */
+    BITS lowest;   /* smallest distance that waits for a later window */
     BITS best;     /* of a vertex that the whole group pulls */
     long now[NOW_WORDS];
     uint alright; /* see grid.cl */
 } Shared;
 
-/* What a work-item counts in a phase. */
+/* Counts of a work-item in a phase. */
 typedef struct {
     ulong scanned, left, fresh;
     BITS lowest;
@@ -103,7 +102,7 @@ static volatile __global ulong *window_counters(__local const long *now,
     return counters + 3 * STEP_COUNTERS + now[WINDOW] % 3 * WINDOW_COUNTERS;
 }
 
-/* Return the distance behind an edge, INFINITE if the type does not hold it. */
+/* Return the distance at the end of an edge, INFINITE if it exceeds the type. */
 static BITS behind(BITS from, WEIGHT weight)
 {
 #ifdef TO_BITS
@@ -113,7 +112,7 @@ static BITS behind(BITS from, WEIGHT weight)
 #endif
 }
 
-/* Return the weight of entry k of a list, or of the last entry if k is behind it. */
+/* Return the weight of entry k of a neighbour list, or of the last entry if k is beyond it. */
 static WEIGHT weight_at(OFFSET begin, OFFSET k, OFFSET last, BACKWARD)
 {
     const OFFSET in_list = min(k, max(last, (OFFSET)1) - 1);
@@ -134,8 +133,8 @@ static void note_overflow(__local const long *now, volatile __global ulong *coun
     atomic_or(step_counter(now, OVERFLOW, counters), 1);
 }
 
-/* Append a vertex to a list unless its mark says that it is there. No mark of a queue is cleared
- * while others may set it: a device may do atomics of one work-item on two addresses in any order. */
+/* Append a vertex to a list unless its mark says that it is there. Marks of a queue are not cleared
+ * while others may set them: a device may reorder one work-item's atomics on two addresses. */
 static void append_once(uint v, int mark, volatile __global int *marks,
                         volatile __global uint *counter, __global uint *list)
 {

@@ -1,10 +1,10 @@
 /* Parents of a shortest-path tree, found from the distances on a device; tree.py is the twin.
  *
- * A list is read by rising weight, and ends where a weight alone exceeds the vertex's distance. A
- * work-item reads the first PULL_EDGES entries of a vertex's list. If that does not find the
- * parent, the whole work-group continues. */
+ * A neighbour list is read by rising weight, until a weight exceeds the vertex's distance. A
+ * work-item reads the first PULL_EDGES entries. If they do not contain the parent, the whole
+ * work-group continues. */
 
-/* Return the start of an entry's edge if it makes up the vertex's distance and is nearer. */
+/* Return the start of an edge if it is nearer and the edge makes up the vertex's distance. */
 static uint nearer_by(OFFSET at, BITS mine, __global const BITS *distance, BACKWARD)
 {
     const uint u = backward_neighbours[at];
@@ -12,7 +12,7 @@ static uint nearer_by(OFFSET at, BITS mine, __global const BITS *distance, BACKW
     return before < mine && behind(before, backward_weights[at]) == mine ? u : NO_VERTEX;
 }
 
-/* Scan the rest of a list with the whole work-group; return the parent. */
+/* Scan the rest of a neighbour list with the whole work-group; return the parent. */
 static uint search_together(OFFSET begin, OFFSET last, BITS mine, __local uint *found,
                             __global const BITS *distance, BACKWARD)
 {
@@ -36,9 +36,9 @@ static uint search_together(OFFSET begin, OFFSET last, BITS mine, __local uint *
     return up;
 }
 
-/* Write a parent of each vertex, NO_VERTEX if it is not reached or none of its neighbours is nearer;
- * count the latter as orphans. Neighbouring vertices go to different work-groups, since hubs may be
- * adjacent. */
+/* Write a parent of each vertex, or NO_VERTEX. Count as orphans the reached vertices that have no
+ * nearer neighbour to be their parent. Adjacent ids go to different work-groups, since hubs often
+ * have adjacent ids. */
 __kernel void find_parents(const uint n, __global const BITS *distance, BACKWARD,
                            __global uint *parent, volatile __global uint *orphans)
 {

@@ -17,21 +17,14 @@ _PARTS = 64
 
 
 def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt.NDArray[np.uint32]:
-    """Return a parent of each reached vertex, `NO_VERTEX` of the others; the source's is itself.
+    """Return a parent of each reached vertex, `NO_VERTEX` for the others. The source is its own.
 
-    A parent is nearer to the source by the weight of the edge to it. If weights are 0, a vertex may
-    have only neighbours that are as near. It gets a parent from one of those that have one already,
-    so that parents form no cycle.
+    A parent is nearer to the source by the weight of its edge. With weights of 0, a vertex may have
+    no nearer neighbour. Then its parent is a neighbour at the same distance that has a parent
+    already, so that parents form no cycle.
 
-    Parameters
-    ----------
-    lists : WeightedLists
-    distance : array, shape (num_searched,)
-        The least distances, as the search's arithmetic adds them.
-    infinity
-        The value of unreached vertices.
-    source : int
-        A new id.
+    `distance`, shape (num_searched,), has the sums as the search's arithmetic rounds them. It is
+    `infinity` where not reached. `source` is a new id.
     """
     parent, orphans = nearer_parents(lists, distance, infinity)
     complete_tree(lists, distance, source, parent, orphans)
@@ -41,9 +34,9 @@ def tree_parents(lists: Any, distance: Array, infinity: Any, source: int) -> npt
 def nearer_parents(
     lists: Any, distance: Array, infinity: Any
 ) -> tuple[npt.NDArray[np.uint32], int]:
-    """Return parents that are nearer to the source, and how many reached vertices have none.
+    """Return parents that are nearer to the source, and the number of reached vertices without one.
 
-    `distance` is of all that lists hold: of a rank's lists, of all columns.
+    `distance` covers all neighbours: for the adjacency of a rank, all columns.
     """
     backward = lists.backward
     parent = np.full(lists.num_vertices, NO_VERTEX, np.uint32)
@@ -64,7 +57,7 @@ def nearer_parents(
 
 
 def complete_tree(lists: Any, distance: Array, source: int, parent: Array, orphans: int) -> None:
-    """Give parents to the source and to other orphans: those that have no nearer neighbour."""
+    """Give parents to the source and to other reached vertices that have no nearer neighbour."""
     parent[source] = source
     if orphans > 1:  # the source is one
         reached = np.flatnonzero(parent != NO_VERTEX).astype(np.uint32)
@@ -101,7 +94,7 @@ def _find_nearer(given, part, parts):
 
 @kernel
 def _adopt_equals(indptr, neighbours, weights, distance, parent, queue, count):
-    """Give parents to vertices that are as near as their neighbours; the queue has all others."""
+    """Give parents to vertices as near as their neighbours; the queue has all with a parent."""
     at = 0
     while at < count:
         u = queue[at]
