@@ -13,7 +13,6 @@ from hetero_bfs.cli.arguments import make_parser
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
     parser = make_parser(__version__)
     _complete_files(parser)
     print(shtab.complete(parser, options.shell))

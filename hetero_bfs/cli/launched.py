@@ -1,4 +1,4 @@
-"""Commands under an MPI launcher: all ranks share one run, and print one report and one message."""
+"""Commands under an MPI launcher: all ranks share one run, and only one of them prints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ T = TypeVar("T")
 
 
 def _on_ranks() -> list[str]:
-    """Return the commands that several ranks can run."""
     return ["graph500", *(name for name, row in commands().items() if row.on_ranks)]
 
 
@@ -35,12 +34,13 @@ def one_voice() -> Iterator[None]:
 
 
 def check_command(options: Namespace) -> None:
-    """Refuse commands that every rank would run independently; tell of tasks that are no ranks.
+    """Refuse commands that every rank would run independently; note tasks that srun started without
+    MPI.
 
     Raises
     ------
     AgreedError
-        A launcher started several processes of such a command.
+        A launcher started several processes of a command that runs in one process.
     """
     if (tasks := tasks_without_mpi()) > 1 and options.command in _on_ranks():
         print(
@@ -62,7 +62,7 @@ def agreed_by_all(work: Callable[[], None]) -> None:
     Raises
     ------
     AgreedError
-        Under a launcher, what any rank raised.
+        Under a launcher, the error of any rank.
     """
     if launched_ranks() == 1:
         work()
@@ -74,12 +74,12 @@ def agreed_by_all(work: Callable[[], None]) -> None:
 
 
 def says(error: HeteroBFSError) -> bool:
-    """Tell whether this process prints an error: only rank 0 prints one that all ranks raise."""
+    """Whether this process prints the error: only rank 0 prints one that all ranks raise."""
     return not (isinstance(error, AgreedError) and launched_rank() > 0)
 
 
 def run_together(work: Callable[[Communicator], T]) -> T:
-    """Run work by all ranks; an error of a single rank ends all of them with status 1.
+    """Run work on all ranks; an error of a single rank ends all of them with status 1.
 
     Raises
     ------

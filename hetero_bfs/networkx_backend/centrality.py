@@ -23,7 +23,7 @@ def pagerank(
     weight: Any = "weight",
     dangling: None = None,
 ) -> dict[Any, float]:
-    """Return each node's rank, as exact as NetworkX promises; see networkx.pagerank.
+    """Return each node's score, as exact as NetworkX promises; see networkx.pagerank.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def pagerank(
         with engine_of(G) as engine:
             weighted = weight is not None and G.weights is not None
             found = engine.pagerank(alpha, tol, max_iter, weighted, restart)
-    except (ValueError, ForkError) as error:  # among them GraphError and ArgumentError
+    except (ValueError, ForkError) as error:  # GraphError and ArgumentError are ValueErrors
         raise NotImplementedError(str(error)) from error
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
