@@ -120,7 +120,7 @@ def sampling_error_seconds(period_seconds: float) -> float:
 
 
 def metered(meters: Sequence[Meter], work: Callable[[], _T]) -> tuple[_T, float, list[float | str]]:
-    """Return the work's result, its seconds, and each meter's joules or the reason why it has none."""
+    """Return the work's result, its seconds, and each meter's joules or the reason for none."""
     for meter in meters:
         meter.start()
     begin = time.perf_counter()

@@ -65,7 +65,7 @@ def compiling_beside() -> Iterator[Beside]:
 
 @cache
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the process once, if there is a free core, code to compile, and a folder to store it."""
+    """Start the process once, if there is a free core, code to compile, and a folder for the code."""
     if not _is_of_use():
         return None
     try:
@@ -106,7 +106,7 @@ def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:
 
 
 def _tiny_host() -> CPUExecutor:
-    """Return an executor of a graph with one edge; its arrays have the types of any graph's arrays."""
+    """Return an executor of a graph with one edge; its arrays have the usual types."""
     ids, degree = np.arange(2, dtype=np.uint32), np.ones(2, np.uint32)
     edges = CSRGraph.trusted(np.arange(3, dtype=np.int64), ids[::-1].copy(), False, 1, degree)
     return CPUExecutor(

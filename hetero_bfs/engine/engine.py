@@ -269,7 +269,7 @@ class Engine(Algorithms, OfOneProcess):
 
     @property
     def corrections(self) -> dict[str, float]:
-        """Factors that correct predictions, by strategy or transition; factors of 1 are left out."""
+        """Factors that correct predictions, by strategy or transition, without factors of 1."""
         return factors_of(self.selector)
 
     def set_selector(self, selector: str | Selector, optimize: ObjectiveName | None = None) -> None:

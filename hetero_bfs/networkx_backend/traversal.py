@@ -19,7 +19,7 @@ def bfs_edges(
     depth_limit: float | None = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield the edges of the search's tree, (parent, child); see `networkx.bfs_edges`."""
+    """Yield the edges of the search tree, (parent, child); see `networkx.bfs_edges`."""
     start = G.id_of_hashable(source)
     if start is None:
         kind = "digraph" if G.is_directed() else "graph"
@@ -37,7 +37,7 @@ def bfs_tree(
     depth_limit: float | None = None,
     sort_neighbors: Any = None,
 ) -> nx.DiGraph:
-    """Return the tree that `bfs_edges` yields, a NetworkX graph; see `networkx.bfs_tree`."""
+    """Return the tree of `bfs_edges` as a NetworkX graph; see `networkx.bfs_tree`."""
     tree = nx.DiGraph()
     tree.add_node(source)
     tree.add_edges_from(bfs_edges(G, source, reverse, depth_limit))
@@ -75,7 +75,7 @@ def bfs_layers(G: ConvertedGraph, sources: Any) -> Iterator[list[Any]]:
 
 
 def descendants_at_distance(G: ConvertedGraph, source: Any, distance: Any) -> set[Any]:
-    """Return the nodes at one distance; see `networkx.descendants_at_distance`."""
+    """Return the nodes at a given distance; see `networkx.descendants_at_distance`."""
     start = G.id_of(source)
     if start is None:
         raise nx.NetworkXError(f"The node {source} is not in the graph.")
@@ -93,7 +93,7 @@ def _layers(G: ConvertedGraph, search: QueueSearch) -> Iterator[list[Any]]:
 
 
 def _search_from_any(G: ConvertedGraph, sources: Any) -> QueueSearch:
-    """Search from a node or several, in the order of a set of them."""
+    """Search from one node or several; several are visited in the order of a set, as in NetworkX."""
     objects = [sources] if sources in G else list(set(sources))
     starts = []
     for node in objects:

@@ -23,7 +23,7 @@ Lengths = dict[Any, int]
 def single_source_shortest_path_length(
     G: ConvertedGraph, source: Any, cutoff: float | None = None
 ) -> Lengths:
-    """Return each reached node's distance, nearest first, equal ones in the graph's order."""
+    """Return each reached node's distance, nearest first, then in the order of the graph's nodes."""
     start = _known(G, source, f"Source {source} is not in G")
     return _lengths(G, G.successors, start, cutoff)
 
@@ -94,7 +94,7 @@ def shortest_path(
     weight: None = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return one path, the paths from or to a node, or all; see networkx.shortest_path.
+    """Return one path, the paths from or to a node, or all paths; see networkx.shortest_path.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def _known(G: ConvertedGraph, node: Any, message: str) -> int:
 def _lengths(
     G: ConvertedGraph, lists: Lists, start: int, cutoff: float | None, coming: int = 1
 ) -> Lengths:
-    """Return the distances by these lists; `coming` is as for `levels_from`."""
+    """Return the distances along `lists`; `coming` is as for `levels_from`."""
     if cutoff is None and lists is G.successors:
         level = levels_from(G, start, coming)
     else:
@@ -170,14 +170,14 @@ def by_level(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the number of nodes of each level, and the reached nodes by level, then by id."""
     counts = np.bincount(level + 1)
-    narrow = level.astype(np.int16) if counts.size < 1 << 15 else level  # is sorted faster
+    narrow = level.astype(np.int16) if counts.size < 1 << 15 else level  # int16 sorts faster
     return counts[1:], np.argsort(narrow, kind="stable")[counts[0] :]
 
 
 def _paths(
     G: ConvertedGraph, lists: Lists, start: int, cutoff: float | None, to_start: bool = False
 ) -> Paths:
-    """Return a path for each node reached: from the start, or to it."""
+    """Return a path for each node reached, from the start, or to it if `to_start`."""
     search = search_from(lists, start, cutoff)
     found = search.queue[1:]
     first = G.nodes[start]

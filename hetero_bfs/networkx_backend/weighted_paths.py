@@ -25,7 +25,7 @@ def single_source_dijkstra(
     cutoff: float | None = None,
     weight: Any = "weight",
 ) -> tuple[Any, Any]:
-    """Return distances and NetworkX's paths of all nodes or one, in NetworkX's order."""
+    """Return the distances and NetworkX's paths of all nodes or of `target`, in NetworkX's order."""
     start = _known(G, source)
     if target == source:
         return 0, [target]
@@ -52,7 +52,7 @@ def single_source_dijkstra_path(
 def single_source_dijkstra_path_length(
     G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> Lengths:
-    """Return each reached node's distance, nearest first, in any order of equal ones."""
+    """Return each reached node's distance, nearest first; nodes at the same distance in any order."""
     start = _known(G, source)
     if G.weights is not None and weight is not None and not G.may_overflow:
         found = distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)
@@ -82,7 +82,7 @@ def _search(
 def _lengths(
     G: ConvertedGraph, distance: npt.NDArray[np.float64], nodes: npt.NDArray[Any], weight: Any
 ) -> Lengths:
-    """Return the distances of these nodes, as integers if NetworkX's are."""
+    """Return the distances of these nodes, as integers where NetworkX returns integers."""
     lengths = distance[nodes]
     integral = weight is None or G.integral
     values = (lengths.astype(np.int64) if integral else lengths).tolist()

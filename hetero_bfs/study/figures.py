@@ -1,4 +1,4 @@
-"""Figures of a study, one function for each, drawn from the same tables as its CSV files."""
+"""Figures of a study, one function for each, drawn from the tables of the CSV files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DOMAINS = {
 
 
 def levels(table: pd.DataFrame) -> Figure:
-    """Draw seconds of each strategy at each level: one panel for each graph, its first key."""
+    """Draw seconds of each strategy at each level: one panel for each graph, with its first key."""
     shown = shown_graphs(table)
     columns = min(len(shown), 2)
     rows = math.ceil(len(shown) / columns)
@@ -54,7 +54,7 @@ def levels(table: pd.DataFrame) -> Figure:
 
 
 def shown_graphs(table: pd.DataFrame) -> list[str]:
-    """Choose graphs for a figure of few panels: files, and the largest Kronecker graphs."""
+    """Choose graphs for a figure with few panels: files, and the largest Kronecker graphs."""
     names = list(dict.fromkeys(table["graph"]))
     files = list(dict.fromkeys(table[table["scale"].isna()]["graph"]))[:MOST_PANELS]
     generated = [name for name in names if name not in files]
@@ -230,7 +230,6 @@ def _legend_above(figure: Figure, axes: Axes) -> None:
 
 
 def _legend_beside(figure: Figure, panels: Sequence[Axes]) -> None:
-    """Add a legend of all strategies and selectors in the panels."""
     found: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()

@@ -31,10 +31,9 @@ class StudyOptions:
     directed : bool
         Whether to keep the direction of the files' edges.
     families : bool
-        Whether to measure regret on a graph of each other family, too (families.py).
+        Whether to also measure regret on a graph of each other family (families.py).
     keys, rounds : int
-        Search keys of each graph, and the number of times that every strategy and selector
-        searches from each key.
+        Search keys of each graph, and the searches of every configuration from each key.
     energy_seconds : float
         Least seconds of searches for each reading of the energy meters.
     quick : bool
@@ -74,7 +73,7 @@ class StudyOptions:
 
 @dataclass(frozen=True)
 class Planned:
-    """One graph of a study, not made yet.
+    """One graph of a study, before it is made.
 
     `scale` is None except for Graph500's Kronecker graphs. With `regret_only` only regret is
     measured.
@@ -86,7 +85,6 @@ class Planned:
 
     @property
     def name(self) -> str:
-        """The graph's name."""
         return str(self.graph.name)
 
 

@@ -36,13 +36,12 @@ _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 
 @dataclass
 class Study:
-    """Tables by the names of their sections, and notes for their readers."""
+    """Tables by the names of their sections, and notes for the user."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str, rows: Iterable[Row]) -> None:
-        """Add rows to a table."""
         self.rows.setdefault(name, []).extend(rows)
 
     def table(self, section: Section) -> pd.DataFrame:
@@ -60,7 +59,8 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     ------
     HeteroBFSError
         The folder, a graph or a device cannot be used, or a search result is wrong. Nothing is
-        written then.
+        written
+        then.
     """
     source_commit()  # cached now, since the checkout may change during the run
     check_folder(folder)
@@ -78,7 +78,6 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
 
 
 def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
-    """Add all rows of one graph to a study."""
     subject = open_subject(graph, options, study.notes)
     with subject.engine:
         regrets = regret_rows(subject, options)
@@ -139,7 +138,7 @@ def _write(
 
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
-    """Draw a section's figure if it has measurements, and put its numbers in words."""
+    """Draw a section's figure if it has measurements, and summarise its numbers in a sentence."""
     if table.empty:
         caption, brief = findings.no_brief(table)
         return Part(section.name, section.title, section.reading, section.nothing, caption, brief)
@@ -153,7 +152,6 @@ def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
 
 
 def describe(machine: dict[str, Any]) -> str:
-    """Return the machine's description in one line."""
     device = machine["device"]
     named = "no OpenCL device" if device is None else f"{device['name']} ({device['platform']})"
     return f"{machine['cpu']}, {machine['threads']} threads; {named}"
