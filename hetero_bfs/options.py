@@ -31,7 +31,7 @@ Graph = TypeVar("Graph")
 
 
 def refuses_devices(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function refuse the old argument `devices`, with a message that names its replacement."""
+    """Let a function refuse the old argument `devices`; the message names its replacement."""
 
     @wraps(function)
     def refusing(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,8 +1,8 @@
-"""A model from a few probes: `hetero-bfs train --calibrate`.
+"""A model from a few measurements: `hetero-bfs train --calibrate`.
 
 Levels of seven small graphs are measured, and the model is fitted to them as in a full training.
 Tuning the device's kernels would take the longest, so the tuning comes from another machine's
-model. The new model and the unchanged other one are compared on other graphs.
+model. The new model and that other model are compared on other graphs.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float
 
 
 def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seconds:
-    """Return a model's predicted seconds of a strategy's samples."""
+    """Return the predicted seconds of a strategy's samples."""
     low_diameter, high_diameter = (
         predict(model.predictor(strategy, kind), rows) for kind in (False, True)
     )
@@ -162,7 +162,7 @@ def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seco
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:
-    """Return a formula's predicted seconds of samples."""
+    """Return the seconds that a formula predicts for samples."""
     seconds = np.zeros(len(rows))
     for name, value in zip(linear.columns, linear.coefficients, strict=True):
         seconds += value * (1.0 if name == "constant" else rows[name].to_numpy(np.float64))

@@ -1,4 +1,4 @@
-"""Collect samples: every strategy on every level of generated graphs, from the same state.
+"""Collects samples: every strategy on every level of generated graphs, from the same state.
 
 A sample is one row of a CSV file: the graph, the level's features, the name of the measurement and
 its seconds (measure.py). Rows are written graph by graph, so an interrupted collection loses at
@@ -91,7 +91,7 @@ def _rmat(scale: int, random: np.random.Generator) -> StudyGraph:
 
 
 def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
-    """Draw one graph of each other family, with other parameters than those of families.py."""
+    """Draw one graph of each other family, with other parameters than in families.py."""
     seed = int(random.integers(2**31))
     degree = int(random.integers(3, 25))
     name = f"{scale}, {degree} edges a vertex"
@@ -121,7 +121,7 @@ QUICK_PLAN = Plan((14, 16, 18), 3, 1, (13, 15))
 def collect(
     plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
 ) -> Iterator[int]:
-    """Measure the plan's graphs from number `done` on, append to `path`, yield after each graph."""
+    """Measure the plan's graphs except the first `done`, append to `path`, yield after each graph."""
     for number, graph in enumerate(plan.graphs()):
         if number < done:
             continue
@@ -133,7 +133,7 @@ def collect(
 
 
 def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file, which has only complete ones (`_append`).
+    """Count the graphs in a sample file, which contains only complete ones (`_append`).
 
     Raises
     ------

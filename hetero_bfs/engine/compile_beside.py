@@ -65,7 +65,7 @@ def compiling_beside() -> Iterator[Beside]:
 
 @cache
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the process once, if there is a free core, code to compile, and a folder for the code."""
+    """Start the process once, if there is a free core, code to compile, and a cache folder."""
     if not _is_of_use():
         return None
     try:

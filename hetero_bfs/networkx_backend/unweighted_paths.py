@@ -23,7 +23,7 @@ Lengths = dict[Any, int]
 def single_source_shortest_path_length(
     G: ConvertedGraph, source: Any, cutoff: float | None = None
 ) -> Lengths:
-    """Return each reached node's distance, nearest first, then in the order of the graph's nodes."""
+    """Return each reached node's distance, nearest first, then in the graph's node order."""
     start = _known(G, source, f"Source {source} is not in G")
     return _lengths(G, G.successors, start, cutoff)
 

@@ -25,7 +25,7 @@ def single_source_dijkstra(
     cutoff: float | None = None,
     weight: Any = "weight",
 ) -> tuple[Any, Any]:
-    """Return the distances and NetworkX's paths of all nodes or of `target`, in NetworkX's order."""
+    """Return distances and NetworkX's paths of all nodes or of `target`, in NetworkX's order."""
     start = _known(G, source)
     if target == source:
         return 0, [target]
@@ -52,7 +52,7 @@ def single_source_dijkstra_path(
 def single_source_dijkstra_path_length(
     G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> Lengths:
-    """Return each reached node's distance, nearest first; nodes at the same distance in any order."""
+    """Return each reached node's distance, nearest first; equal distances in any order."""
     start = _known(G, source)
     if G.weights is not None and weight is not None and not G.may_overflow:
         found = distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)

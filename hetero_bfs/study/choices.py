@@ -62,7 +62,7 @@ def schedule_rows(
 
 
 def strategies_of(text: str) -> Iterator[str]:
-    """Yield each level's strategy from the text of a schedule, such as "TC BG*3" (`schedule_text`)."""
+    """Yield each level's strategy from the text that `schedule_text` wrote, such as "TC BG*3"."""
     for run in text.split():
         name, _, count = run.partition("*")
         yield from [name] * int(count or 1)

@@ -63,7 +63,7 @@ def levels_brief(table: pd.DataFrame) -> Brief:
 
 
 def throughput_finding(table: pd.DataFrame) -> str:
-    """Compare the fastest configuration with the best single strategy, on the figure's last graph."""
+    """Compare the fastest configuration with the best single strategy, on the last graph."""
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph].set_index("selector")["harmonic_mean_gteps"]
     alone = one[[name for name in one.index if name in STRATEGIES]]

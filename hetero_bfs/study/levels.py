@@ -23,7 +23,7 @@ from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_sear
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """One strategy on one level of the search from `key`; `rounds` has the seconds of each round."""
+    """One strategy on one level of the search from `key`; `rounds` has each round's seconds."""
 
     key: int
     features: LevelFeatures
@@ -37,7 +37,7 @@ class MeasuredLevel:
 
 
 def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    """Measure every strategy on all levels of the sources' searches, or on a sample of many levels."""
+    """Measure every strategy on all levels of the sources' searches, or on a sample of levels."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}
@@ -81,7 +81,7 @@ def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]
 def prediction_rows(
     subject: Subject, measured: Sequence[MeasuredLevel], notes: list[str]
 ) -> list[Row]:
-    """Return predicted and measured seconds by the installed speed model; no rows without a model."""
+    """Return predicted and measured seconds by the installed speed model; without one no rows."""
     try:
         model = model_of(subject.engine.device_info)
     except ModelError as error:

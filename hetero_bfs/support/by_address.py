@@ -1,12 +1,12 @@
 """Structs of arrays that are passed to kernels by address, and kernels called by address.
 
-Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays is
-some 200 words per call. The compiler spends more time on those than on the kernels' own code. So
+Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays takes
+some 200 words per call, and compiling these takes longer than compiling the kernel's own code. Here
 the addresses and shapes of the arrays are stored in memory, and a kernel gets one address. In the
 kernel this is a struct with attributes; reading an attribute loads an array.
 
-No kernel changes those words, and the compiler is told so: otherwise a loop would load addresses
-again after each store.
+No kernel changes the stored words. The compiler is told so: otherwise a loop would load the
+addresses again after each store.
 
 Numba also links a copy of each callee into a kernel, and optimises it there again. A kernel that is
 called by address is compiled once, and only if it is needed.
@@ -64,7 +64,8 @@ class Struct:
     """Named arrays, tuples of arrays, and integers, which kernels read by name.
 
     Kernels may write to the arrays even if NumPy calls them read-only. The caller must keep the
-    struct while a kernel uses it.
+    struct
+    while a kernel uses it.
     """
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
@@ -77,7 +78,7 @@ class Struct:
 
 
 class Head:
-    """The first fields of a struct, for kernels that know no others; it keeps the struct alive."""
+    """The first fields of a struct, for kernels that use only these; it keeps the struct alive."""
 
     def __init__(self, name: str, struct: Struct, count: int) -> None:
         fields = tuple(struct.numba_type.fields.items())[:count]
@@ -97,7 +98,7 @@ def _array_type(dtype: np.dtype[Any], ndim: int, layout: str) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """Return the type of a field, the same for all arrays of a dtype and number of dimensions."""
+    """Return the type of a field; it depends on an array's dtype, dimensions and contiguity only."""
     if isinstance(value, np.ndarray):
         return _array_type(value.dtype, value.ndim, "C" if value.flags.c_contiguous else "A")
     if isinstance(value, tuple):
@@ -148,7 +149,7 @@ def _read_field(context: Any, builder: Any, kind: Any, value: Any, name: str) ->
 
 
 def _read(context: Any, builder: Any, kind: Any, words: Any, offset: int) -> Any:
-    """Return the value of a field, or of an item of a tuple, whose words begin at an offset."""
+    """Load a field, or an item of a tuple, whose words begin at `offset`."""
     if isinstance(kind, types.UniTuple):
         size = _count_words(kind.dtype)
         items = [
@@ -222,12 +223,8 @@ def level_address(function: Any, control: Any, arrays: Any) -> int:
 
 
 def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:
-    """Return the address of a kernel.
-
-    Raises
-    ------
-    TypeError
-        Its return values are not the int64 that its callers read.
+    """Return the address of a kernel; raise TypeError unless it returns the int64 that callers
+    read.
     """
     address = address_of(function, *kinds)
     result = function.overloads[kinds].signature.return_type
@@ -253,7 +250,7 @@ def _caller(kinds: tuple[Any, ...], results: tuple[str, ...]) -> Any:
 def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: Any) -> Any:
     """call_part(address, struct, part, parts): call a kernel that returns nothing.
 
-    `struct` is the address of one. The kernel takes that struct and two int64.
+    The kernel's arguments are the struct, given by its address, and two int64.
     """
     kinds = (StructType("any", ()), types.int64, types.int64)
 

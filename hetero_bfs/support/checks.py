@@ -53,12 +53,12 @@ def as_integer(value: Any) -> int | None:
 def check_integer(
     name: str, value: Any, low: int | None = None, high: int | None = None, remedy: str = ""
 ) -> int:
-    """Return an integer from `low` to `high` (if given) as Python's int; see `as_integer`.
+    """Return an integer from `low` to `high` as Python's int; see `as_integer`.
 
     Raises
     ------
     ArgumentError
-        The value is another one; the message ends in `remedy`.
+        Any other value; `remedy` ends the message.
     """
     fits = ""
     if low is not None:
@@ -72,14 +72,9 @@ def check_integer(
 
 
 def check_real(name: str, value: Any) -> float:
-    """Return a number, integer or not, as Python's float; True and False are none.
+    """Return a number as Python's float; raise `ArgumentError` for other values.
 
-    A zero-dimensional array of a number is one.
-
-    Raises
-    ------
-    ArgumentError
-        The value is no number.
+    Integers and zero-dimensional arrays of a number are numbers; True and False are not.
     """
     number = value
     if isinstance(value, np.ndarray) and value.ndim == 0 and not np.ma.is_masked(value):
@@ -112,7 +107,7 @@ def as_array(name: str, values: Any) -> npt.NDArray[Any]:
     Raises
     ------
     GraphError
-        Entries are masked, or NumPy can make no array of the values.
+        Entries are masked, or NumPy cannot make an array of the values.
     """
     refuse_masked(name, values)
     try:
@@ -128,7 +123,7 @@ def as_array(name: str, values: Any) -> npt.NDArray[Any]:
 def numbers_of_vertices(
     name: str, values: Any, num_vertices: int, kinds: str = "iu"
 ) -> npt.NDArray[Any]:
-    """Return values as an array of one number for each vertex; `kinds` are those of NumPy's types.
+    """Return values as an array of one number per vertex; `kinds` are the allowed kinds of dtype.
 
     Raises
     ------

@@ -1,8 +1,9 @@
-"""Writes files so that a failure leaves no incomplete one.
+"""Writes files so that a failure never leaves an incomplete file.
 
 The writer locks its temporary file. The system releases the lock when the process ends for any
-reason. So a temporary file that can be locked has no owner, and the next writer in the folder
-removes it. Process ids would not suffice: containers and hosts have their own, and they are reused.
+reason. A temporary file that can be locked therefore has no owner, and the next writer in the
+folder removes it. Process ids would not suffice: containers and hosts have their own, and they are
+reused.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _temporary: set[Path] = set()
 def replacing(
     path: Path, mode: str = "w", error_class: type[HeteroBFSError] = HeteroBFSError, **options: Any
 ) -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path` for writing; on success it is renamed to `path`.
+    """Open a temporary file next to `path` for writing; on success it is renamed to `path`.
 
     `mode` is "w" or "wb"; `options` go to `open`.
 
@@ -45,7 +46,8 @@ def replacing(
     ------
     error_class
         The system cannot write: no such folder, no permission, a full disk. A file at `path` is
-        then unchanged.
+        then
+        unchanged.
     """
     try:
         with temporary_beside(path) as (temporary, descriptor):
@@ -67,9 +69,9 @@ def write_array(stream: IO[bytes] | BufferedIOBase, array: npt.NDArray[Any]) -> 
 
 @contextmanager
 def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
-    """Make an empty file or folder beside `path`; yield its path and an open descriptor of it.
+    """Make an empty file or folder next to `path`; yield its path and an open descriptor of it.
 
-    The file or folder is removed at the end, and so are those that ended processes left.
+    It is removed at the end. Those that ended processes left behind are removed at the start.
     """
     _sweep(path.parent)
     with unbroken():
@@ -92,7 +94,7 @@ def unbroken() -> Iterator[None]:
 
 
 def discard_temporaries() -> None:
-    """Remove this process's temporary files before it exits; later writes are impossible."""
+    """Remove this process's temporary files before it exits; later writes block for ever."""
     _change.acquire()
     for path in _temporary:
         _remove(path)
@@ -157,7 +159,7 @@ def _remove_if_forgotten(entry: os.DirEntry[str]) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder if it is there and can be removed."""
+    """Remove a file or a folder if it exists and can be removed."""
     with suppress(OSError):
         if path.is_dir():
             import shutil
@@ -173,7 +175,7 @@ def printable(name: str) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Raise `HeteroBFSError` if a file of this name cannot be written; for use before the work."""
+    """Raise `HeteroBFSError` if a file of this name cannot be written; called before the work."""
     if path.is_dir():
         raise HeteroBFSError(f"{path} cannot be written: it is a folder; name a file in it")
     if path.exists() and not path.is_file():  # writing would replace it
@@ -182,7 +184,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_new_entry(path: Path) -> None:
-    """Try to make a file beside `path`; raise `HeteroBFSError` if that fails.
+    """Try to make a file next to `path`; raise `HeteroBFSError` if that fails.
 
     Permission bits are not sufficient: a file system may be read-only, and root may write anywhere.
     """

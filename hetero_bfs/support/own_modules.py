@@ -1,4 +1,4 @@
-"""Runs a module of this package in another process, with the packages of this one."""
+"""Runs a module of this package in another process, with this process's packages."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def announce(text: str) -> None:
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Suppress lines and bars within."""
+    """Suppress lines and bars within the context."""
     global enabled
     before, enabled = enabled, False
     try:
@@ -46,5 +46,5 @@ def progress(
         delay=delay_seconds,
         file=sys.stderr,
         leave=False,
-        disable=None,  # disabled if stderr is no terminal
+        disable=None,  # disabled if stderr is not a terminal
     )

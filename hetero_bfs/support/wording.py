@@ -11,13 +11,7 @@ _options: ContextVar[Mapping[str, str] | None] = ContextVar("hetero_bfs_options"
 
 @contextmanager
 def naming_options(options: Mapping[str, str]) -> Iterator[None]:
-    """Within this context, name settings as the command line's options.
-
-    Parameters
-    ----------
-    options : mapping of str
-        The option for each argument.
-    """
+    """Within this context, name settings as the command line's options; they are given by argument."""
     token = _options.set(options)
     try:
         yield
@@ -36,7 +30,7 @@ def shown(value: object, most: int = 60) -> str:
     """Return a value in one short line: the text of an array has many."""
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # Python writes no integers of more than 4300 digits
+    except ValueError:  # Python does not format integers of more than 4300 digits
         return f"a huge {type(value).__name__}"
     return text if len(text) <= most else f"{text[:most]}..."
 

@@ -17,8 +17,7 @@ _FINEST_PIXELS = 10.0
 
 
 class _Trace(Protocol):
-    def row(self) -> dict[str, Any]:
-        """Return the record of one step."""
+    def row(self) -> dict[str, Any]: ...
 
 
 def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ()) -> str:
@@ -34,7 +33,7 @@ def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ())
 
 
 def _picture(title: str, traces: Iterable[_Trace]) -> str:
-    """Return a timeline without the numbers of the steps."""
+    """Return a timeline without the details of the steps."""
     steps = [trace.row() for trace in traces]
     if not 0 < len(steps) <= _MOST_STEPS:
         return ""

@@ -56,7 +56,7 @@ def read_ids(adjacency, number, int_type, str_type, num_nodes, indices):
 
 @kernel(holds_lock=True, inner=True)
 def _append_ids(keys, count, number, int_type, str_type, num_nodes, indices, end):
-    """Append the ids of some keys; return the new end, -1 if a key has no id or there is no room."""
+    """Append the ids of some keys; return the new end, -1 if a key has no id or no room is left."""
     if end + count > indices.size:
         return -1
     for i in range(count):
