@@ -1,4 +1,4 @@
-"""Training for `--optimize energy|edp`: find meters, measure watts, compare selectors, report."""
+"""Training for `--optimize energy|edp`: finds meters, measures watts, compares selectors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_watts(
 def open_meters(
     info: DeviceInfo | None, power_log: Path | None
 ) -> tuple[Metering | None, list[Unmeasured]]:
-    """Find the meters before any long work; none is no error.
+    """Find the meters before any long work; without meters the first value is None.
 
     Raises
     ------

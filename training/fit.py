@@ -1,8 +1,8 @@
-"""Fit a speed model to samples: linear in counts of work, coefficients not negative.
+"""Fits a speed model to samples: linear in counts of work, coefficients not negative.
 
 The fit is scikit-learn's LinearRegression with `positive=True`, repeated in rounds. Rows are
-weighted so that every family of graphs counts alike. The square of an error is divided by the
-measured seconds and by the seconds that the previous round predicted. If it were divided by the
+weighted so that every family of graphs has the same weight. The square of an error is divided by
+the measured seconds and by the seconds that the previous round predicted. If it were divided by the
 measured seconds twice, a prediction of 0 would never be more than 100 % wrong. A constant would
 then be the harmonic mean of the measurements, and strategies that scan long lists would look fast.
 The result is plain numbers.
@@ -22,7 +22,7 @@ from hetero_bfs.scheduling.schema import MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
-_ROUNDS = 12  # rounds of the fit; predictions converge to a percent long before
+_ROUNDS = 12  # predictions converge to a percent in far fewer rounds
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay constant
 
 
@@ -54,7 +54,6 @@ def fit(
 
 
 def _fit_strategies(samples: pd.DataFrame) -> dict[str, Linear]:
-    """Fit the levels' seconds by each strategy."""
     found = {}
     for name in STRATEGIES:
         rows = samples[samples["measured"] == name]
@@ -91,7 +90,7 @@ def _migrations(by_measured: Mapping[str, pd.DataFrame], what: str) -> dict[Devi
 
 
 def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]:
-    """Return the median seconds of starting, which are differences of two measurements."""
+    """Return the median seconds of starting; each sample is a difference of two measurements."""
     found = {kind: by_measured.get(f"start_{kind}") for kind in DEVICE_KINDS}
     return {
         kind: Linear(("constant",), (float(f"{rows['seconds'].median():.6g}"),))

@@ -1,8 +1,8 @@
 """Measures vertex programs, and fits the costs of their iterations.
 
 One program for each kind of message (scheduling/program_costs.py) runs over a few graphs, pushed
-and pulled, on the host and on the device. Active vertices are the same in both, iteration by
-iteration. On a device the host waits for each iteration to time it; the cost of waiting is
+and pulled, on the host and on the device. The active vertices of each iteration are the same in
+both directions. On a device the host waits for each iteration to time it; the cost of waiting is
 the same for both directions. Seconds are medians of several runs. An untimed run comes first, since
 a run at another place or in another direction leaves cold caches.
 """
@@ -35,7 +35,7 @@ from hetero_bfs.training.regret import draw_from_largest_component
 
 ROUNDS = 5
 DIRECTIONS: tuple[Literal["push"], Literal["pull"]] = ("push", "pull")
-_LARGER_ON_A_GPU = 3  # scales
+_LARGER_ON_A_GPU = 3  # added to the scales
 _HEAVIEST = 255
 _COLUMNS = {
     "push": {"senders": "push_vertex", "edges": "push_edge", "changes": "push_change"},
@@ -125,7 +125,7 @@ def graphs_for(info: DeviceInfo | None, scales: Sequence[int]) -> list[StudyGrap
 
 
 def weighted(source: EdgeSource) -> EdgeList:
-    """Return edges, with drawn weights of 1 to 255 if they have none."""
+    """Return edges, with random weights of 1 to 255 if they have none."""
     edges = source if isinstance(source, EdgeList) else _listed(source)
     if edges.weights is not None:
         return edges
@@ -134,7 +134,7 @@ def weighted(source: EdgeSource) -> EdgeList:
 
 
 def drawn_sources(placed: SearchGraph, count: int) -> list[int]:
-    """Draw sources of the component with the most edges, in the caller's ids."""
+    """Draw sources from the component with the most edges, in the caller's ids."""
     drawn = draw_from_largest_component(placed)
     return [int(placed.relabelling.old_of_new[v]) for v in np.resize(drawn, count)]
 
@@ -153,8 +153,9 @@ def measure_programs(
     Returns
     -------
     DataFrame
-        A row for each graph, kind of message, place, direction and iteration: a 1 as `iterations`,
-        vertices, senders, edges, changes, misses (scheduling/program_costs.py), seconds.
+        A row for each graph, kind of message, place, direction and iteration. Columns: `iterations`
+        (always 1), vertices, senders, edges, changes, misses (scheduling/program_costs.py),
+        seconds.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(list(graphs), "measuring programs", delay_seconds=0.0):
@@ -211,9 +212,9 @@ def _median_traces(
 
 
 def fit_programs(samples: pd.DataFrame) -> CostTable:
-    """Fit the costs of each place and kind of message to `measure_programs`.
+    """Fit the costs of each place and kind of message to the samples of `measure_programs`.
 
-    A constant per iteration is fitted, too, but is not part of the costs.
+    A constant per iteration is also fitted, but is not part of the costs.
     """
     table: dict[Any, dict[str, ProgramCosts]] = {}
     long = samples[samples["seconds"] > _LEAST_SECONDS]

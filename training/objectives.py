@@ -35,14 +35,16 @@ def compare_objectives(
 ) -> Iterator[dict[str, Any] | None]:
     """Search by the installed model, which has watts; yield None after each window, then a dict.
 
-    For each kind of graph the largest graph is searched, the first of equally large ones.
+    For each kind of graph the largest graph is searched; of several largest ones the first.
 
     Yields
     ------
     dict
         "auto": by objective and kind of graph, the best selector in a model file's terms.
-        "searches": by kind of graph and selector, "seconds" and "joules" of a search. "domains":
-        the domains of the joules.
+        "searches":
+        by kind of graph and selector, "seconds" and "joules" of a search. "domains": the domains of
+        the
+        joules.
     """
     auto: dict[str, dict[str, Any]] = {objective_name: {} for objective_name in POWER_OBJECTIVES}
     searches: dict[str, dict[str, dict[str, float]]] = {}

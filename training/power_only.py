@@ -1,4 +1,4 @@
-"""Add watts to this machine's model: `hetero-bfs train --power-only`."""
+"""Adds watts to this machine's model: `hetero-bfs train --power-only`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run_power_training(
 ) -> int:
     """Measure the watts of this machine's strategies and add them to its model.
 
-    Parameters are those of `run_training`. Return the exit status.
+    The parameters are as for `run_training`. Return the exit status.
 
     Raises
     ------

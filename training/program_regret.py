@@ -1,25 +1,27 @@
 """Regret of vertex programs: how much slower the chosen schedule is than the best one known.
 
-A schedule has a strategy for each iteration: a direction on a place. Active vertices are the same
-in all schedules of a program on one graph, iteration by iteration. So any schedule can be replayed.
+A schedule has a strategy for each iteration: a direction on a place. The active vertices of each
+iteration are the same in all schedules of a program on one graph. Therefore any schedule can be
+replayed.
 
-For each place the oracle measures four schedules: all push, all pull, and both that alternate. They
-have each direction of an iteration after each direction of the one before, so transitions are
-charged: a pull after a push marks the active vertices, a push after a pull lists them. The best
-schedule is a shortest path. On a device the host waits for each iteration, to have its seconds. The
-oracle has no schedules that migrate; those that the scheduler chose are replayed beside the others.
+For each place the oracle measures four schedules: all push, all pull, and the two that alternate.
+They contain each direction of an iteration after each direction of the previous iteration, so
+transitions are included: a pull after a push marks the active vertices, a push after a pull lists
+them. The best schedule is a shortest path. On a device the host waits for each iteration to time
+it. The oracle has no schedules that migrate; those that the scheduler chose are also replayed.
 
 The scheduler first runs the program from another source until it has tried all places; then from
-the source, several times. The schedules of these runs, the oracle's and those that push or pull
-throughout are then replayed in turn. `best_seconds` are the least median of them. `seconds` are the
-geometric mean over the runs, each with the median of its schedule's replays. So equal schedules
-have equal seconds, and noise is no regret. `regret` is seconds / best_seconds - 1. `place_regret`
-is the regret of the fastest schedule on the chosen place. `first_regret` is the regret of the
-schedule of the first run on that place, which uses the model's costs only. The place of a schedule
-that migrates is "both", and its first run is that on the CPU.
+the source, several times. The schedules of these runs, the oracle's schedules, and the schedules
+that only push or only pull are then replayed alternately. `best_seconds` is the least median of
+them. `seconds` is the geometric mean over the runs, each with the median of its schedule's replays.
+Equal schedules therefore have equal seconds, and noise adds no regret. `regret` is seconds /
+best_seconds - 1. `place_regret` is the regret of the fastest schedule on the chosen place.
+`first_regret` is the regret of the schedule of the first run on that place, which uses only the
+model's costs. The place of a schedule that migrates is "both", and its first run is the one on the
+CPU.
 
 A schedule whose iterations take more than `SLOWEST` times as long as the oracle's is not replayed.
-Its seconds are the sum of its iterations, without migrations. If all schedules of a place are so
+Its seconds are the sum of its iterations, without migrations. If all schedules of a place are that
 slow, its iterations are measured once.
 
 Seconds are those of a whole run, from the initial states to the states on the host. `choosing` is
@@ -61,8 +63,8 @@ COLUMNS = (
 _ORACLE_ROUNDS = 3
 _LEARNING_RUNS = 6
 _CHOSEN_RUNS = 5
-_TIMED = 2  # timed runs of a turn, after an untimed one
-_SPOILED = (1.0, 0.85, 1.15)  # factors of pulls; the rival schedules are replayed beside the best
+_TIMED = 2  # timed runs of a schedule in a round, after an untimed one
+_SPOILED = (1.0, 0.85, 1.15)  # factors of pulls, which give rival schedules to replay
 _REPLAY_SECONDS = 1.0
 _MOST_ROUNDS = 51
 
@@ -94,8 +96,9 @@ def measure_program_regret(
 def summarise_programs(table: pd.DataFrame) -> dict[str, Any]:
     """Return regret as geometric means of 1 + regret, minus 1.
 
-    `families` and `programs` by name; `all`, the mean over families, each counting alike; `worst`,
-    the largest of the families'; `choosing`, the mean share of choosing.
+    `families` and `programs` map names to means. `all` is the mean over families with equal
+    weights,
+    `worst` the largest mean of a family, and `choosing` the mean share of choosing.
     """
     logs = np.log1p(table["regret"])
     of_families, of_programs = (logs.groupby(table[by]).mean() for by in ("family", "program"))
@@ -109,7 +112,7 @@ def summarise_programs(table: pd.DataFrame) -> dict[str, Any]:
 
 
 class _Replays:
-    """One run of a program by all schedules."""
+    """Replays one run of a program by all schedules."""
 
     def __init__(self, runs: ProgramRuns, kind: str, other: int, source: int, rounds: int) -> None:
         self.runs, self.kind, self.source = runs, kind, source
@@ -146,7 +149,9 @@ class _Replays:
             self._run(RunOptions(), source)
 
     def _measure(self, place: Place) -> npt.NDArray[np.float64]:
-        """Return seconds by iteration, direction before, and direction; see the head."""
+        """Return seconds by iteration, previous direction, and direction; see the head of this
+        file.
+        """
         least = min((_least_sum(costs) for costs in self.costs.values()), default=np.inf)
         n = len(self.lives[0])
         odd = np.arange(n) % 2 == 1
@@ -180,7 +185,7 @@ class _Replays:
     def _replay(
         self, schedules: Sequence[Schedule], rounds: int, sums: dict[Schedule, float]
     ) -> None:
-        """Replay schedules in turn, and runs as the scheduler chooses among them."""
+        """Replay schedules in random order, with runs in which the scheduler chooses."""
         times: dict[Schedule | None, list[float]] = {one: [] for one in [None, *schedules]}
         turns = list(times)
         expected = (1 + _TIMED) * sum(sums[one] for one in schedules)
@@ -196,14 +201,13 @@ class _Replays:
         self.seconds |= {one: median(seconds) for one, seconds in times.items() if one is not None}
 
     def row(self) -> dict[str, Any]:
-        """Return the row of this program and source."""
         best = min(self.seconds, key=lambda one: self.seconds[one])
         place = place_of(self.lives[-1])
         logs = np.log([self.seconds[one] for one in self.lives])
         seconds, least = float(np.exp(logs.mean())), self.seconds[best]
         there = min(value for one, value in self.seconds.items() if place_of(one) == place)
         first = self.firsts["device" if place == "device" else "cpu"]
-        regret = max(seconds / least - 1.0, 0.0)  # the mean of equal numbers may be below them
+        regret = max(seconds / least - 1.0, 0.0)  # rounding may put a mean below its least term
         values = (
             MEASURED[self.kind].__name__, self.source, place, seconds, least, regret,
             there / least - 1.0, max(self.seconds[first] / there - 1.0, 0.0),
@@ -213,7 +217,6 @@ class _Replays:
         return dict(zip(COLUMNS, values, strict=True))
 
     def _choosing(self) -> float:
-        """Return the share of choosing in a run's seconds."""
         schedule = self.lives[-1]
         if place_of(schedule) != "cpu":
             return max(self.live_seconds - self.seconds[schedule], 0.0) / self.live_seconds
@@ -231,12 +234,12 @@ class _Replays:
 
 
 def _least_sum(costs: npt.NDArray[np.float64]) -> float:
-    """Return the seconds of the faster direction in each iteration, whatever came before."""
+    """Return the seconds of the faster direction in each iteration, after either direction."""
     return float(costs.min(axis=(1, 2)).sum())
 
 
 def best_schedule(costs: npt.NDArray[np.float64]) -> tuple[bool, ...]:
-    """Return the schedule of least sum of `costs`: by iteration, direction before, direction."""
+    """Return the schedule of least sum of `costs`: by iteration, previous direction, direction."""
     total, froms = np.zeros(2), []
     for number, cost in enumerate(costs):
         sums = (total[:, None] if number else np.zeros((2, 1))) + cost
@@ -251,18 +254,16 @@ def best_schedule(costs: npt.NDArray[np.float64]) -> tuple[bool, ...]:
 
 
 def schedule_of(result: ProgramResult) -> Schedule:
-    """Return the schedule that a run took."""
     return tuple(trace.strategy for trace in result.traces)
 
 
 def schedule_on(place: Place, pulls: Iterable[bool]) -> Schedule:
-    """Return the schedule on one place in which so many iterations pull, or push."""
+    """Return the schedule on one place whose iterations pull where `pulls` is true."""
     names = {strategy: name for name, strategy in STRATEGIES.items()}
     return tuple(names[place, bool(pull)] for pull in pulls)
 
 
 def options_of(schedule: Schedule) -> RunOptions:
-    """Return the options that replay a schedule."""
     return RunOptions(schedule=schedule)
 
 

@@ -214,7 +214,6 @@ def _note_that_nothing_is_compared() -> None:
 
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
-    """Return a function that opens an engine for training."""
     return partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
 
 
@@ -237,7 +236,7 @@ def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
 
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
-    """Return the tuning of the device's kernels: measured, or stored beside earlier samples."""
+    """Return the tuning of the device's kernels: measured, or stored with earlier samples."""
     path = _tuning_path(samples_path)
     if finished_graphs(samples_path) and path.exists():
         try:
@@ -265,7 +264,7 @@ def _tune(info: DeviceInfo, quick: bool) -> Tuning:
 
 
 def _begin(plan: Plan, path: Path) -> int:
-    """Return how many graphs an interrupted training has measured."""
+    """Return the number of graphs that an interrupted training has measured."""
     done = finished_graphs(path)
     if done:
         print(
@@ -287,7 +286,6 @@ def _finish(growing: Path, samples_path: Path) -> None:
 def _collect_all(
     plan: Plan, done: int, path: Path, info: DeviceInfo | None, tuning: Tuning | None
 ) -> pd.DataFrame:
-    """Collect the missing samples."""
     steps = collect(plan, path, _opener(info, tuning), done)
     total = len(plan.graphs()) - done
     for _ in progress(steps, "measuring graphs", total=total, delay_seconds=0.0):

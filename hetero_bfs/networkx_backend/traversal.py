@@ -93,7 +93,7 @@ def _layers(G: ConvertedGraph, search: QueueSearch) -> Iterator[list[Any]]:
 
 
 def _search_from_any(G: ConvertedGraph, sources: Any) -> QueueSearch:
-    """Search from one node or several; several are started in the order of a set, as in NetworkX."""
+    """Search from one node or several; several start in the order of a set, as in NetworkX."""
     objects = [sources] if sources in G else list(set(sources))
     starts = []
     for node in objects:

@@ -98,7 +98,7 @@ def _array_type(dtype: np.dtype[Any], ndim: int, layout: str) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """Return the type of a field; it depends on an array's dtype, dimensions and contiguity only."""
+    """Return the type of a field; of an array only dtype, dimensions and contiguity matter."""
     if isinstance(value, np.ndarray):
         return _array_type(value.dtype, value.ndim, "C" if value.flags.c_contiguous else "A")
     if isinstance(value, tuple):

@@ -71,7 +71,7 @@ def write_array(stream: IO[bytes] | BufferedIOBase, array: npt.NDArray[Any]) -> 
 def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
     """Make an empty file or folder next to `path`; yield its path and an open descriptor of it.
 
-    It is removed at the end. Those that ended processes left behind are removed at the start.
+    It is removed at the end. Temporary files that ended processes left are removed at the start.
     """
     _sweep(path.parent)
     with unbroken():
@@ -94,7 +94,7 @@ def unbroken() -> Iterator[None]:
 
 
 def discard_temporaries() -> None:
-    """Remove this process's temporary files before it exits; later writes block for ever."""
+    """Remove this process's temporary files before it exits; other threads' writes then block."""
     _change.acquire()
     for path in _temporary:
         _remove(path)

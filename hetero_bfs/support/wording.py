@@ -11,7 +11,9 @@ _options: ContextVar[Mapping[str, str] | None] = ContextVar("hetero_bfs_options"
 
 @contextmanager
 def naming_options(options: Mapping[str, str]) -> Iterator[None]:
-    """Within this context, name settings as the command line's options; they are given by argument."""
+    """Within this context, name settings as the command line's options, which are given by
+    argument.
+    """
     token = _options.set(options)
     try:
         yield
