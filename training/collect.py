@@ -133,12 +133,9 @@ def collect(
 
 
 def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file, which contains only complete ones (`_append`).
+    """Count the graphs in a sample file; each is complete (`_append`).
 
-    Raises
-    ------
-    HeteroBFSError
-        The file has other columns than this program writes, or is damaged.
+    Raises `HeteroBFSError` if the file has other columns than this program writes, or is damaged.
     """
     if not path.exists() or path.stat().st_size == 0:
         return 0
@@ -159,7 +156,7 @@ def finished_graphs(path: Path) -> int:
 
 
 def _append(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Add one graph's rows by replacing the file, so that it has all of them or none."""
+    """Replace the file, so that it has all rows of the graph or none."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     with replacing(path, newline="", encoding="utf-8") as stream:
         stream.write(before)
@@ -172,7 +169,6 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
 def measure_graph(
     engine: Engine, number: int, graph: StudyGraph, sources: int = SOURCES_PER_GRAPH
 ) -> Iterator[dict[str, Any]]:
-    """Measure searches from some sources of the engine's graph; yield samples."""
     random = np.random.default_rng(number)
     count = min(sources, engine.graph.num_searched)
     for source in random.choice(engine.graph.num_searched, count, replace=False).tolist():

@@ -80,7 +80,6 @@ def fastest(times: dict[str, list[float]]) -> str:
 
 
 def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[StudyGraph]]:
-    """Return the graphs to search, low-diameter and high-diameter ones."""
     fast = info is not None and info.type == "GPU"
     scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
     side = 256 if quick else 1024 if fast else 512
@@ -93,7 +92,6 @@ def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[Stud
 
 
 def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
-    """Return the selectors to compare, each with its entry in a model file."""
     info, candidates = engine.device_info, engine.candidates
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     for name in MODEL_SELECTORS:
@@ -104,7 +102,6 @@ def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
 def beamers_rules(
     info: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> dict[str, tuple[Selector, dict[str, Any]]]:
-    """Return Beamer's rules on each device with several thresholds, with their model entries."""
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     kinds: tuple[DeviceKind, ...] = ("cpu",) if info is None else ("device", "cpu")
     for kind in kinds:

@@ -29,7 +29,6 @@ _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights
 def fit(
     samples: pd.DataFrame, name: str, about: Mapping[str, Any], tuning: Tuning | None = None
 ) -> SpeedModel:
-    """Fit all parts of a model to a table of samples (see collect.py)."""
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
     high_diameter = samples["deep"] > 0
     alpha = _alpha(by_measured[plain("bottom-up", "cpu").name])
@@ -100,13 +99,13 @@ def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]
 
 
 def _alpha(rows: pd.DataFrame) -> float:
-    """Return bottom-up's scanned edges over the unvisited edges, over all training levels."""
+    """Bottom-up's scanned edges over the unvisited edges, over all training levels."""
     unvisited = float(rows["unvisited_edges"].sum())
     return float(rows["examined"].sum()) / unvisited if unvisited else 1.0
 
 
 def _average_speed(rows: pd.DataFrame, direction: str, alpha: float) -> float:
-    """Return the edges per second over all training levels (equations 1 to 4 of the paper)."""
+    """Edges per second over all training levels (equations 1 to 4 of the paper)."""
     if direction == "top-down":
         work = float(rows["frontier_edges"].sum())
     else:

@@ -17,14 +17,9 @@ Middle = Callable[[Sequence[float]], float]
 class LevelMeasurement:
     """Repeats work on one level, each time from the same state.
 
-    Parameters
-    ----------
-    frontier : Frontier
-        The frontier of the level, in the state of a search on the host.
-    repeats : int
-        Runs of the level by each strategy.
-    middle : callable
-        Reduces the repeats.
+    frontier : the frontier of the level, in the state of a search on the host
+    repeats : runs of the level by each strategy
+    middle : reduces the repeats
     """
 
     def __init__(self, engine: Engine, frontier: Frontier, repeats: int, middle: Middle) -> None:

@@ -65,13 +65,13 @@ def seconds_back_to_back(engine: Engine, keys: Sequence[int]) -> list[float]:
 
 
 def count_levels(engine: Engine, source: int) -> tuple[int, int]:
-    """Search from `source` (a new id) on the host; return levels, and other vertices reached."""
+    """Return the levels of a search (`source` is a new id), and the other vertices reached."""
     traces = search_top_down(engine, source).traces
     return len(traces), sum(trace.found_vertices for trace in traces)
 
 
 def search_top_down(engine: Engine, source: int) -> Search:
-    """Search from `source` (a new id) on the host, only top-down."""
+    """`source` is a new id."""
     search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
     search.run()
     return search
@@ -80,8 +80,7 @@ def search_top_down(engine: Engine, source: int) -> Search:
 def levels_to_measure(
     engine: Engine, source: int, most: int = MOST_MEASURED
 ) -> tuple[int, list[int]]:
-    """Return the number of levels of the search from `source` (a new id), and the levels to
-    measure.
+    """Return the number of levels of a search (`source` is a new id), and the levels to measure.
 
     This takes one search on the host, which is short compared with the measurements.
     """
@@ -99,24 +98,15 @@ def measure_search(
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
     """Run one search on the host, and measure all strategies and migrations at its levels.
 
-    Parameters
-    ----------
-    source : int
-        A new id.
-    repeats : int
-        Runs of each level by each strategy.
-    middle : callable
-        Reduces the repeats: by default `min`, which other work on the machine affects least.
-    levels : container of int, optional
-        The levels to measure, by default all.
-    with_rivals : bool
-        Whether whole searches also measure strategies that are hardly slower than the fastest.
+    source : a new id
+    repeats : runs of each level by each strategy
+    middle : reduces the repeats; other work on the machine affects `min` least
+    levels : the levels to measure, by default all
+    with_rivals : whether whole searches also measure strategies that are hardly slower than the
+    fastest
 
-    Yields
-    ------
-    tuple
-        Features, the measurement's name (see the head of this file), seconds, and the edges that
-        bottom-up scanned, None if it does not count them.
+    Yields features, the measurement's name (see the head of this file), seconds, and the edges that
+    bottom-up scanned, None if it does not count them.
     """
     graph, host = engine.graph, engine.platform.host
     num_edges = graph.graph.num_stored_edges
@@ -312,15 +302,15 @@ def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> lis
 
 
 def _level_seconds(searches: Sequence[Search]) -> Table:
-    """Return the median seconds of each level over searches by one schedule."""
+    """Median seconds of each level over searches by one schedule."""
     return np.median([[t.seconds for t in search.traces] for search in searches], axis=0)
 
 
 def _beyond(searches: Sequence[Search], parts: Table) -> float:
-    """Return the median seconds of searches beyond their `parts`, float64 (searches,)."""
+    """Median seconds of searches beyond their `parts`, float64 (searches,)."""
     return float(np.median(np.array([search.seconds for search in searches]) - parts))
 
 
 def _seconds(search: Search) -> list[tuple[float, float]]:
-    """Return the seconds of each level, choosing included, and of the migration before it."""
+    """Seconds of each level, choosing included, and of the migration before it."""
     return [(t.seconds + t.select_seconds, t.transfer_seconds) for t in search.traces]

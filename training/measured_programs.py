@@ -119,7 +119,7 @@ MEASURED: dict[str, type[Program]] = {
 
 
 def graphs_for(info: DeviceInfo | None, scales: Sequence[int]) -> list[StudyGraph]:
-    """List the graphs on which programs are measured in training; a GPU gets larger ones."""
+    """A GPU gets larger graphs."""
     more = _LARGER_ON_A_GPU if info is not None and info.type == "GPU" else 0
     return [graph for scale in scales for graph in families(scale + more)]
 
@@ -173,7 +173,7 @@ def measure_programs(
 def _rows(
     runs: ProgramRuns, kind: str, place: Place, source: int, rounds: int
 ) -> Iterator[dict[str, Any]]:
-    """Measure a program in both directions; yield a row for each iteration."""
+    """Measure both directions; yield a row for each iteration."""
     pushed, pulled = (
         _median_traces(runs, kind, RunOptions(place=place, direction=direction), source, rounds)
         for direction in DIRECTIONS
@@ -196,14 +196,13 @@ def _rows(
 
 
 def run_measured(runs: ProgramRuns, kind: str, options: RunOptions, source: int) -> ProgramResult:
-    """Run the program of a kind of message, from a source if it has one."""
     return runs.run(MEASURED[kind](), {"source": source} if kind != "unweighted" else {}, options)
 
 
 def _median_traces(
     runs: ProgramRuns, kind: str, options: RunOptions, source: int, rounds: int
 ) -> list[IterationTrace]:
-    """Return a run's traces with the median seconds of several runs, after an untimed one."""
+    """Return the traces with the median seconds of several runs, after an untimed one."""
     found = [run_measured(runs, kind, options, source).traces for _ in range(1 + rounds)][1:]
     seconds = np.median([[trace.seconds for trace in run] for run in found], axis=0)
     return [

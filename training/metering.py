@@ -28,8 +28,6 @@ Batch = Callable[[], int]
 
 
 def batch_of(engine: Engine, keys: Sequence[int]) -> Batch:
-    """Return the batch of one search from each key."""
-
     def run() -> int:
         for key in keys:
             engine.search(key)
@@ -77,11 +75,10 @@ class Metering:
         self.failures: dict[Domain, str] = {}
 
     def domains(self) -> list[Domain]:
-        """List the domains without a failure so far."""
+        """The domains without a failure so far."""
         return [d for d in self.names() if d not in self.failures]
 
     def names(self) -> dict[Domain, str]:
-        """Return the names of the meters in each domain."""
         names: dict[Domain, str] = {}
         for meter in self.meters:
             before = names.get(meter.domain)
@@ -89,7 +86,7 @@ class Metering:
         return names
 
     def periods(self) -> dict[Domain, float]:
-        """Return the seconds between updates of each domain's slowest meter."""
+        """Seconds between updates of each domain's slowest meter."""
         return self._slowest(self._periods)
 
     def _slowest(self, periods: Sequence[float]) -> dict[Domain, float]:
@@ -102,7 +99,6 @@ class Metering:
         return self._window(partial(_repeat, batch))
 
     def rest(self) -> Window:
-        """Meter the resting machine for a window."""
         return self._window(_rest)
 
     def _window(self, work: Callable[[float], int]) -> Window:

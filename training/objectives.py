@@ -80,7 +80,6 @@ def compare_objectives(
 
 
 def _contest(engine: Engine) -> tuple[Objective, _Contest]:
-    """Return the objective, whose domains are summed, and the competing selectors."""
     info, candidates = engine.device_info, engine.candidates
     found: _Contest = {}
     for objective_name in POWER_OBJECTIVES:

@@ -87,7 +87,6 @@ class SearchCosts:
         return migrations
 
     def schedule_seconds(self, schedule: Sequence[str]) -> float:
-        """Return the sum of a schedule's seconds."""
         names = [s.name for s in self.strategies]
         numbers = [names.index(name) for name in schedule]
         total = float(self.seconds[np.arange(len(numbers)), numbers].sum())
@@ -100,8 +99,6 @@ class SearchCosts:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A strategy for each level, and the sum of their seconds."""
-
     strategies: tuple[str, ...]
     seconds: float
 
@@ -127,7 +124,7 @@ def best_schedule(costs: SearchCosts, among: Collection[str] | None = None) -> S
 
 
 def schedule_text(schedule: Sequence[str]) -> str:
-    """Abbreviate a schedule, as in "TC TG BG*3 TG"."""
+    """As in "TC TG BG*3 TG"."""
     runs = [(name, len(list(levels))) for name, levels in groupby(schedule)]
     return " ".join(name if count == 1 else f"{name}*{count}" for name, count in runs)
 

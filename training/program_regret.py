@@ -72,7 +72,7 @@ _MOST_ROUNDS = 51
 def regret_of_programs(
     edges: EdgeSource, info: DeviceInfo | None, threads: int, rounds: int = ROUNDS, sources: int = 1
 ) -> Iterator[dict[str, Any]]:
-    """Measure regret on one graph; yield a row of `COLUMNS` for each program and source."""
+    """Yield a row of `COLUMNS` for each program and source."""
     placed = build_search_graph(weighted(edges))
     first, *others = drawn_sources(placed, 1 + sources)
     for kind in MEASURED:
@@ -84,7 +84,7 @@ def regret_of_programs(
 def measure_program_regret(
     graphs: Sequence[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
 ) -> pd.DataFrame:
-    """Measure regret on graphs; return a row of family, graph and `COLUMNS` for each program."""
+    """Return a row of family, graph and `COLUMNS` for each program."""
     rows = [
         {"family": graph.family, "graph": graph.name, **row}
         for graph in progress(graphs, "measuring regret of programs", delay_seconds=0.0)
@@ -112,8 +112,6 @@ def summarise_programs(table: pd.DataFrame) -> dict[str, Any]:
 
 
 class _Replays:
-    """Replays one run of a program by all schedules."""
-
     def __init__(self, runs: ProgramRuns, kind: str, other: int, source: int, rounds: int) -> None:
         self.runs, self.kind, self.source = runs, kind, source
         self.firsts: dict[Place, Schedule] = {}
@@ -149,9 +147,7 @@ class _Replays:
             self._run(RunOptions(), source)
 
     def _measure(self, place: Place) -> npt.NDArray[np.float64]:
-        """Return seconds by iteration, previous direction, and direction; see the head of this
-        file.
-        """
+        """Return seconds by iteration, previous direction, and direction."""
         least = min((_least_sum(costs) for costs in self.costs.values()), default=np.inf)
         n = len(self.lives[0])
         odd = np.arange(n) % 2 == 1
@@ -173,7 +169,7 @@ class _Replays:
         return np.median(rounds[1:] or rounds, axis=0)  # type: ignore[no-any-return]
 
     def _sum(self, schedule: Schedule) -> float:
-        """Return the seconds of a schedule's iterations, as the oracle measured them."""
+        """Return the sum of the iterations' seconds, as the oracle measured them."""
         total, before = 0.0, schedule[0]
         for number, name in enumerate(schedule):
             (place, pulls), (place_before, pulled) = STRATEGIES[name], STRATEGIES[before]
@@ -268,6 +264,6 @@ def options_of(schedule: Schedule) -> RunOptions:
 
 
 def place_of(schedule: Schedule) -> Where:
-    """Return where a schedule runs, "both" if it migrates."""
+    """ "both" if it migrates."""
     places = {STRATEGIES[name][0] for name in schedule}
     return "both" if len(places) == 2 else places.pop()

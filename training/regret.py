@@ -83,25 +83,16 @@ def measure_regret(
 ) -> pd.DataFrame:
     """Measure the regret of every configuration on graphs.
 
-    Parameters
-    ----------
-    graphs : sequence of StudyGraph
-    info : DeviceInfo or None
-        The OpenCL device to use with the host, None for the host only.
-    sources : int
-        Searches of each graph, from different sources.
-    rounds : int
-        Least number of rounds; each replays every schedule twice.
-    selectors : sequence of str
-        Names; selectors that cannot run on this machine are left out. Single strategies, `none` and
-        the
-        oracle are always measured.
+    info : the OpenCL device to use with the host, None for the host only
+    sources : searches of each graph, from different sources
+    rounds : least number of rounds; each replays every schedule twice
+    selectors : names; selectors that cannot run on this machine are left out. Single strategies,
+    `none`
+        and the oracle are always measured.
 
-    Returns
-    -------
-    DataFrame
-        A row for each graph, source and configuration, with the columns `COLUMNS`; the head of this
-        file explains them. `root` is the source in the caller's ids.
+    Returns a row for each graph, source and configuration, with the columns `COLUMNS`; the head of
+    this
+    file explains them. `root` is the source in the caller's ids.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
@@ -194,7 +185,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return a summary as a table of text, the selectors in the first column."""
+    """Return a summary as text, the selectors in the first column."""
     shown = summary.map(lambda value: "-" if np.isnan(value) else f"{100 * value:.1f} %")
     shown.insert(0, "selector", shown.index)
     return shown.reset_index(drop=True)
@@ -213,8 +204,6 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
 
 
 class _Replays:
-    """One search by all configurations: schedules, replays, and the selectors' own searches."""
-
     def __init__(
         self, engine: Engine, key: int, selectors: dict[str, Selector], rounds: int
     ) -> None:
@@ -240,7 +229,6 @@ class _Replays:
         self._replay(rounds, sum(sums[names] for names in self.fixed))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each configuration."""
         seconds = {names: median(times) for names, times in self.replays.items()}
         oracle_seconds = min(seconds.values())
         seconds |= self.estimates
@@ -293,7 +281,7 @@ class _Replays:
                     selects.append(float(records[:, schema.SELECT_SECONDS].sum()))
 
     def _selection_share(self, config: str, names: _Names, seconds: float) -> float:
-        """Return the share of choosing in a search's time; NaN if the search was not repeated."""
+        """NaN if the search was not repeated."""
         if config not in self.selectors:
             return 0.0
         if config not in self.lives:

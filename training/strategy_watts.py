@@ -183,7 +183,6 @@ def slope(
 
 
 def _seen(info: DeviceInfo | None, metering: Metering) -> list[DeviceKind]:
-    """List the kinds of devices whose work is metered."""
     shared = info is not None and info.unified_memory
     kinds = dict.fromkeys(s.device_kind for s in available(info is not None))
     return [kind for kind in kinds if is_metered(kind, metering.domains(), shared)]
@@ -198,7 +197,6 @@ def _base_of(strategy: Strategy) -> str:
 
 
 def _batches(engine: Engine, kind: DeviceKind) -> dict[str, Batch]:
-    """Return the batches to repeat for the strategies of one device, and for their bases."""
     keys = _usual_keys(engine, kind)
     if not keys:  # the graph is too small to become bottom-up
         return {}

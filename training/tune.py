@@ -36,7 +36,6 @@ class TuningPlan:
 
     @property
     def steps(self) -> int:
-        """Number of times that `tune` yields."""
         return (1 + sum(len(values) for _, values in self.values)) * (1 + bool(self.small_scales))
 
 
@@ -55,7 +54,7 @@ PROCESSOR_PLAN = TuningPlan((16,), (), (("groups_per_unit", (1, 4)),))
 
 
 def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
-    """Return the plan for a device; `quick` has one small scale and only the first setting."""
+    """`quick` has one small scale and only the first setting."""
     plan = GPU_PLAN if info.type == "GPU" else PROCESSOR_PLAN
     if not quick:
         return plan
@@ -63,7 +62,7 @@ def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
 
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
-    """Try the plan's settings on a device; yield the best tuning so far after each measurement."""
+    """Yield the best tuning so far after each measurement."""
     large = default_tuning(info.type).fitting(info)
     for tuning in _descend(info, plan.scales, large, plan):
         large = tuning
@@ -115,7 +114,7 @@ def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning
 
 
 def _open(opened: ExitStack, info: DeviceInfo, graph: SearchGraph, tuning: Tuning) -> Engine | None:
-    """Open an engine; None if the device cannot run work-groups of this tuning."""
+    """None if the device cannot run work-groups of this tuning."""
     try:
         engine = Engine(graph, selector="alpha-beta", device=str(info.index), tuning=tuning)
     except DeviceError:

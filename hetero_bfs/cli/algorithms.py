@@ -60,12 +60,9 @@ def _run_here(
 def _run_on_ranks(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
 ) -> Report[Any] | None:
-    """Run on all ranks; return the report on rank 0 and None elsewhere.
+    """Run on all ranks; return the report on rank 0, None elsewhere.
 
-    Raises
-    ------
-    AgreedError
-        On all ranks: an option, the file or the graph cannot be used.
+    All ranks raise `AgreedError` if an option, the file or the graph cannot be used.
     """
 
     def work(communicator: Communicator) -> Report[Any] | None:
@@ -84,7 +81,6 @@ def _run_on_ranks(
 
 
 def _check_options(options: Namespace) -> None:
-    """Refuse options that need a single process."""
     refused = {
         "--device": engine_options(options).device not in (None, NO_DEVICE),
         "--device-memory": options.device_memory_bytes is not None,

@@ -16,8 +16,7 @@ _KERNEL = re.compile(rb"^@(?:kernel|compiled)\b", re.MULTILINE)
 
 
 class Announcer(event.Listener):  # type: ignore[misc]
-    """Prints one line when Numba first compiles; a terminal also shows a bar with the function's
-    name.
+    """Prints a line when Numba first compiles; on a terminal a bar shows the function's name.
 
     Functions that are loaded from disk are not compiled and not counted.
     """
@@ -58,7 +57,6 @@ class Announcer(event.Listener):  # type: ignore[misc]
 
 
 def announce() -> Announcer:
-    """Register an `Announcer`."""
     announcer = Announcer()
     event.register("numba:compile", announcer)
     return announcer
@@ -66,5 +64,4 @@ def announce() -> Announcer:
 
 @cache
 def _count_kernels() -> int:
-    """Count this package's functions that Numba can compile."""
     return sum(len(_KERNEL.findall(content)) for content in code_cache.kernel_sources().values())

@@ -38,8 +38,6 @@ def option_of(name: str) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that reports an error in one line."""
-
     def error(self, message: str) -> NoReturn:
         text = " ".join(f"{self.prog}: error: {message}; see --help".split())
         self.exit(2, f"{text}\n")

@@ -50,7 +50,6 @@ def run(options: Namespace) -> int:
 
 
 def _query(options: Namespace, num_vertices: int, mask: npt.NDArray[Any] | None) -> Query:
-    """Check and return the query; raises if a vertex is not in the graph."""
     limit, target = options.depth_limit, options.target
     return check_query(num_vertices, options.source, limit, target, mask, options.reverse)
 
@@ -102,7 +101,6 @@ def _summary(
 
 
 def _objective_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
-    """Return the objective, and the search's joules computed from the model's watts."""
     objective = engine.objective
     if objective is None:
         return {"objective": "time"}

@@ -20,7 +20,6 @@ def run(options: Namespace) -> int:
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Mark the arguments that are files, in all commands."""
     for action in parser._actions:
         if action.type is Path:
             action.complete = shtab.FILE  # type: ignore[attr-defined]

@@ -48,7 +48,6 @@ def _print_device(device: DeviceInfo, is_default: bool) -> None:
 
 
 def _self_test(device: DeviceInfo) -> str:
-    """Describe the stored results of earlier self-tests."""
     kept = {family: kept_verdict(device, family) for family in FAMILIES}
     failed = [f"{family} failed, {v.problem}" for family, v in kept.items() if v and v.problem]
     right = [family for family, v in kept.items() if v and v.problem is None]

@@ -34,13 +34,9 @@ def one_voice() -> Iterator[None]:
 
 
 def check_command(options: Namespace) -> None:
-    """Refuse commands that every rank would run independently; note tasks that srun started without
-    MPI.
+    """Raise `AgreedError` for a command that every rank would run independently.
 
-    Raises
-    ------
-    AgreedError
-        A launcher started several processes of a command that runs in one process.
+    Tasks that srun started without MPI are noted on stderr.
     """
     if (tasks := tasks_without_mpi()) > 1 and options.command in _on_ranks():
         print(
@@ -57,13 +53,7 @@ def check_command(options: Namespace) -> None:
 
 
 def agreed_by_all(work: Callable[[], None]) -> None:
-    """Do work without communication; if it fails on any rank, all ranks raise that error.
-
-    Raises
-    ------
-    AgreedError
-        Under a launcher, the error of any rank.
-    """
+    """Do work without communication; if it fails on any rank, all ranks raise `AgreedError`."""
     if launched_ranks() == 1:
         work()
         return
@@ -81,10 +71,7 @@ def says(error: HeteroBFSError) -> bool:
 def run_together(work: Callable[[Communicator], T]) -> T:
     """Run work on all ranks; an error of a single rank ends all of them with status 1.
 
-    Raises
-    ------
-    AgreedError
-        An error that all ranks have raised.
+    An `AgreedError`, which all ranks have raised, is passed on.
     """
     from hetero_bfs.ranks.mpi import world
 

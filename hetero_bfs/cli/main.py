@@ -23,7 +23,7 @@ _WITHOUT_NUMBA = ("completion", "devices", "doctor", "view")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
+    """Return the exit status."""
     with terminal.outputs() as (out, _), terminal.interruptible():
         status = _run(arguments)
         out.flush()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # `hetero-bfs doctor` prints without NumPy
 
 
 def text_stream(options: Namespace) -> TextIO:
-    """The stream for text: standard error if JSON goes to standard output."""
+    """Standard error if JSON goes to standard output."""
     return sys.stderr if str(options.json) == "-" else sys.stdout
 
 
@@ -26,7 +26,6 @@ def print_notes(notes: Sequence[str]) -> None:
 
 
 def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write records as a timeline if the suffix is one of a timeline's, else as CSV."""
     from hetero_bfs.scheduling.trace import write_csv
     from hetero_bfs.timeline.spans import spans_of
     from hetero_bfs.timeline.timeline_files import is_timeline_path, write_timeline
@@ -48,7 +47,7 @@ def save_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write JSON to a file, or to standard output if `path` is "-"."""
+    """ "-" is standard output."""
     if path is None:
         return
     text = json.dumps(data, indent=1, allow_nan=False)

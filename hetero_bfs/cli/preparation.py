@@ -24,7 +24,7 @@ def outputs(command: str) -> list[str]:
 
 
 def prepare(options: Namespace) -> None:
-    """Run the checks that come before any work, and set up progress bars and threads."""
+    """Run the checks that come before any work; set up progress bars and threads."""
     from hetero_bfs.support import private_cache, progress
 
     _check_files(options)
@@ -113,7 +113,6 @@ def _check_files(options: Namespace) -> None:
 
 
 def _check_objective(options: Namespace) -> None:
-    """Check that the model has the objective's watts, before a graph is read."""
     from hetero_bfs.devices.opencl.driver import choose_devices
     from hetero_bfs.scheduling.by_objective import make_objective_selector
     from hetero_bfs.scheduling.strategies import MOST_DEVICES, available

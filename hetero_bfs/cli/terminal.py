@@ -45,7 +45,6 @@ class Output:
         self._attempt(self._stream.flush)
 
     def end(self) -> None:
-        """Flush, and restore the stream's settings."""
         self.flush()
         if self.closed_before:
             self._stream.close()
@@ -84,7 +83,7 @@ class Output:
 
 
 def mistake(error: Exception) -> str:
-    """Describe an internal error in one line that asks the user to report it."""
+    """Ask the user, in one line, to report an internal error."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(str(error).split())
     return (
@@ -95,7 +94,7 @@ def mistake(error: Exception) -> str:
 
 @contextmanager
 def outputs() -> Iterator[tuple[Output, Output]]:
-    """Replace standard output and error by `Output` streams within the context."""
+    """Replace standard output and error by `Output` streams."""
     before = sys.stdout, sys.stderr
     out, err = Output(sys.stdout), Output(sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, err)
@@ -116,8 +115,7 @@ stack that closes with `interruptible`.
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP end the process cleanly within the context, with one line of
-    output.
+    """Let Ctrl-C, SIGTERM and SIGHUP end the process cleanly, with one line of output.
 
     The handlers raise no exception: within LLVM, a driver or an import it might get lost or cause a
     crash, and it would wait for the end of a long compiled loop. The handlers do nothing. Python's

@@ -180,9 +180,7 @@ def _fill_by_engine(
     distance: npt.NDArray[np.float64],
     predecessors: npt.NDArray[np.int32] | None,
 ) -> bool:
-    """Search from each source by an engine; return False if that would be slower, or if it cannot
-    open.
-    """
+    """Search from each source by an engine; return False if it would be slower or cannot open."""
     lists, weights = matrix
     work = lists.indices.size, weights is not None
     if len(sources) * search_seconds(*work) <= opening_seconds(*work):
@@ -206,7 +204,7 @@ def _fill_by_engine(
 def _engine_rows(
     edges: ListedEdges, sources: list[int], with_parents: bool, stack: ExitStack
 ) -> Iterator[Row]:
-    """Open an engine, which `stack` closes, and return an iterator over the rows of the sources."""
+    """Open an engine, which `stack` closes; return an iterator over the sources' rows."""
     if edges.weights is not None:
         options = EngineOptions(device="cpu")
         searches = stack.enter_context(open_analysis(PathSearches, edges, options))
@@ -231,9 +229,7 @@ def _from_nearest(
     limit: float,
     return_predecessors: bool,
 ) -> Any:
-    """Return distances from the nearest source; with predecessors also those and the nearest
-    sources.
-    """
+    """Return the distances; with predecessors also those and the nearest sources."""
     n = matrix.num_vertices
     sources = list(dict.fromkeys(indices.tolist()))
     distance, predecessors = np.full(n, np.inf), np.full(n, NO_PREDECESSOR, np.int32)
@@ -244,9 +240,7 @@ def _from_nearest(
 
 
 def _roots(predecessors: npt.NDArray[np.int32], sources: list[int]) -> npt.NDArray[np.int32]:
-    """Return the source at the end of each vertex's chain of predecessors, -9999 where there is
-    none.
-    """
+    """Return the source at the end of each chain of predecessors, -9999 where there is none."""
     n = predecessors.size
     root = np.where(predecessors < 0, n, predecessors)
     root[sources] = sources

@@ -39,12 +39,8 @@ class MatrixLists(NamedTuple):
 class Rows:
     """A checked matrix.
 
-    Parameters
-    ----------
-    csr : sparse array
-        Its offsets are valid; its ids may be out of range.
-    given : array or sparse array
-        The matrix for calls that SciPy itself computes.
+    csr : its offsets are valid; its ids may be out of range
+    given : the matrix for calls that SciPy itself computes
     """
 
     csr: Any
@@ -92,16 +88,12 @@ def _without_duplicates(csr: Any) -> Any:
 
 
 def checked_rows(csgraph: Any, directed: bool) -> Rows:
-    """Return the rows of a sparse, masked or dense matrix; for an undirected CSC matrix its
-    columns.
+    """Return the rows of a matrix; for an undirected CSC matrix its columns.
 
     Zeros that pad a BSR or DIA matrix are dropped. As in SciPy, infinity, NaN and numbers whose
-    magnitude is at most 1e-8 are not edges of a dense matrix.
-
-    Raises
-    ------
-    GraphError
-        It is not a matrix of numbers, or not square; its arrays are damaged.
+    magnitude is at most 1e-8 are not edges of a dense matrix. Raises `GraphError` if it is not a
+    square
+    matrix of numbers, or its arrays are damaged.
     """
     if isinstance(csgraph, Rows):
         return csgraph
@@ -127,16 +119,11 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
 
 
 def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixLists:
-    """Return the entries of a sparse, masked or dense matrix, or of its `Rows`.
+    """Return the entries of a matrix or of its `Rows`; raises `GraphError` as `checked_rows`.
 
     If not `directed`, the neighbour list of vertex v holds row v and then column v. If `directed`
     and
     not `weighted`, ids may be out of range: the loop that reads them must check them.
-
-    Raises
-    ------
-    GraphError
-        As `checked_rows`.
     """
     matrix = checked_rows(csgraph, directed).csr
     n = matrix.shape[0]

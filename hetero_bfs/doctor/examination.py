@@ -37,7 +37,7 @@ class Finding:
 
 
 def examine(topic: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Run a check; if it raises, the error becomes its last finding."""
+    """Run a check; an error becomes its last finding."""
     found: list[Finding] = []
     try:
         for finding in check():

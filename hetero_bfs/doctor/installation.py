@@ -24,7 +24,6 @@ _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*(?:>=\s*([\d.]+))?")
 
 
 def check_python() -> Iterator[Finding]:
-    """Examine the interpreter, this package and its requirements."""
     (low, high), version = _SUPPORTED, sys.version_info[:2]
     text = f"{platform.python_version()}, {sys.executable}"
     if low <= version < high:
@@ -91,7 +90,7 @@ def _install(line: str) -> str:
 
 
 def check_machine() -> Iterator[Finding]:
-    """Examine cores, memory, and the environment variables that can stop all searches."""
+    """Examine cores, memory, and environment variables that can stop all searches."""
     text = f"{bound_cores()} of {os.cpu_count()} may be used by this process"
     if (quota := cpu_quota()) is not None:
         text += f"; a control group's quota is the time of {quota:.3g}"

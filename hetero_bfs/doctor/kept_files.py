@@ -14,7 +14,6 @@ CACHES = "caches"
 
 
 def check_kept_files() -> Iterator[Finding]:
-    """Examine the caches of this package, of PoCL and of PyOpenCL."""
     yield from _compiled_code()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     pocl = os.environ.get("POCL_CACHE_DIR")
@@ -38,7 +37,7 @@ def _compiled_code() -> Iterator[Finding]:
 
 
 def _foreign(name: str, folder: Path, variable: str) -> Finding:
-    """Examine a folder that another program keeps; `variable` moves it."""
+    """Examine a folder that another program keeps; the environment variable moves it."""
     try:
         if not folder.is_dir():
             return _to_be_made(name, folder, variable)

@@ -16,9 +16,7 @@ MODELS, METERS = "speed model", "energy meters"
 
 
 def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
-    """Examine the speed model for this machine with the default device, given as `DeviceInfo`
-    fields.
-    """
+    """`default` has the default device's fields of `DeviceInfo`."""
     from hetero_bfs.errors import ModelError
     from hetero_bfs.scheduling.model_store import user_models_folder
     from hetero_bfs.scheduling.named_selectors import model_of
@@ -76,7 +74,6 @@ def _other_driver(model: SpeedModel, info: DeviceInfo | None) -> str:
 
 
 def check_meters(default: dict[str, Any] | None) -> Iterator[Finding]:
-    """Examine the meters of the host and the default device."""
     from hetero_bfs.energy import find_meters
 
     info = _device(default)

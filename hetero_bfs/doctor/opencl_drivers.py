@@ -23,17 +23,13 @@ _WITHOUT = "searches run on the CPU only"
 
 
 class OpenCLDrivers:
-    """The examination of OpenCL; after it, `default` holds the fields of the default device.
-
-    With `retest`, all kernels are tested again on each device.
-    """
+    """The examination of OpenCL; after it, `default` holds the fields of the default device."""
 
     def __init__(self, retest: bool = False) -> None:
         self.default: dict[str, Any] | None = None
         self._retest = retest
 
     def check(self) -> Iterator[Finding]:
-        """Examine vendors' files, the loader, platforms and devices."""
         told = run_module(_PROBE, _TIMEOUT_SECONDS)
         yield from _drivers(told)
         yield from _loader(told)
@@ -76,7 +72,6 @@ def _tested_again(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _self_tests(verdicts: dict[str, Any]) -> Iterator[Finding]:
-    """Report stored verdicts, by family."""
     right, untested = [], []
     for family, verdict in verdicts.items():
         if verdict is None:
@@ -128,7 +123,7 @@ def _platforms(told: Told) -> Iterator[Finding]:
 
 
 def _culprits(told: Told) -> Iterator[Finding]:
-    """Report where the probe ended; find the drivers at fault by probing each one separately."""
+    """Report where the probe ended; find drivers at fault by probing each one separately."""
     step = next((line for line in reversed(told.lines) if "step" in line), {"step": "start"})
     text = f"the examination ended at step {step['step']!r}: {told.problem}"
     guilty = [file for file in vendor_files() if _is_guilty(file, step)]
@@ -143,9 +138,7 @@ def _culprits(told: Told) -> Iterator[Finding]:
 
 
 def _is_guilty(file: Path, step: dict[str, Any]) -> bool:
-    """Whether a vendor's driver ends a process: it was loaded last, or fails when probed
-    separately.
-    """
+    """Whether a driver ends a process: it was loaded last, or fails when probed separately."""
     if step["step"] not in _ASKS_DRIVERS:
         return step.get("file") == str(file)
     alone = run_module(_PROBE, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file))

@@ -20,7 +20,6 @@ _FAMILIES = {"MPICH": ("mpich", "hydra"), "Open MPI": ("open mpi", "open-mpi", "
 
 
 def check_mpi() -> Iterator[Finding]:
-    """Examine the requirements of runs on several processes."""
     told = run_module(__name__, _TIMEOUT_SECONDS)
     library = next((line["library"] for line in told.lines if "library" in line), None)
     if library is None:
@@ -52,7 +51,6 @@ def _launchers(library: str) -> Iterator[Finding]:
 
 
 def family(text: str) -> str | None:
-    """Return the MPI that a version text names; None if unknown."""
     lower = text.lower()
     return next((of for of, words in _FAMILIES.items() if any(w in lower for w in words)), None)
 

@@ -66,7 +66,6 @@ class Sample:
         self.lists = [sorted(set(near)) for near in self.lists]
 
     def graph(self, weights: npt.NDArray[Any] | None = None) -> Any:
-        """Return the graph with its vertices renumbered."""
         from hetero_bfs.graph.edge_list import EdgeList
         from hetero_bfs.graph.search_graph import build_search_graph
 
@@ -76,7 +75,7 @@ class Sample:
         )
 
     def levels(self, source: int) -> list[int]:
-        """Return distances in edges, -1 where not reached."""
+        """-1 where not reached."""
         level = [-1] * self.num_vertices
         level[source], waiting = 0, [source]
         for u in waiting:
@@ -87,9 +86,7 @@ class Sample:
         return level
 
     def least(self, both_ways: bool) -> list[int]:
-        """Return the smallest vertex that leads to each vertex, or is connected with it if
-        `both_ways`.
-        """
+        """Return the least vertex that leads to each one; `both_ways`: that is connected with it."""
         lists = [list(near) for near in self.lists]
         for u, v in self.edges if both_ways else ():
             lists[v].append(u)
@@ -104,7 +101,7 @@ class Sample:
         return least
 
     def distances(self, source: int, weights: npt.NDArray[Any]) -> list[float]:
-        """Return the sums of weights along shortest paths, inf where not reached."""
+        """inf where not reached."""
         weight_of: dict[tuple[int, int], float] = {}
         for (u, v), weight in zip(self.edges, weights.tolist(), strict=True):
             for pair in ((u, v),) if self.directed else ((u, v), (v, u)):
@@ -128,7 +125,6 @@ class Sample:
 
 
 def _differ(what: str, found: Any, right: Any) -> str | None:
-    """Describe the first difference; None if there is none."""
     for v, (one, other) in enumerate(zip(found.tolist(), right, strict=True)):
         if one != other:
             return f"{what} of vertex {v} is {one}, right is {other}"
@@ -257,7 +253,6 @@ TESTS: dict[str, Callable[[Any], Problems]] = {
 
 
 def main() -> None:
-    """Test the device and the family of kernels that the arguments name."""
     from hetero_bfs.devices.opencl.driver import choose_device
 
     index, family = sys.argv[2:]

@@ -18,7 +18,6 @@ _SCALE = 10
 
 
 def check_searches() -> Iterator[Finding]:
-    """Search, and report the threading layer of the CPU's loops."""
     told = run_module(__name__, _TIMEOUT_SECONDS)
     trials = {line["trial"]: line for line in told.lines if "trial" in line}
     for name in ("CPU", "default"):
@@ -38,7 +37,6 @@ def _finding(name: str, result: dict[str, Any]) -> Finding:
 
 
 def main() -> None:
-    """Search with both settings; print a line for each."""
     import numba
 
     import hetero_bfs as hb

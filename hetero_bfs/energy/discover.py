@@ -32,16 +32,11 @@ def find_meters(
 ) -> tuple[list[Meter], list[Unmeasured]]:
     """Find the meters of this machine and its OpenCL device.
 
-    Parameters
-    ----------
     device_name : None if the device is this CPU
     device_pci : PCI address such as "0000:3b:00.0"; without it the name must match a single device
     power_log : log of an external meter; it must exist and may grow
 
-    Raises
-    ------
-    MeterError
-        The power log or the PCI address cannot be parsed.
+    Raises `MeterError` if the power log or the PCI address cannot be parsed.
     """
     found = [*_rapl(sysfs / "class" / "powercap"), _device(device_name, device_pci, sysfs)]
     if power_log is not None:  # last: its `stop` may wait, and no other meter should measure that
@@ -89,7 +84,7 @@ def _label(folder: Path) -> str:
 
 
 def _micro(path: Path) -> float:
-    """Read a number in micro-units from sysfs; returns it in units."""
+    """Read a number of micro-units from sysfs; return units."""
     try:
         return int(path.read_text()) / 1e6
     except PermissionError as error:

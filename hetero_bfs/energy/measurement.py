@@ -61,7 +61,6 @@ class EnergyReport:
     unmeasured: list[Unmeasured]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report for JSON; None means unmeasured."""
         return asdict(self)
 
 
@@ -106,13 +105,13 @@ def measure(
 
 
 def trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
-    """Return the least seconds of a measurement with these meters, idle or busy."""
+    """Return the least seconds of a measurement, idle or busy."""
     coarsest = max(meter.resolution_seconds for meter in meters)
     return TRUSTED_RESOLUTIONS * max(coarsest, *periods)
 
 
 def sampling_error_seconds(period_seconds: float) -> float:
-    """Return the standard error of a measurement's length by a meter, in seconds.
+    """Return the standard error of a measurement's length.
 
     Each end is uniformly distributed between two updates: a variance of period**2 / 12.
     """
@@ -204,7 +203,6 @@ def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
 
 
 def format_report(report: EnergyReport) -> str:
-    """Return a table of meters and domains, then the unmeasured ones."""
     heads = ("joules", "watts", "idle W", "net J", "J/search", "MTEPS/W")
     names = [reading.name for reading in report.meters]
     width = max(len(name) for name in [*names, *(m.name for m in report.unmeasured), "all meters"])

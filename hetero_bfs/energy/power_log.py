@@ -51,9 +51,7 @@ class PowerLog:
         self._start = time.time()
 
     def stop(self) -> float:
-        """Return the joules since `start`; wait, for a limited time, until the log covers the
-        interval.
-        """
+        """Return the joules since `start`; wait, for a limited time, until the log covers them."""
         end = time.time()
         while isinstance(joules := self.joules(self._start, end), Unmeasured):
             if time.time() >= end + self.patience_seconds:
@@ -122,7 +120,7 @@ class PowerLog:
 
 
 def _shown(cells: str | list[str]) -> str:
-    """Quote a part of the file, cut to 60 characters."""
+    """Quote a part of the file in at most 60 characters."""
     return repr((cells if isinstance(cells, str) else ",".join(cells))[:60])
 
 

@@ -164,9 +164,7 @@ def hybrid_classes(
 
 
 def opening_seconds(num_entries: int, weighted: bool = False) -> float:
-    """Estimate the seconds in which an engine opens; `num_entries` counts the neighbour lists'
-    entries.
-    """
+    """Estimate the seconds to open an engine; `num_entries` is the total length of the lists."""
     return _OPENING_SECONDS + _OPENING_SECONDS_PER_ENTRY[weighted] * num_entries
 
 

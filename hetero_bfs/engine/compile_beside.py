@@ -35,8 +35,6 @@ _PATIENCE_SECONDS = 120.0
 
 
 class Beside:
-    """The compiling process; None where it would not help."""
-
     def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
         self._process = process
 
@@ -65,7 +63,7 @@ def compiling_beside() -> Iterator[Beside]:
 
 @cache
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the process once, if there is a free core, code to compile, and a cache folder."""
+    """Start the process once, if it has a free core, code to compile, and a cache folder."""
     if not _is_of_use():
         return None
     try:

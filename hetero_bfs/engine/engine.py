@@ -141,7 +141,6 @@ class Engine(Algorithms, OfOneProcess):
         self.compile_seconds = time.perf_counter() - uploaded
 
     def _get_ready(self, beside: Beside) -> None:
-        """Compile for the devices in use, choose a selector, and warm up."""
         platform, selection = self.platform, Selection(self.platform, self.notes)
         selection.choose(self.options.selector, self.options.optimize)
         platform.host.compile_work()
@@ -160,8 +159,7 @@ class Engine(Algorithms, OfOneProcess):
         self.close()
 
     def close(self) -> None:
-        """Wait for searches, then release the graph, the device and threads. Further calls do
-        nothing.
+        """Wait for searches, then release graph, device and threads. Further calls do nothing.
 
         Attributes such as `device_info` remain. In a forked process this does nothing, since
         everything
@@ -210,10 +208,9 @@ class Engine(Algorithms, OfOneProcess):
 
     @property
     def platform(self) -> Platform:
-        """Host and devices with the graph; raises if the engine is closed or was opened in another
-        process.
+        """Host and devices with the graph.
 
-        Every search reads it.
+        Every search reads it. It raises if the engine is closed or was opened in another process.
         """
         forks.refuse_other_process(self._generation)
         if self._platform is None:
@@ -334,7 +331,7 @@ class Engine(Algorithms, OfOneProcess):
         return self.answer(query)
 
     def answer(self, query: Query) -> BFSResult:
-        """Run a query on this engine's own neighbour lists; `query.reverse` is ignored."""
+        """Run a query on this engine's neighbour lists; `query.reverse` is ignored."""
         with self._one_at_a_time:
             graph = self.graph
             source, seeds = query.start(graph)
@@ -396,9 +393,7 @@ class Engine(Algorithms, OfOneProcess):
         return self.answer_many(query)
 
     def answer_many(self, query: Query) -> ManySearches:
-        """Run a multi-source query on this engine's own neighbour lists; `query.reverse` is
-        ignored.
-        """
+        """Run a multi-source query on this engine's neighbour lists; `query.reverse` is ignored."""
         if not (query.sources and self.high_diameter):
             with self._one_at_a_time:
                 return self._analysis(ManyRuns).run(query)

@@ -201,7 +201,7 @@ class RankEngine(Algorithms, OfOneProcess):
         return plan, options.limits(1.0)
 
     def _along(self, way: Along) -> RankGraph:
-        """Return the graph whose messages follow this direction; it is cached."""
+        """Return the graph whose messages follow this direction."""
         if way not in self._graphs:
             self._graphs[way] = graph_along(self.graph, way)
         return self._graphs[way]
@@ -223,9 +223,7 @@ class RankEngine(Algorithms, OfOneProcess):
         return float(max(total / count * 16.0 / degree, 1e-300))
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run an algorithm on all ranks; raise `AgreedError` on all of them if its arguments are
-        refused.
-        """
+        """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""
         request = agreed(self.communicator, lambda: row.ask(self.num_vertices, *args, **kwargs))
         return request.kind.by_ranks(self, *request.query)
 

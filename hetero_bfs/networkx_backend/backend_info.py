@@ -55,7 +55,6 @@ FUNCTIONS = {
 
 
 def get_info() -> dict[str, Any]:
-    """Return the backend's description for NetworkX."""
     functions = {name: {"additional_docs": text} for name, text in FUNCTIONS.items()}
     return {
         "backend_name": "hetero",

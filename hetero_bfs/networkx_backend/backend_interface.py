@@ -65,7 +65,6 @@ _FROM_ALL = {
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
-    """Return True if a function can run with these arguments, or the reason why not."""
     try:
         given = _signature(name).bind(*args, **kwargs).arguments
     except TypeError as error:
@@ -107,7 +106,6 @@ def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = Fals
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
-    """Return True if a function is worth a conversion, or the reason why not."""
     given = _signature(name).bind(*args, **kwargs).arguments
     graph = given["G"]
     if _is_converted(graph):
@@ -123,11 +121,10 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answ
 
 @cache
 def _signature(name: str) -> Signature:
-    """Return the function's parameters, which are the same as NetworkX's."""
+    """Return the function's parameters, which are NetworkX's."""
     return signature(globals()[name])
 
 
 def _is_converted(graph: Any) -> bool:
-    """Whether NetworkX's cache holds a conversion."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
     return bool(cache.get("backends", {}).get("hetero"))

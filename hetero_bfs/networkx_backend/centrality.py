@@ -23,12 +23,11 @@ def pagerank(
     weight: Any = "weight",
     dangling: None = None,
 ) -> dict[Any, float]:
-    """Return each node's score, as exact as NetworkX promises; see networkx.pagerank.
+    """Return each node's score, as exact as NetworkX promises.
 
-    Raises
-    ------
-    NotImplementedError
-        Self-loops, or numbers that only NetworkX takes; NetworkX then runs the function itself.
+    Raises `NotImplementedError` for self-loops and numbers that only NetworkX takes; NetworkX then
+    runs
+    the function itself.
     """
     if not len(G):
         return {}
@@ -57,12 +56,9 @@ def _restart(G: ConvertedGraph, personalization: dict[Any, float]) -> npt.NDArra
 def greedy_color(
     G: ConvertedGraph, strategy: str = "largest_first", interchange: bool = False
 ) -> dict[Any, int]:
-    """Return each node's colour, by falling degree; see networkx.greedy_color.
+    """Return each node's colour, by falling degree.
 
-    Raises
-    ------
-    NotImplementedError
-        Self-loops: NetworkX counts them in degrees.
+    Raises `NotImplementedError` for self-loops: NetworkX counts them in degrees.
     """
     if not len(G):
         return {}

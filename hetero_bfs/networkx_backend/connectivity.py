@@ -12,7 +12,7 @@ from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 
 
 def connected_components(G: ConvertedGraph) -> Iterator[set[Any]]:
-    """Yield the nodes of each component; components are ordered by their first nodes."""
+    """Components are ordered by their first nodes."""
     label, count = G.components
     nodes = G.objects_of(np.argsort(label, kind="stable"))
     ends = np.cumsum(np.bincount(label, minlength=count)).tolist()

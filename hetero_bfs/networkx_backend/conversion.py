@@ -30,10 +30,7 @@ def convert_from_nx(
 ) -> ConvertedGraph:
     """Convert a NetworkX graph, with at most one edge attribute.
 
-    Raises
-    ------
-    NotImplementedError
-        Other attributes are requested; a weight is not finite or below 0.
+    Raises `NotImplementedError` if others are requested, or if a weight is not finite or below 0.
     """
     if preserve_edge_attrs or node_attrs or preserve_node_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("a converted graph has one attribute of its edges at most")

@@ -62,7 +62,7 @@ class ConvertedGraph:
 
     @cached_property
     def components(self) -> tuple[VertexArray, int]:
-        """Each node's component, numbered by first nodes, and the number of components."""
+        """Each node's component, numbered by first nodes, and their number."""
         from hetero_bfs.algorithms.components.kernels.numbered import number_components
 
         label = np.empty(len(self) + 1, np.uint32)
@@ -70,7 +70,7 @@ class ConvertedGraph:
         return label[:-1], count
 
     def id_of(self, node: Any) -> int | None:
-        """Return a node's id, None if it is not in the graph."""
+        """None if the node is not in the graph."""
         try:
             return self._adj.get(node)
         except TypeError:  # not hashable

@@ -16,7 +16,7 @@ _UNBOUNDED = np.iinfo(np.int32).max // 2
 
 
 def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None = None) -> Any:
-    """Return the eccentricity of a node, or a dict of eccentricities; see networkx.eccentricity."""
+    """Return the eccentricity of node `v`, or a dict of eccentricities."""
     infinite = "Found infinite path length because the "
     infinite += "digraph is not strongly connected" if G.directed else "graph is not connected"
     if v is None and not G.directed:
@@ -37,7 +37,6 @@ def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None
 def diameter(
     G: ConvertedGraph, e: None = None, usebounds: bool = False, weight: None = None
 ) -> int:
-    """Return the largest eccentricity; see networkx.diameter."""
     if G.directed or not len(G):
         return int(max(eccentricity(G).values()))
     if usebounds is True:

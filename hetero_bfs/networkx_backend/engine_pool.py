@@ -35,7 +35,7 @@ _SPENT: weakref.WeakKeyDictionary[ConvertedGraph, float] = weakref.WeakKeyDictio
 
 
 def _after_fork() -> None:
-    """Reset the pool in a child process: a thread that exists only in the parent may hold the lock.
+    """Reset the pool in a child: a thread that exists only in the parent may hold the lock.
 
     The engines belong to the parent; closing one in another process has no effect.
     """
@@ -52,12 +52,8 @@ if hasattr(os, "register_at_fork"):
 def engine_of(graph: ConvertedGraph) -> Iterator[Engine]:
     """Lend the graph's engine to one thread at a time; open it if necessary.
 
-    Raises
-    ------
-    GraphError
-        There is not enough free memory for the engine.
-    ForkError
-        This process was forked from one that had used compiled loops.
+    Raises `GraphError` without enough free memory, `ForkError` in a process that was forked after
+    compiled loops had run.
     """
     with _LOCK:
         key = id(graph)
@@ -119,7 +115,7 @@ def distances_from(
     source: int,
     limit: float = math.inf,
 ) -> npt.NDArray[np.float64]:
-    """Return each node's weighted distance, infinite where above the limit."""
+    """Infinite above the limit."""
     if limit == math.inf and _engine_pays(graph):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             return engine.sssp(source).distance
@@ -131,7 +127,6 @@ def distances_from(
 
 @contextmanager
 def _noted(graph: ConvertedGraph) -> Iterator[None]:
-    """Add the block's seconds to `_SPENT`."""
     began = time.perf_counter()
     yield
     _SPENT[graph] = _SPENT.get(graph, 0.0) + time.perf_counter() - began

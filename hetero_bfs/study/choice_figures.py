@@ -48,9 +48,7 @@ def schedule(table: pd.DataFrame) -> Figure:
 
 
 def _strips(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw one row of cells for each selector; adjacent levels with the same choices share a
-    column.
-    """
+    """Draw a row of cells for each selector; adjacent levels with equal choices share a column."""
     dense_push = table.pivot(index="selector", columns="level", values="strategy")
     names = [ORACLE, *(name for name in style.order_of(dense_push.index) if name != ORACLE)]
     dense_push = dense_push.loc[names]
@@ -123,7 +121,6 @@ def programs(table: pd.DataFrame) -> Figure:
 
 
 def _shaded(percent: pd.DataFrame) -> tuple[Figure, Axes]:
-    """Draw numbers in cells; larger numbers have darker cells."""
     count = len(percent)
     figure, (axes,) = style.new_figure(0.32 * count + 1.6)
     shades = np.log10(np.clip(percent.to_numpy(), 1.0, None))
@@ -137,8 +134,7 @@ def _shaded(percent: pd.DataFrame) -> tuple[Figure, Axes]:
 
 
 def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
-    """Return regret in percent by selector and family, with the mean over families and the worst
-    one.
+    """Return regret in percent by selector and family, with mean and worst over families.
 
     Selectors are in the order of the mean. The row `none` is the best single strategy, without a
     selector.

@@ -18,13 +18,11 @@ from hetero_bfs.training.regret import ORACLE, measure_graph
 
 
 def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Measure the regret of every selector and strategy on searches of the graph."""
     graph = subject.about.graph
     return list(measure_graph(subject.engine, graph, len(subject.sources), options.rounds))
 
 
 def program_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Measure the regret of the directions and places that vertex programs choose."""
     threads = options.engine.threads or numba.get_num_threads()
     info = subject.engine.device_info
     found = regret_of_programs(subject.edges, info, threads, options.rounds)
@@ -36,7 +34,7 @@ def schedule_rows(
 ) -> list[Row]:
     """Return one row for each level and selector: its strategy and the oracle's.
 
-    `level_seconds` excludes migration (`levels`); it is None if not measured.
+    `level_seconds` excludes migration; it is None if not measured.
     """
     seconds = {(one.key, one.features.level, one.strategy.name): one.seconds for one in measured}
     schedules = {(row["root"], row["selector"]): row["schedule"] for row in regrets}

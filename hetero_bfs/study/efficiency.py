@@ -40,7 +40,7 @@ METERED = (
 
 
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
-    """Measure the energy of searches; return one row for each configuration and domain."""
+    """Return one row for each configuration and domain."""
     meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
     nedge = sum(subject.nedge[key] for key in subject.keys)
     rows = []
@@ -66,9 +66,7 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
 def _unseen(
     subject: Subject, config: Configuration, domains: Sequence[energy.Domain]
 ) -> dict[str, str | None]:
-    """Return for each domain why its joules do not cover a configuration's searches; None if they
-    do.
-    """
+    """Return why a domain's joules do not cover a configuration's searches; None if they do."""
     if not domains:
         return {}
     info = subject.engine.device_info

@@ -27,12 +27,11 @@ def format_seconds(seconds: float) -> str:
 
 
 def no_brief(table: pd.DataFrame) -> Brief:
-    """Return an empty table, for sections whose figure shows everything."""
+    """For sections whose figure shows everything."""
     return "", pd.DataFrame()
 
 
 def levels_finding(table: pd.DataFrame) -> str:
-    """Count the levels on which each strategy is the fastest."""
     best = table[table["fastest"]]
     wins = best["strategy"].value_counts()
     named = ", ".join(f"{name} on {count}" for name, count in wins.items())
@@ -91,7 +90,6 @@ def throughput_brief(table: pd.DataFrame) -> Brief:
 
 
 def energy_finding(table: pd.DataFrame) -> str:
-    """Name the most efficient configuration in each domain, and the unmeasured domains."""
     measured = table[table["mteps_per_watt"].notna()]
     missing = table[~table["domain"].isin(measured["domain"])].drop_duplicates("domain")
     parts = []
@@ -110,7 +108,6 @@ def energy_finding(table: pd.DataFrame) -> str:
 
 
 def energy_brief(table: pd.DataFrame) -> Brief:
-    """Return efficiency and power on the last graph."""
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
         return "", pd.DataFrame()
@@ -132,7 +129,6 @@ def energy_brief(table: pd.DataFrame) -> Brief:
 
 
 def relabelling_finding(table: pd.DataFrame) -> str:
-    """Give the share of removed vertices of the last graph, and the speedup of its searches."""
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph]
     gain = one.loc[one["relabelled_seconds"].idxmin()]
@@ -197,7 +193,6 @@ def schedule_finding(table: pd.DataFrame) -> str:
 
 
 def regret_finding(table: pd.DataFrame) -> str:
-    """Name the selector of least mean regret, and the regret without a selector."""
     percent = choice_figures.regret_by_family(table)
     chosen = percent.drop(index=[ORACLE, NONE], errors="ignore").iloc[0]
     families = percent.columns.drop(["mean", "worst"])
@@ -212,9 +207,6 @@ def regret_finding(table: pd.DataFrame) -> str:
 
 
 def programs_finding(table: pd.DataFrame) -> str:
-    """Give the mean regret of vertex programs, the worst family's, and the share of time for
-    choosing.
-    """
     found = summarise_programs(table)
     worst = max(found["families"], key=lambda family: found["families"][family])
     return (
@@ -225,7 +217,6 @@ def programs_finding(table: pd.DataFrame) -> str:
 
 
 def regret_brief(table: pd.DataFrame) -> Brief:
-    """Return mean and worst regret, and the time spent choosing."""
     summary = summarise(table)
     brief = pd.DataFrame(
         {"selector": name, "mean regret": f"{100 * row['all']:,.1f} %"}

@@ -60,7 +60,7 @@ def _check_replaceable(folder: Path) -> None:
 
 
 def _files_of_study(folder: Path) -> Sequence[str]:
-    """Return the names of an earlier study's files; empty if the folder does not hold a study."""
+    """Return the names of an earlier study's files; empty if there is none."""
     try:
         summary = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         if summary["program"] != _PROGRAM:
@@ -71,14 +71,9 @@ def _files_of_study(folder: Path) -> Sequence[str]:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
-    """Write all files and the summary, `MARKER`, or nothing.
+    """Write all files and the summary, `MARKER`, or nothing; `summary["files"]` names the files.
 
-    `summary["files"]` lists the names of the files.
-
-    Raises
-    ------
-    HeteroBFSError
-        The system cannot write. The folder is then unchanged.
+    Raises `HeteroBFSError` if the system cannot write. The folder is then unchanged.
     """
     marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
     target = folder.resolve()  # follows links

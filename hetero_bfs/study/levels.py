@@ -32,7 +32,6 @@ class MeasuredLevel:
 
     @property
     def seconds(self) -> float:
-        """The median."""
         return median(self.rounds)
 
 
@@ -58,7 +57,7 @@ def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[Meas
 
 
 def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]:
-    """Return one row for each level and strategy, with the fastest strategies marked."""
+    """Return one row for each level and strategy."""
     least: dict[tuple[int, int], float] = {}
     for one in measured:
         place = one.key, one.features.level
@@ -81,7 +80,7 @@ def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]
 def prediction_rows(
     subject: Subject, measured: Sequence[MeasuredLevel], notes: list[str]
 ) -> list[Row]:
-    """Return predicted and measured seconds by the installed speed model; without one no rows."""
+    """Without a model there are no rows."""
     try:
         model = model_of(subject.engine.device_info)
     except ModelError as error:

@@ -55,12 +55,9 @@ class Study:
 def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     """Measure this machine and write the study; return its summary (also in study.json).
 
-    Raises
-    ------
-    HeteroBFSError
-        The folder, a graph or a device cannot be used, or a search result is wrong. Nothing is
-        written
-        then.
+    Raises `HeteroBFSError` if the folder, a graph or a device cannot be used, or if a search result
+    is
+    wrong. Nothing is written then.
     """
     source_commit()  # cached now, since the checkout may change during the run
     check_folder(folder)
@@ -104,7 +101,6 @@ def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
 def _write(
     folder: Path, study: Study, options: StudyOptions, info: DeviceInfo | None, seconds: float
 ) -> dict[str, Any]:
-    """Draw everything and write the folder; return the summary."""
     machine = describe_machine(info)
     model = model_of(info)
     foot = footer(machine, model, options)
@@ -138,7 +134,6 @@ def _write(
 
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
-    """Draw a section's figure if it has measurements, and summarise its numbers in a sentence."""
     if table.empty:
         caption, brief = findings.no_brief(table)
         return Part(section.name, section.title, section.reading, section.nothing, caption, brief)
@@ -158,7 +153,7 @@ def describe(machine: dict[str, Any]) -> str:
 
 
 def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOptions) -> str:
-    """Return the footer of the page and each picture: command, machine, model, date."""
+    """Return the footer of the page and of each picture."""
     driver = "" if machine["device"] is None else f", driver {machine['device']['driver']}"
     origin = "none of this machine" if model is None else model.origin_text
     return (

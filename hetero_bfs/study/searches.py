@@ -71,7 +71,6 @@ class Subject:
         return self.engine.graph
 
     def row(self) -> Row:
-        """Return the columns that identify a row's graph."""
         return {
             "graph": self.about.name,
             "family": self.about.graph.family,
@@ -82,12 +81,8 @@ class Subject:
 def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
     """Make and build a graph, open it on the device, and validate every configuration.
 
-    Raises
-    ------
-    GraphError
-        The graph cannot be read, is too large, or has no edge to search.
-    ValidationError
-        A search result is wrong.
+    Raises `GraphError` if the graph cannot be read, is too large, or has no edge to search, and
+    `ValidationError` if a search result is wrong.
     """
     edges = about.graph.make()
     graph = build_search_graph(edges)
@@ -178,13 +173,7 @@ def validate_configs(
     keys: Sequence[int],
     configs: Sequence[Configuration],
 ) -> dict[int, int]:
-    """Validate every configuration on every key; return the traversed edges of each key.
-
-    Raises
-    ------
-    ValidationError
-        A search result is wrong.
-    """
+    """Return the traversed edges of each key; raise `ValidationError` for a wrong result."""
     searches = [(config, key) for config in configs for key in keys]
     nedge: dict[int, int] = {}
     validator = Validator(edges, min(_VALIDATED_AT_ONCE, len(searches)))

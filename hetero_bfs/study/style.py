@@ -64,7 +64,6 @@ def order_of(names: Iterable[str]) -> list[str]:
 
 
 def look_of(name: str) -> dict[str, Any]:
-    """Return Matplotlib's arguments for a line with markers."""
     look = looks().get(name, Look("#444444", ".", "-"))
     strategy = name in STRATEGIES
     return {
@@ -98,7 +97,6 @@ def new_figure(
 
 
 def tidy(axes: Axes, title: str, x_label: str, y_label: str) -> None:
-    """Give axes a title, labels with units and a faint grid."""
     axes.set_title(title, fontsize=10, loc="left")
     axes.set_xlabel(x_label, fontsize=9)
     axes.set_ylabel(y_label, fontsize=9)
@@ -110,7 +108,6 @@ def tidy(axes: Axes, title: str, x_label: str, y_label: str) -> None:
 
 
 def seconds_axis(axis: Any) -> None:
-    """Label an axis of seconds with 10 µs, 1 ms and so on."""
     from matplotlib.ticker import EngFormatter, NullFormatter
 
     axis.set_major_formatter(EngFormatter(unit="s"))
@@ -118,7 +115,7 @@ def seconds_axis(axis: Any) -> None:
 
 
 def plain_axis(axis: Any) -> None:
-    """Label a logarithmic axis with plain numbers; a shorter range gets more of them."""
+    """Label a logarithmic axis; a shorter range gets more numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     low, high = axis.get_view_interval()
@@ -184,7 +181,6 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def to_png(figure: Figure, footer: str) -> bytes:
-    """Return the picture as PNG, with command and machine below."""
     lines = textwrap.wrap(footer, _FOOTER_CHARACTERS)
     figure.text(
         0.008, 0.012, "\n".join(lines), fontsize=6.5, color="#555555", va="bottom", ha="left"

@@ -47,7 +47,7 @@ LEVEL_RESULTS = ("representation", "found", "edges", "scanned")
 
 
 class StructType(types.Type):  # type: ignore[misc]
-    """The Numba type of a struct: the types and offsets of its fields."""
+    """The Numba type of a struct."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
@@ -55,7 +55,6 @@ class StructType(types.Type):  # type: ignore[misc]
         super().__init__(name=f"{name}_{kinds}")  # short, since it is part of many other names
 
     def offset(self, name: str) -> int:
-        """Return the number of words before a field."""
         before = list(self.fields).index(name)
         return sum(_count_words(kind) for kind in list(self.fields.values())[:before])
 
@@ -192,7 +191,6 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) ->
 
 @cache
 def address_of(function: Any, *kinds: Any) -> int:
-    """Compile a kernel for arguments of these types, and return its address."""
     function.compile(kinds)
     compiled = function.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
@@ -213,19 +211,17 @@ def call_level(
 
 
 def chunk_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel that runs a chunk of a phase, for `call_at`."""
+    """Return the address of a kernel for `call_at`."""
     return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
 def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel that runs a level, for `call_level`."""
+    """Return the address of a kernel for `call_level`."""
     return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
 def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:
-    """Return the address of a kernel; raise TypeError unless it returns the int64 that callers
-    read.
-    """
+    """Return the address of a kernel; raise TypeError unless it returns int64 as in `results`."""
     address = address_of(function, *kinds)
     result = function.overloads[kinds].signature.return_type
     if result != types.UniTuple(types.int64, len(results)):
@@ -237,7 +233,6 @@ def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, 
 
 
 def _caller(kinds: tuple[Any, ...], results: tuple[str, ...]) -> Any:
-    """Return the signature and the code of an intrinsic that calls a kernel at an address."""
     result = types.UniTuple(types.int64, len(results))
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -264,7 +259,7 @@ def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: 
 def _call(
     context: Any, builder: Any, address: Any, result: Any, kinds: tuple[Any, ...], values: Any
 ) -> Any:
-    """Call a kernel at an address, compiled for arguments of these types; return its result."""
+    """Call a kernel that was compiled for arguments of these types."""
     convention = context.call_conv
     pointer = convention.get_function_type(result, kinds).as_pointer()
     function = builder.inttoptr(address, pointer)

@@ -18,20 +18,18 @@ from hetero_bfs.support.wording import setting, shown
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise `ArgumentError` unless the value is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{setting(name)} is {shown(value)}; give True or False")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise `ArgumentError` unless the value is one of these texts."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         raise ArgumentError(f"{setting(name)} is {shown(value)}; give one of {listed}")
 
 
 def check_type(name: str, value: Any, types: type | tuple[type, ...], remedy: str) -> None:
-    """Raise `ArgumentError` for a value of another type; `remedy` ends the message."""
+    """Raise `ArgumentError` for another type; `remedy` ends the message."""
     if not isinstance(value, types):
         raise ArgumentError(f"{setting(name)} is {shown(value)}; give {remedy}")
 
@@ -55,10 +53,7 @@ def check_integer(
 ) -> int:
     """Return an integer from `low` to `high` as Python's int; see `as_integer`.
 
-    Raises
-    ------
-    ArgumentError
-        Any other value; `remedy` ends the message.
+    Raises `ArgumentError` for any other value; `remedy` ends the message.
     """
     fits = ""
     if low is not None:
@@ -102,13 +97,7 @@ def refuse_masked(name: str, values: Any) -> None:
 
 
 def as_array(name: str, values: Any) -> npt.NDArray[Any]:
-    """Return values as an array of any type and shape.
-
-    Raises
-    ------
-    GraphError
-        Entries are masked, or NumPy cannot make an array of the values.
-    """
+    """Raise `GraphError` for masked entries, or if NumPy cannot make an array of the values."""
     refuse_masked(name, values)
     try:
         return np.asarray(values)
@@ -123,14 +112,9 @@ def as_array(name: str, values: Any) -> npt.NDArray[Any]:
 def numbers_of_vertices(
     name: str, values: Any, num_vertices: int, kinds: str = "iu"
 ) -> npt.NDArray[Any]:
-    """Return values as an array of one number per vertex; `kinds` are the allowed kinds of dtype.
+    """Return one number per vertex; `kinds` are the allowed kinds of dtype.
 
-    Raises
-    ------
-    ArgumentError
-        Another shape, or entries of another kind.
-    GraphError
-        As `as_array`.
+    Raises `ArgumentError` for another shape or kind, and `GraphError` as `as_array`.
     """
     array = as_array(name, values)
     if array.shape != (num_vertices,):

@@ -70,7 +70,6 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         return None if folder() is None else str(folder())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled result for a signature; None if it is not stored."""
         target_context.refresh()
         try:
             from numba.core.compiler import CompileResult
@@ -82,7 +81,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store a compiled result, if it can be used by another process."""
+        """Store a compiled result, if another process can use it."""
         try:
             from numba.core.serialize import dumps
 
@@ -95,7 +94,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             return
 
     def holds(self, sig: Any, codegen: Any) -> bool:
-        """Whether the code for a signature is stored, complete and current."""
+        """Whether the stored code is complete and current."""
         try:
             self._read(*self._entry(sig, codegen))
         except Exception:
@@ -118,14 +117,12 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         return f"{readable}-{hashlib.sha256(whose.encode()).hexdigest()[:32]}.bin", stamp.encode()
 
     def _read(self, name: str, stamp: bytes) -> bytes:
-        """Return the code's bytes; raise OSError if they are not stored, or not current."""
         if not name:
             raise FileNotFoundError
         return private_cache.read(name, stamp)
 
 
 def is_kept(dispatcher: Any, kinds: tuple[Any, ...]) -> bool:
-    """Whether a function's code for arguments of these types is stored."""
     return bool(dispatcher._cache.holds(kinds, dispatcher.targetctx.codegen()))
 
 

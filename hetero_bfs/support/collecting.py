@@ -38,5 +38,4 @@ class _Collector(event.Listener):  # type: ignore[misc]
 
 
 def collect_rarely() -> None:
-    """Collect garbage less often while Numba compiles, for the rest of the process."""
     event.register("numba:compile", _Collector())

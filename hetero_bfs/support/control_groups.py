@@ -14,7 +14,7 @@ _MOUNT = Path("/sys/fs/cgroup")
 
 
 def groups(controller: str) -> Iterator[tuple[Path, bool]]:
-    """Yield the folders whose files may limit this process, and whether each belongs to version 2.
+    """Yield the folders whose files may limit this process, and whether they are of version 2.
 
     `controller` is version 1's name of the kind of limit. In a container only the mount point may
     exist, which then is the folder of the process's group.

@@ -20,7 +20,7 @@ _set_here: set[str] = set()
 
 @cache
 def cpu_quota() -> float | None:
-    """Return the CPU time that control groups allow, in cores; None without a limit."""
+    """CPU time that control groups allow, in cores; None without a limit."""
     found = (_read_quota(folder, version_2) for folder, version_2 in groups("cpu"))
     return min((quota for quota in found if quota is not None), default=None)
 
@@ -39,14 +39,12 @@ def _read_quota(folder: Path, version_2: bool) -> float | None:
 
 
 def core_numbers() -> set[int]:
-    """Return the cores on which this process may run."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
 
 
 def bound_cores() -> int:
-    """Return the number of cores on which this process may run."""
     return len(core_numbers())
 
 
@@ -69,5 +67,4 @@ def keep_quota() -> None:
 
 
 def numba_variables() -> list[str]:
-    """Return Numba's variables in the environment that the user has set."""
     return [name for name in os.environ if name.startswith("NUMBA_") and name not in _set_here]

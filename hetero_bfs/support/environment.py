@@ -54,7 +54,7 @@ def _check_address_space() -> None:
 
 
 def _check_by_numba() -> None:
-    """Let Numba read its variables, and load the threading layer that they name, if any."""
+    """Let Numba read its variables, and load the threading layer if they name one."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         import_numba()
@@ -89,7 +89,6 @@ def import_numba() -> None:
 
 
 def cannot_load(error: ImportError) -> str:
-    """Describe in one line which part is missing, or that memory ran out."""
     causes: list[str] = []
     cause: BaseException | None = error
     while cause is not None:

@@ -40,14 +40,7 @@ def replacing(
 ) -> Iterator[IO[Any]]:
     """Open a temporary file next to `path` for writing; on success it is renamed to `path`.
 
-    `mode` is "w" or "wb"; `options` go to `open`.
-
-    Raises
-    ------
-    error_class
-        The system cannot write: no such folder, no permission, a full disk. A file at `path` is
-        then
-        unchanged.
+    If the system cannot write, `error_class` is raised, and a file at `path` is unchanged.
     """
     try:
         with temporary_beside(path) as (temporary, descriptor):
@@ -60,7 +53,7 @@ def replacing(
 
 
 def write_array(stream: IO[bytes] | BufferedIOBase, array: npt.NDArray[Any]) -> None:
-    """Write the bytes of a contiguous array.
+    """Write a contiguous array.
 
     NumPy's `tofile`, which `numpy.save` calls, raises no error if the disk is full at the end.
     """
@@ -88,7 +81,7 @@ def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, i
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Keep signals from ending the process within, while names of files change in several steps."""
+    """Keep signals from ending the process while names of files change in several steps."""
     with _change:
         yield
 
@@ -123,13 +116,13 @@ def _is_open_as(path: Path, descriptor: int) -> bool:
 
 
 def _open(path: Path | str, folder: bool) -> int:
-    """Open a file or folder for locking; some systems need a writable descriptor for that."""
+    """Open for locking; some systems need a writable descriptor for that."""
     kind = os.O_RDONLY if folder else os.O_RDWR
     return os.open(path, kind | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _lock(descriptor: int, wait: bool) -> bool:
-    """Lock a descriptor; return False if another process holds the lock or locks are missing."""
+    """False if another process holds the lock or locks are missing."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
@@ -138,7 +131,6 @@ def _lock(descriptor: int, wait: bool) -> bool:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove temporary files that this user's ended processes left in the folder."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if _NAME.fullmatch(entry.name):
@@ -159,7 +151,6 @@ def _remove_if_forgotten(entry: os.DirEntry[str]) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder if it exists and can be removed."""
     with suppress(OSError):
         if path.is_dir():
             import shutil
@@ -170,12 +161,11 @@ def _remove(path: Path) -> None:
 
 
 def printable(name: str) -> str:
-    """Return a file's name with a question mark for each undecodable byte."""
     return name.encode("utf-8", "replace").decode()
 
 
 def check_writable(path: Path) -> None:
-    """Raise `HeteroBFSError` if a file of this name cannot be written; called before the work."""
+    """Raise `HeteroBFSError` if a file of this name cannot be written."""
     if path.is_dir():
         raise HeteroBFSError(f"{path} cannot be written: it is a folder; name a file in it")
     if path.exists() and not path.is_file():  # writing would replace it

@@ -42,7 +42,6 @@ def refuse_other_process(born: int) -> None:
 
 
 def use_loops() -> None:
-    """Raise `ForkError` if compiled code's parallel loops cannot run in this process."""
     _refuse_lost("compiled loops")
 
 
@@ -53,7 +52,6 @@ def use_opencl() -> None:
 
 
 def lacks_opencl() -> bool:
-    """Whether this process was forked from one whose OpenCL it cannot use."""
     return "OpenCL" in _Process.lost
 
 

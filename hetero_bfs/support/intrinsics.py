@@ -25,7 +25,6 @@ _CLOCK_MONOTONIC: int = time.CLOCK_MONOTONIC
 
 
 def _item(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Return the address of an array's item."""
     value = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, value, [index], wraparound=False)
 
@@ -255,8 +254,6 @@ def relax(typing_context: Any) -> Any:
 
 
 def _thread_call(name: str, addresses: int) -> Callable[..., Any]:
-    """Make an intrinsic of a pthread function on objects in an int64 array."""
-
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
         pointers = [

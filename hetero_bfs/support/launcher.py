@@ -18,7 +18,7 @@ def is_open_mpi() -> bool:
 
 
 def launched_ranks() -> int:
-    """Return the number of processes that the MPI launcher started; 1 without a launcher.
+    """Processes that the MPI launcher started; 1 without a launcher.
 
     srun also starts single processes. Slurm's variable therefore counts only with one of MPI's own.
     """
@@ -29,13 +29,13 @@ def launched_ranks() -> int:
 
 
 def tasks_without_mpi() -> int:
-    """Return the number of tasks that Slurm's srun started without MPI; 1 if none."""
+    """Tasks that Slurm's srun started without MPI; 1 if none."""
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
     return int(tasks) if tasks.isdigit() and launched_ranks() == 1 else 1
 
 
 def launched_rank() -> int:
-    """Return the launcher's number of this process; 0 without a launcher."""
+    """0 without a launcher."""
     if launched_ranks() == 1:
         return 0
     ranks = (os.environ.get(name, "") for name in (*_RANK_VARIABLES, "SLURM_PROCID"))

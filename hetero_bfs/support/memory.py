@@ -48,7 +48,6 @@ class Recycler:
         self._spare: list[npt.NDArray[np.uint8]] = []
 
     def empty(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an uninitialised array."""
         dtype = np.dtype(dtype)
         num_bytes = size * dtype.itemsize
         if not 0 < num_bytes <= self.most_bytes:
@@ -65,7 +64,6 @@ class Recycler:
 def _keep(
     spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8], most_bytes: int
 ) -> None:
-    """Keep unreferenced memory, with other memory of the same size."""
     if spare and spare[0].size != memory.size:
         spare.clear()
     if (len(spare) + 1) * memory.size <= most_bytes:
@@ -97,14 +95,13 @@ def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def format_bytes(size: float) -> str:
-    """Return a readable size such as "2.1 GiB"."""
     units = ("bytes", "KiB", "MiB", "GiB", "TiB")
     power = min(max(int(size).bit_length() - 1, 0) // 10, len(units) - 1)
     return f"{size / 2 ** (10 * power):.3g} {units[power]}" if power else f"{size:.0f} bytes"
 
 
 def free_bytes() -> int:
-    """Return the bytes of memory that this process may still use, on the host or in its cgroup."""
+    """Bytes that this process may still use, on the host or in its control group."""
     import psutil
 
     free, limit = int(psutil.virtual_memory().available), memory_limit()
@@ -112,7 +109,7 @@ def free_bytes() -> int:
 
 
 def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
-    """Raise `GraphError` if less than `num_bytes` of memory are free; the number is an estimate."""
+    """`num_bytes` is an estimate."""
     free = free_bytes()
     if num_bytes > free:
         raise GraphError(
@@ -122,7 +119,6 @@ def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
 
 
 def free_shared_bytes() -> int | None:
-    """Return the bytes that are free for memory shared by processes; None if unknown."""
     return shutil.disk_usage(_SHARED_MEMORY).free if _SHARED_MEMORY.is_dir() else None
 
 

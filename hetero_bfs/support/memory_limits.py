@@ -32,7 +32,6 @@ class MemoryLimit(NamedTuple):
 
 
 def memory_limit() -> MemoryLimit | None:
-    """Return the control group's limit that leaves the least memory; None if there is none."""
     found = (
         _read_limit(folder, _VERSION_2 if version_2 else _VERSION_1)
         for folder, version_2 in groups("memory")

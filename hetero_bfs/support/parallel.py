@@ -33,7 +33,7 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
 
 @contextmanager
 def at_most(threads: int) -> Iterator[None]:
-    """Within the context, limit `in_parallel` in this thread to `threads` threads."""
+    """Limit `in_parallel` in this thread to `threads` threads."""
     before = numba.get_num_threads()
     numba.set_num_threads(min(threads, before))
     try:
@@ -56,5 +56,4 @@ def _call_one(address, struct, parts):
 
 @njit(inline="always")
 def part_of(size, part, parts):
-    """Return the begin and end of a part of `size` items."""
     return size * part // parts, size * (part + 1) // parts

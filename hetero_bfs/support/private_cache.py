@@ -48,13 +48,7 @@ def folder() -> Path | None:
 
 
 def read(name: str, stamp: bytes) -> bytes:
-    """Return the content of an entry.
-
-    Raises
-    ------
-    OSError
-        This user has no complete entry of this name and stamp.
-    """
+    """Return an entry; raise OSError if this user has no complete one of this name and stamp."""
     place = folder()
     if place is None:
         raise FileNotFoundError

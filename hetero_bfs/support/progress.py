@@ -14,14 +14,12 @@ T = TypeVar("T")
 
 
 def announce(text: str) -> None:
-    """Print a line about the next step on stderr."""
     if enabled:
         print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Suppress lines and bars within the context."""
     global enabled
     before, enabled = enabled, False
     try:
@@ -33,7 +31,7 @@ def hidden() -> Iterator[None]:
 def progress(
     items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
 ) -> Iterator[T]:
-    """Yield the items, and draw a bar after `delay_seconds` if stderr is a terminal."""
+    """Draw a bar after `delay_seconds` if stderr is a terminal."""
     if not enabled:
         yield from items
         return

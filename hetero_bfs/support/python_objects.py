@@ -29,7 +29,6 @@ def are_readable() -> bool:
 
 
 def _call(builder: Any, name: str, result: Any, addresses: list[Any]) -> Any:
-    """Call a function of Python's C API that takes pointers only."""
     pointers = [
         builder.inttoptr(one, cgutils.voidptr_t) if one.type == _INT64 else one for one in addresses
     ]

@@ -55,10 +55,9 @@ class Span:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read the records of a CSV file that `--trace` wrote, with numbers converted.
 
-    Raises
-    ------
-    HeteroBFSError
-        The file cannot be read, or --trace did not write it; the message names line and column.
+    Raises `HeteroBFSError` if the file cannot be read, or --trace did not write it; the message
+    names
+    line and column.
     """
     try:
         with path.open(newline="", encoding="utf-8") as stream:
@@ -91,7 +90,6 @@ def _number(text: Any) -> Any:
 
 
 def _check(row: Row) -> None:
-    """Raise ValueError unless the record has the columns of a span."""
     if not _strategy(row) or not any(name in row for name in _STEPS):
         raise ValueError("no record of a trace; name a CSV file that --trace wrote")
     if "seconds" not in row:
@@ -142,7 +140,7 @@ def _runs(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _step_column(row: Row) -> str:
-    """Return the column that counts steps; windows have none and belong to one run."""
+    """Windows have no such column and belong to one run."""
     return next((name for name in ("level", "iteration") if name in row), "")
 
 
@@ -175,12 +173,12 @@ def lanes_of(spans: Iterable[Span]) -> list[str]:
 
 
 def _strategy(row: Row) -> str:
-    """Return the strategy; searches of many ranks have a direction instead."""
+    """Searches of many ranks have a direction instead."""
     return str(row.get("strategy") or row.get("direction") or "")
 
 
 def _lane_of(row: Row) -> str:
-    """Return the lane where a step ran; TG@2 ran on the second device."""
+    """TG@2 ran on the second device."""
     strategy = _strategy(row)
     name, _, number = strategy.partition("@")
     known = STRATEGIES.get(name)
@@ -201,7 +199,7 @@ def _moved(row: Row) -> dict[str, Any]:
 
 
 def _migration(before: str | None, lane: str) -> str:
-    """Name the transition between two steps by their lanes, or the start before the first step."""
+    """Name the transition between two lanes, or the start before the first step."""
     if before is None:
         return f"start on {lane}"
     return "convert frontier" if before == lane else f"migrate to {lane}"
@@ -217,7 +215,6 @@ def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choice(row: Row) -> dict[str, Any]:
-    """Return the reason of a choice, and the predicted milliseconds of each strategy."""
     reason = {"reason": row["reason"]} if row.get("reason") else {}
     return reason | {
         f"predicted_ms_{name.removeprefix('predicted_')}": 1e3 * value

@@ -48,7 +48,7 @@ def check_timeline_path(path: Path) -> None:
 
 
 def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
-    """Write spans in the format that the suffix names; a failure leaves no incomplete file."""
+    """A failure leaves no incomplete file."""
     check_timeline_path(path)
     text = _WRITERS[path.suffix.lower()](spans, title)
     with replacing(path, encoding="utf-8") as stream:

@@ -60,7 +60,6 @@ def timeline_svg(spans: Sequence[Span], title: str, finest_pixels: float = 2.0) 
 
 
 def svg_file(element: str) -> str:
-    """Return the content of an SVG file with this element."""
     return element.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
@@ -123,7 +122,6 @@ def _told(span: Span) -> str:
 
 
 def _axis(end: float, scale: float, y: int) -> Iterator[str]:
-    """Yield vertical lines at round times, with the times below."""
     step = _round_step(end / _TICKS) if end > 0 else 1.0
     factor, unit = _unit_of(end)
     for number in range(math.floor(end / step) + 1):
@@ -137,7 +135,7 @@ def _axis(end: float, scale: float, y: int) -> Iterator[str]:
 
 
 def _round_step(least: float) -> float:
-    """Return the least of 1, 2 or 5 times a power of ten that is at least `least`."""
+    """Return 1, 2 or 5 times a power of ten, at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * digit for digit in (1.0, 2.0, 5.0, 10.0) if power * digit >= least)
 
@@ -147,6 +145,6 @@ def _unit_of(seconds: float) -> tuple[float, str]:
 
 
 def with_unit(seconds: float) -> str:
-    """Return a readable time such as "0.188 ms"; 0 as "0 s"."""
+    """ "0.188 ms"; "0 s" for 0."""
     factor, unit = _unit_of(seconds) if seconds > 0 else _UNITS[0]
     return f"{seconds / factor:.4g} {unit}"

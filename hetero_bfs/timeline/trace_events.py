@@ -19,7 +19,7 @@ _COUNTERS = ("frontier_edges", "unvisited_edges", "vertices")
 
 
 def trace_events(spans: Sequence[Span], about: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the content of a trace file; `about` is stored in it as metadata."""
+    """Return the content of a trace file, with `about` as metadata."""
     threads = {lane: number for number, lane in enumerate(lanes_of(spans), 1)}
     events = [
         *_metadata(threads),
