@@ -5,28 +5,28 @@ iteration are the same in all schedules of a program on one graph. Therefore any
 replayed.
 
 For each place the oracle measures four schedules: all push, all pull, and the two that alternate.
-They contain each direction of an iteration after each direction of the previous iteration, so
-transitions are included: a pull after a push marks the active vertices, a push after a pull lists
-them. The best schedule is a shortest path. On a device the host waits for each iteration to time
-it. The oracle has no schedules that migrate; those that the scheduler chose are also replayed.
+They contain each direction of an iteration after each direction of the previous iteration.
+Transitions are therefore included: a pull after a push marks the active vertices, a push after a
+pull lists them. The best schedule is a shortest path. On a device the host waits for each iteration
+to time it. The oracle's schedules stay on one place. Schedules that the scheduler chose may
+migrate; they are replayed, too.
 
-The scheduler first runs the program from another source until it has tried all places; then from
-the source, several times. The schedules of these runs, the oracle's schedules, and the schedules
-that only push or only pull are then replayed alternately. `best_seconds` is the least median of
-them. `seconds` is the geometric mean over the runs, each with the median of its schedule's replays.
-Equal schedules therefore have equal seconds, and noise adds no regret. `regret` is seconds /
-best_seconds - 1. `place_regret` is the regret of the fastest schedule on the chosen place.
-`first_regret` is the regret of the schedule of the first run on that place, which uses only the
-model's costs. The place of a schedule that migrates is "both", and its first run is the one on the
-CPU.
+The scheduler first runs the program from another source until it has tried all places. Then it runs
+it from the source, several times. These schedules, the oracle's, and the schedules that only push
+or only pull are then replayed alternately. `best_seconds` is the least of their medians. `seconds`
+is the geometric mean over the runs, each with the median of its schedule's replays. Equal schedules
+therefore have equal seconds, and noise adds no regret. `regret` is seconds / best_seconds - 1.
+`place_regret` is the regret of the fastest schedule on the chosen place. `first_regret` is the
+regret of the schedule of the first run on that place, which uses only the model's costs. The place
+of a schedule that migrates is "both", and its first run is the one on the CPU.
 
 A schedule whose iterations take more than `SLOWEST` times as long as the oracle's is not replayed.
 Its seconds are the sum of its iterations, without migrations. If all schedules of a place are that
 slow, its iterations are measured once.
 
-Seconds are those of a whole run, from the initial states to the states on the host. `choosing` is
-the share of that time spent on choosing, beyond the time to read a schedule. On the host clocks
-measure it. If the device chooses, it is the time of the run minus that of the replay.
+Seconds cover a whole run, from the initial states to the states on the host. `choosing` is the
+share of that time spent on choosing, beyond the time to read a schedule. On the host clocks measure
+it. If the device chooses, it is the time of the run minus the time of the replay.
 """
 
 from __future__ import annotations
@@ -264,6 +264,6 @@ def options_of(schedule: Schedule) -> RunOptions:
 
 
 def place_of(schedule: Schedule) -> Where:
-    """ "both" if it migrates."""
+    """Return where a schedule runs, "both" if it migrates."""
     places = {STRATEGIES[name][0] for name in schedule}
     return "both" if len(places) == 2 else places.pop()

@@ -130,10 +130,10 @@ def measure_graph(
 def sources_of(engine: Engine, count: int) -> list[int]:
     """Draw sources (the caller's ids) whose searches reach much of the graph.
 
-    They are Graph500's keys, without those that reach less than a tenth of the searched vertices.
-    In a
-    graph of many small components this may leave too few. Then sources are drawn from the component
-    with the most edges; in a directed graph those that reach the most are taken.
+    They are Graph500's keys that reach at least a tenth of the searched vertices. In a graph of
+    many
+    small components there may be too few. Then the rest is drawn from the component with the most
+    edges: of 16 drawn vertices the sources that reach the most.
     """
     graph: SearchGraph = engine.graph
     keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS_DRAWN)

@@ -47,7 +47,7 @@ def save_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """ "-" is standard output."""
+    """Write JSON to a file, or to standard output if the path is "-"."""
     if path is None:
         return
     text = json.dumps(data, indent=1, allow_nan=False)

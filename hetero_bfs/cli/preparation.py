@@ -37,7 +37,7 @@ def prepare(options: Namespace) -> None:
         load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
     if getattr(options, "optimize", "time") != "time":
-        load_numba()  # for the same reason
+        load_numba()  # so that a driver that hangs can be interrupted
         _check_objective(options)
     _tell_of_ids(options)
     if getattr(options, "threads", None) is not None:

@@ -29,7 +29,7 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.checks import as_array, check_real
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
-"""Distances (infinite where not reached) and parents (not a vertex id where there is none)."""
+"""Distances (infinite where not reached) and parents (not a vertex id for roots and unreached)."""
 
 
 _SIDE_BY_SIDE = 256  # sources whose levels are held at a time; 64 share a word
@@ -240,7 +240,7 @@ def _from_nearest(
 
 
 def _roots(predecessors: npt.NDArray[np.int32], sources: list[int]) -> npt.NDArray[np.int32]:
-    """Return the source at the end of each chain of predecessors, -9999 where there is none."""
+    """Return the source at the end of each chain of predecessors, -9999 for unreached vertices."""
     n = predecessors.size
     root = np.where(predecessors < 0, n, predecessors)
     root[sources] = sources

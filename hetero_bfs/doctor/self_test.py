@@ -86,7 +86,7 @@ class Sample:
         return level
 
     def least(self, both_ways: bool) -> list[int]:
-        """Return the least vertex that leads to each one; `both_ways`: that is connected with it."""
+        """Return the least vertex that leads to each one, or that is connected with it."""
         lists = [list(near) for near in self.lists]
         for u, v in self.edges if both_ways else ():
             lists[v].append(u)

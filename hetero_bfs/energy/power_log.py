@@ -31,7 +31,8 @@ class PowerLog:
     name is ignored). Without a header they are the first two columns. A stamp is Unix seconds or
     ISO
     8601; without a time zone it is local time. A last line without newline may be incomplete and is
-    ignored. The file is read anew at every call. A line that cannot be parsed raises a `MeterError`
+    ignored. The file is read again at every call. A line that cannot be parsed raises a
+    `MeterError`
     that names file, line and value.
     """
 

@@ -63,7 +63,7 @@ def compiling_beside() -> Iterator[Beside]:
 
 @cache
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the process once, if it has a free core, code to compile, and a cache folder."""
+    """Start the process once, if there is a free core, code to compile, and a cache folder."""
     if not _is_of_use():
         return None
     try:

@@ -176,7 +176,7 @@ class RankEngine(Algorithms, OfOneProcess):
     def _run(
         self, plan: Plan, limits: Limits, graph: RankGraph, part: Along | Literal["other weights"]
     ) -> RankProgramResult:
-        """Run a program on a part of the graph; `part` is its key among the compiled programs."""
+        """Run a program on a part of the graph; `part` names it in the cache of programs."""
         key = part, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
         if key not in self._programs:
             self._programs[key] = RankProgram(self.communicator, graph, plan)

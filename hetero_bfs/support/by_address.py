@@ -5,8 +5,8 @@ some 200 words per call, and compiling these takes longer than compiling the ker
 the addresses and shapes of the arrays are stored in memory, and a kernel gets one address. In the
 kernel this is a struct with attributes; reading an attribute loads an array.
 
-No kernel changes the stored words. The compiler is told so: otherwise a loop would load the
-addresses again after each store.
+No kernel changes the stored words, so their loads are marked as invariant. Otherwise a loop would
+load the addresses again after each store.
 
 Numba also links a copy of each callee into a kernel, and optimises it there again. A kernel that is
 called by address is compiled once, and only if it is needed.

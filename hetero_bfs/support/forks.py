@@ -28,7 +28,7 @@ class _Process:
 
 
 def generation() -> int:
-    """Return the number of forks between the first process and this one."""
+    """Return a number that is larger in a forked process than in its parent."""
     return _Process.generation
 
 

@@ -67,7 +67,7 @@ fetch_add = _atomic("add", "acq_rel")
 
 @intrinsic
 def compare_and_swap(typing_context: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
-    """compare_and_swap(array, index, expected, value): write if as expected; return if so."""
+    """compare_and_swap(array, index, expected, value): write if as expected; return success."""
     if not _is_integer_array(array):
         return None
 

@@ -20,7 +20,7 @@ def naming_options(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def number_of(count: int, noun: str) -> str:
-    """ "1 window", "2 windows" and so on."""
+    """Return a count with its noun: "1 window", "2 windows"."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun.removesuffix('ex')}ices" if noun.endswith("ex") else f"{count} {noun}s"

@@ -26,7 +26,7 @@ _COLORS = {
     "exchange": "#ffffff",
 }
 _OTHERS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#B8A800", "#D55E00")
-"""For strategies that are not in the table: those of vertex programs and other algorithms."""
+"""For strategies that are not in the table, of vertex programs and of other algorithms."""
 
 
 def timeline_svg(spans: Sequence[Span], title: str, finest_pixels: float = 2.0) -> str:
@@ -145,6 +145,6 @@ def _unit_of(seconds: float) -> tuple[float, str]:
 
 
 def with_unit(seconds: float) -> str:
-    """ "0.188 ms"; "0 s" for 0."""
+    """Return a readable time such as "0.188 ms"; "0 s" for 0."""
     factor, unit = _unit_of(seconds) if seconds > 0 else _UNITS[0]
     return f"{seconds / factor:.4g} {unit}"
