@@ -65,26 +65,21 @@ class EngineOptions:
         Levels between two choices of the selector.
     threads : int, optional
         Threads that search on the host, including the caller's. Default and limit are one per core,
-        in
-        a container at most its quota of CPU time rounded up, or the environment variable
+        in a container at most its quota of CPU time rounded up, or the environment variable
         NUMBA_NUM_THREADS.
     tuning : Tuning, optional
         How the kernels are compiled and launched on the OpenCL device; by default the speed model's
         tuning.
     device_memory_bytes : int, optional
         Limit for the use of the OpenCL device's memory; by default all of it. If a graph does not
-        fit,
-        its edges stay on the host and stream through the device in pages.
+        fit, its edges stay on the host and stream through the device in pages.
     optimize : {"time", "energy", "edp"}
         The objective of a selector given by name: least seconds, joules or their product. "energy"
-        and
-        "edp" need watts measured in training, and a selector that compares costs ("auto",
-        "learned",
-        "thresholds", "average").
+        and "edp" need watts measured in training, and a selector that compares costs ("auto",
+        "learned", "thresholds", "average").
     correction : bool
         Whether searches correct the model's predictions (correction.py). Without it the same
-        searches
-        make the same choices every time.
+        searches make the same choices every time.
 
     Raises
     ------

@@ -31,8 +31,7 @@ def add_watts(
     """Return a trained model of this machine with new watts, and with the best selectors by them.
 
     The model is written to `path`, where selectors must find it for the comparison. Raises
-    `MeterError`
-    if no watts can be metered.
+    `MeterError` if no watts can be metered.
     """
     metering, missing = open_meters(info, power_log)
     watts = None

@@ -22,8 +22,7 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
     -------
     dict
         `median_relative_error` per strategy, and `excess` per selector: seconds of the chosen
-        levels
-        over seconds of the best strategy at each level, minus 1. Both exclude migration.
+        levels over seconds of the best strategy at each level, minus 1. Both exclude migration.
     """
     errors: dict[str, list[float]] = {}
     spent: dict[str, float] = {}

@@ -103,7 +103,7 @@ def measure_search(
     middle : reduces the repeats; other work on the machine affects `min` least
     levels : the levels to measure, by default all
     with_rivals : whether whole searches also measure strategies that are hardly slower than the
-    fastest
+        fastest
 
     Yields features, the measurement's name (see the head of this file), seconds, and the edges that
     bottom-up scanned, None if it does not count them.
@@ -162,12 +162,9 @@ class _Walk:
         """Measure whole searches of `count` levels by the fastest strategies of one device.
 
         Their median seconds replace the repeated measurements of levels. With `with_rivals`, close
-        rivals
-        are measured, too, if the device has a clock. The time of the fastest searches beyond their
-        levels
-        is the start. If the device does not time its levels, their total is divided in proportion
-        to the
-        separately measured levels.
+        rivals are measured, too, if the device has a clock. The time of the fastest searches beyond
+        their levels is the start. If the device does not time its levels, their total is divided in
+        proportion to the separately measured levels.
         """
         schedule, *rivals = self._schedules(engine, kind, count)
         searches = _whole_searches(engine, source, schedule)
@@ -214,8 +211,7 @@ class _Walk:
         """Return the seconds of a search that migrates, beyond its parts and timed migrations.
 
         The seconds of the device's levels are taken from this search, since the host's levels do
-        not affect
-        them.
+        not affect them.
         """
         used = [STRATEGIES[name] for name in schedule]
         switches = [
@@ -246,8 +242,7 @@ class _Walk:
         """Return schedules of a device: the fastest strategy at each level, then close rivals.
 
         In a rival schedule a level without a close rival has the fastest strategy again. A level
-        that was
-        not measured has the strategy of the last measured one.
+        that was not measured has the strategy of the last measured one.
         """
         here = [s.name for s in engine.candidates if s.device_kind == kind]
         schedules: list[list[str]] = [[] for _ in here]
@@ -263,8 +258,7 @@ class _Walk:
         """Return the separately measured seconds of a schedule's levels, and of all conversions.
 
         The schedule stays on one device. The first result is float64 (levels,); a level that was
-        not
-        measured has the seconds of the last measured one.
+        not measured has the seconds of the last measured one.
         """
         levels = [self._last_measured(level)[name] for level, name in enumerate(schedule)]
         pairs = pairwise(STRATEGIES[name] for name in schedule)

@@ -62,8 +62,7 @@ class Metering:
     """All meters of a machine at once, by domain; at least one meter.
 
     `window_seconds` is the length of a window, which the coarsest meter determines. `failures`
-    gives
-    the reason why a domain failed.
+    gives the reason why a domain failed.
     """
 
     def __init__(self, meters: Sequence[Meter]) -> None:

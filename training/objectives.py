@@ -41,10 +41,8 @@ def compare_objectives(
     ------
     dict
         "auto": by objective and kind of graph, the best selector in a model file's terms.
-        "searches":
-        by kind of graph and selector, "seconds" and "joules" of a search. "domains": the domains of
-        the
-        joules.
+        "searches": by kind of graph and selector, "seconds" and "joules" of a search. "domains":
+        the domains of the joules.
     """
     auto: dict[str, dict[str, Any]] = {objective_name: {} for objective_name in POWER_OBJECTIVES}
     searches: dict[str, dict[str, dict[str, float]]] = {}

@@ -68,8 +68,7 @@ class SearchCosts:
         """Return the seconds from one strategy to the next before each level.
 
         The shape is (levels, strategies, strategies), float64. At level 0 all rows have the seconds
-        of the
-        start.
+        of the start.
         """
         count = len(self.strategies)
         migrations = np.zeros((self.num_levels, count, count))

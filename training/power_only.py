@@ -22,8 +22,7 @@ def run_power_training(
     """Add the watts of this machine's strategies to its model; return the exit status.
 
     The parameters are as for `run_training`. Raises `ModelError` if there is no model of this
-    machine,
-    and `MeterError` if no watts can be metered.
+    machine, and `MeterError` if no watts can be metered.
     """
     info = training_device(engine)
     model = model_of(info)

@@ -97,8 +97,7 @@ def summarise_programs(table: pd.DataFrame) -> dict[str, Any]:
     """Return regret as geometric means of 1 + regret, minus 1.
 
     `families` and `programs` map names to means. `all` is the mean over families with equal
-    weights,
-    `worst` the largest mean of a family, and `choosing` the mean share of choosing.
+    weights, `worst` the largest mean of a family, and `choosing` the mean share of choosing.
     """
     logs = np.log1p(table["regret"])
     of_families, of_programs = (logs.groupby(table[by]).mean() for by in ("family", "program"))

@@ -87,12 +87,10 @@ def measure_regret(
     sources : searches of each graph, from different sources
     rounds : least number of rounds; each replays every schedule twice
     selectors : names; selectors that cannot run on this machine are left out. Single strategies,
-    `none`
-        and the oracle are always measured.
+        `none` and the oracle are always measured.
 
     Returns a row for each graph, source and configuration, with the columns `COLUMNS`; the head of
-    this
-    file explains them. `root` is the source in the caller's ids.
+    this file explains them. `root` is the source in the caller's ids.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
@@ -131,9 +129,8 @@ def sources_of(engine: Engine, count: int) -> list[int]:
     """Draw sources (the caller's ids) whose searches reach much of the graph.
 
     They are Graph500's keys that reach at least a tenth of the searched vertices. In a graph of
-    many
-    small components there may be too few. Then the rest is drawn from the component with the most
-    edges: of 16 drawn vertices the sources that reach the most.
+    many small components there may be too few. Then the rest is drawn from the component with the
+    most edges: of 16 drawn vertices the sources that reach the most.
     """
     graph: SearchGraph = engine.graph
     keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS_DRAWN)
@@ -172,8 +169,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
     """Return regret by selector: geometric means of 1 + regret, minus 1.
 
     Columns: one for each family; `all`, the mean over families with equal weights; `worst`, the
-    largest
-    mean of a family; `selection`, the mean of `selection_share`. Sorted by `all`.
+    largest mean of a family; `selection`, the mean of `selection_share`. Sorted by `all`.
     """
     logarithm = np.log1p(table["regret"]).groupby([table["selector"], table["family"]]).mean()
     families = logarithm.unstack()

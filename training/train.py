@@ -66,7 +66,7 @@ def run_training(
     quick : 24 graphs instead of 140 (with the 80 of the paper)
     engine : the device to train; all other settings are ignored
     out : folder of model and samples; by default the one in which the other commands look for
-    models
+        models
     power_log : log of an external meter, which writes it during the training
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN

@@ -95,8 +95,7 @@ def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning
     """Return the candidate's median seconds over the best tuning's, from alternating searches.
 
     None if the device has no room for the graph twice. Infinite if the device cannot run the
-    candidate,
-    0 if it cannot run the best tuning so far.
+    candidate, 0 if it cannot run the best tuning so far.
     """
     with ExitStack() as opened:
         engines = [_open(opened, info, graph, tuning) for tuning in (best, candidate)]

@@ -29,8 +29,7 @@ def pass_on(reading, writing, numbers, patience, byte, said):
         Signals that end the process, as bits: after byte n with bit n set, the status is 128 + n.
     patience : int
         Microseconds from that byte to the end. Within them the reader of the second pipe can clean
-        up
-        and end the process itself.
+        up and end the process itself.
     byte : uint8 array (1)
         Buffer for a byte.
     said : uint8 array (any length)

@@ -23,8 +23,7 @@ class Output:
     """A standard stream that becomes silent after its first failure, so that no work is lost.
 
     A stream that was closed from the start is silent, and `closed_before` is true. Characters that
-    its
-    encoding lacks, such as a micro sign in ASCII, are written as escapes.
+    its encoding lacks, such as a micro sign in ASCII, are written as escapes.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -120,8 +119,7 @@ def interruptible() -> Iterator[None]:
     The handlers raise no exception: within LLVM, a driver or an import it might get lost or cause a
     crash, and it would wait for the end of a long compiled loop. The handlers do nothing. Python's
     wakeup descriptor writes the signal's number to a pipe. A thread reads the pipe, removes
-    temporary
-    files and ends the process.
+    temporary files and ends the process.
     """
     global _to_watcher
     if threading.current_thread() is not threading.main_thread():
@@ -154,8 +152,7 @@ def end_even_if_stuck() -> None:
     """Within `interruptible`: end the process even while a driver hangs and holds Python's lock.
 
     The watcher thread cannot run then. Compiled code, which needs no lock, therefore reads the
-    signals
-    first and passes them on to the watcher. Imports Numba.
+    signals first and passes them on to the watcher. Imports Numba.
     """
     global _to_watcher
     if _to_watcher is None or threading.current_thread() is not threading.main_thread():

@@ -47,8 +47,7 @@ def shortest_path(
     """Return the matrix of distances between vertices; see `dijkstra` for its form.
 
     SciPy itself computes methods other than "auto" and "D", and graphs with negative weights.
-    "auto"
-    never selects the method of Floyd and Warshall.
+    "auto" never selects the method of Floyd and Warshall.
     """
     ours = method in ("auto", "D")
     rows = checked_rows(csgraph, directed)
@@ -71,8 +70,7 @@ def dijkstra(
     """Return distances from vertices: sums of a matrix's entries, or numbers of edges.
 
     For many sources an `Engine` is opened. For few sources one thread searches without an engine.
-    Among
-    several shortest paths any may be returned, as in SciPy.
+    Among several shortest paths any may be returned, as in SciPy.
 
     Parameters
     ----------

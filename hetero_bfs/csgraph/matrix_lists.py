@@ -56,8 +56,7 @@ class Rows:
         """Return a matrix whose ids are in range.
 
         If `weighted`, entries whose weight is NaN are left out. Otherwise repeated entries are
-        stored once:
-        SciPy's search for strongly connected components would not end.
+        stored once: SciPy's search for strongly connected components would not end.
         """
         csr = self.csr
         check_ids(csr.indices, csr.shape[0])
@@ -92,8 +91,7 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
 
     Zeros that pad a BSR or DIA matrix are dropped. As in SciPy, infinity, NaN and numbers whose
     magnitude is at most 1e-8 are not edges of a dense matrix. Raises `GraphError` if it is not a
-    square
-    matrix of numbers, or its arrays are damaged.
+    square matrix of numbers, or its arrays are damaged.
     """
     if isinstance(csgraph, Rows):
         return csgraph
@@ -122,8 +120,7 @@ def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixL
     """Return the entries of a matrix or of its `Rows`; raises `GraphError` as `checked_rows`.
 
     If not `directed`, the neighbour list of vertex v holds row v and then column v. If `directed`
-    and
-    not `weighted`, ids may be out of range: the loop that reads them must check them.
+    and not `weighted`, ids may be out of range: the loop that reads them must check them.
     """
     matrix = checked_rows(csgraph, directed).csr
     n = matrix.shape[0]

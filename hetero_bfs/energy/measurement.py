@@ -27,8 +27,7 @@ class MeterReading:
 
     `net_joules` and `idle_watts` are None if idle power is unmeasured. The meter is updated every
     `period_seconds`, so each end of the measurement is off by up to this time. `error_joules` is
-    the
-    resulting standard error of the joules.
+    the resulting standard error of the joules.
     """
 
     name: str
@@ -74,9 +73,9 @@ def measure(
     """Measure the idle machine, then repeat searches until the meters can be trusted.
 
     `run_searches` runs a batch of searches, compiled and warm, and returns (searches, traversed
-    edges).
-    Without meters nothing runs. `minimum_seconds` and `idle_seconds` grow to `TRUSTED_RESOLUTIONS`
-    times the coarsest meter's resolution. `idle_seconds=0` leaves idle power unmeasured.
+    edges). Without meters nothing runs. `minimum_seconds` and `idle_seconds` grow to
+    `TRUSTED_RESOLUTIONS` times the coarsest meter's resolution. `idle_seconds=0` leaves idle power
+    unmeasured.
     """
     if not meters:
         return EnergyReport(None, None, None, [], [], list(unmeasured))

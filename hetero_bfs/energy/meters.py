@@ -37,8 +37,7 @@ class Meter(Protocol):
     """One energy meter.
 
     `resolution_seconds` is the longest time between two updates of its readings. It determines how
-    long
-    measurements last.
+    long measurements last.
     """
 
     name: str
@@ -77,8 +76,7 @@ class SensorMeter:
     """Adds up joules between readings: at both ends and, with `poll_seconds`, in a thread.
 
     `read` returns the joules of a counter that wraps around at `range_joules`. For a `power` sensor
-    it
-    returns watts, which are integrated by trapezoids.
+    it returns watts, which are integrated by trapezoids.
     """
 
     name: str

@@ -27,13 +27,10 @@ class PowerLog:
     """An external meter that writes a CSV file of time stamps and watts.
 
     A header may name the two columns (time, timestamp or date; watts, w, power or p; a unit after
-    the
-    name is ignored). Without a header they are the first two columns. A stamp is Unix seconds or
-    ISO
-    8601; without a time zone it is local time. A last line without newline may be incomplete and is
-    ignored. The file is read again at every call. A line that cannot be parsed raises a
-    `MeterError`
-    that names file, line and value.
+    the name is ignored). Without a header they are the first two columns. A stamp is Unix seconds
+    or ISO 8601; without a time zone it is local time. A last line without newline may be incomplete
+    and is ignored. The file is read again at every call. A line that cannot be parsed raises a
+    `MeterError` that names file, line and value.
     """
 
     domain: Domain = "system"

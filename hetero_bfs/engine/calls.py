@@ -45,8 +45,8 @@ _SEARCH_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
 """By whether there are weights; only the ratio of the constants matters.
 
 Measured on 2 cores with compiled kernels, on soc-Slashdot0902, cnr-2000 and Kronecker 18, whose
-neighbour lists have 1.0, 5.5 and 7.6 million entries. An engine opened in 0.09, 0.3 to 0.4 and
-0.3 s; a search took 2.5, 17 and 35 ms (commit 649b7ee, 2026-11-24). With weights the first and last
+neighbour lists have 1.0, 5.5 and 7.6 million entries. An engine opened in 0.09, 0.3 to 0.4 and 0.3
+s; a search took 2.5, 17 and 35 ms (commit 649b7ee, 2026-11-24). With weights the first and last
 graph opened in 0.2 and 2.4 s of CPU time (commit dc404ab); a search takes 9 and 63 ms (2026-11-25).
 """
 
@@ -155,8 +155,7 @@ def hybrid_classes(
 
     The first `num_exact` classes (1 to 255) are the first colours of `colour`: no edge joins two
     vertices of the same class. All other vertices are in class `num_exact` (Shi et al., 2017,
-    "Frog:
-    asynchronous graph processing on GPU with hybrid coloring model").
+    "Frog: asynchronous graph processing on GPU with hybrid coloring model").
     """
     num_exact = check_integer("num_exact", num_exact, 1, _MOST_EXACT)
     found = one_call(Algorithms.colour)(graph, threads=threads).colour

@@ -84,8 +84,7 @@ class Engine(Algorithms, OfOneProcess):
         The selector cannot be made, or the model has no watts for `optimize`.
     DeviceError
         No device has the given name. If a device cannot hold the graph, no error is raised: the
-        device
-        is left out, with a line in `notes`.
+        device is left out, with a line in `notes`.
     BudgetError
         `device_memory_bytes` is too small for the arrays per vertex and a few pages of edges.
     ForkError
@@ -162,8 +161,7 @@ class Engine(Algorithms, OfOneProcess):
         """Wait for searches, then release graph, device and threads. Further calls do nothing.
 
         Attributes such as `device_info` remain. In a forked process this does nothing, since
-        everything
-        belongs to the parent process.
+        everything belongs to the parent process.
         """
         if self._generation != forks.generation():
             return
@@ -292,25 +290,21 @@ class Engine(Algorithms, OfOneProcess):
         ----------
         source : int or iterable of int
             With several sources, each vertex belongs to the tree of its nearest source. Duplicates
-            count
-            once.
+            count once.
         depth_limit : int, optional
             Maximum depth: vertices farther than this many edges are not reached.
         target : int, optional
             End after the level that reaches this vertex. All vertices at its distance are reached,
-            farther
-            ones are not.
+            farther ones are not.
         mask : array, optional
             Vertices to ignore, as if they were not in the graph: bool, shape (num_vertices,), or
             their ids.
         reverse : bool
             Follow the edges of a directed graph from their ends to their starts. The first reverse
-            search
-            opens an engine on the transposed graph, which keeps its own arrays.
+            search opens an engine on the transposed graph, which keeps its own arrays.
         want : {"parents", "levels"}
             "parents" returns parents, and computes levels when they are first read. "levels"
-            returns levels
-            and no parents.
+            returns levels and no parents.
 
         Raises
         ------
@@ -364,10 +358,8 @@ class Engine(Algorithms, OfOneProcess):
         """Search from many vertices, each separately, 64 at a time (MS-BFS, Then et al., 2014).
 
         One pass over the edges serves 64 searches. In graphs where searches take many levels, such
-        as road
-        networks, few vertices belong to the same level of several searches; there the searches run
-        one by
-        one.
+        as road networks, few vertices belong to the same level of several searches; there the
+        searches run one by one.
 
         Parameters
         ----------
@@ -377,8 +369,7 @@ class Engine(Algorithms, OfOneProcess):
             As for `bfs`.
         want : {"levels", "sums"}
             "levels" takes 1 to 4 bytes per vertex and search. "sums" stores no levels, for
-            eccentricities or
-            closeness of all vertices of a large graph.
+            eccentricities or closeness of all vertices of a large graph.
 
         Raises
         ------
@@ -408,12 +399,9 @@ class Engine(Algorithms, OfOneProcess):
         """Search from several vertices back-to-back, then return all results.
 
         After each search `bfs` restores the caller's ids, which evicts the next search's code and
-        data from
-        the caches. On a fast device a search of 0.1 ms then takes twice as long. This method only
-        copies
-        the parents after each search, and restores the caller's ids at the end. The copies take 4
-        bytes per
-        vertex and search. Their memory is kept until `close`.
+        data from the caches. On a fast device a search of 0.1 ms then takes twice as long. This
+        method only copies the parents after each search, and restores the caller's ids at the end.
+        The copies take 4 bytes per vertex and search. Their memory is kept until `close`.
 
         Raises
         ------

@@ -115,8 +115,7 @@ class RankEngine(Algorithms, OfOneProcess):
         """Search breadth-first from a vertex; see `Engine.bfs`.
 
         `reverse` follows the edges of a directed graph from their ends to their starts. The ranks
-        of a host
-        share its cores.
+        of a host share its cores.
 
         Raises
         ------

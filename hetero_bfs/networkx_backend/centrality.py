@@ -26,8 +26,7 @@ def pagerank(
     """Return each node's score, as exact as NetworkX promises.
 
     Raises `NotImplementedError` for self-loops and numbers that only NetworkX takes; NetworkX then
-    runs
-    the function itself.
+    runs the function itself.
     """
     if not len(G):
         return {}

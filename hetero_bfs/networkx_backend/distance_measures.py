@@ -51,11 +51,9 @@ def _bounded(G: ConvertedGraph, largest_only: bool, infinite: str) -> npt.NDArra
 
     With `largest_only` they are lower bounds whose maximum is exact. Each search bounds all
     eccentricities by the triangle inequality. With a source s at distance d from v, the
-    eccentricity of
-    v is at most ecc(s) + d, and at least the larger of d and ecc(s) - d (Takes and Kosters, 2013,
-    "Computing the eccentricity distribution of large graphs"). Sources alternate between the node
-    of
-    the largest upper bound and the node of the smallest lower bound.
+    eccentricity of v is at most ecc(s) + d, and at least the larger of d and ecc(s) - d (Takes and
+    Kosters, 2013, "Computing the eccentricity distribution of large graphs"). Sources alternate
+    between the node of the largest upper bound and the node of the smallest lower bound.
     """
     n = len(G)
     degree = np.diff(G.successors.indptr)

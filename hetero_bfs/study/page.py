@@ -37,8 +37,7 @@ class Part:
     """One section of the page; `reading` is HTML, `brief` is a table of text and may be empty.
 
     The picture is a PNG or an SVG. Without measurements there is no picture, and `finding` gives
-    the
-    reason.
+    the reason.
     """
 
     name: str

@@ -56,8 +56,7 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     """Measure this machine and write the study; return its summary (also in study.json).
 
     Raises `HeteroBFSError` if the folder, a graph or a device cannot be used, or if a search result
-    is
-    wrong. Nothing is written then.
+    is wrong. Nothing is written then.
     """
     source_commit()  # cached now, since the checkout may change during the run
     check_folder(folder)

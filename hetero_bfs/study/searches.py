@@ -109,8 +109,7 @@ def configs_of(graph: str, engine: Engine, notes: list[str]) -> list[Configurati
     """List the single strategies and the selectors that this machine can run.
 
     A selector that this machine would replace by another, such as "learned" without a model, is
-    left
-    out with a note. "auto" is left out if its selector is in the list already.
+    left out with a note. "auto" is left out if its selector is in the list already.
     """
     configs = [Configuration(s.name, "strategy", FixedSelector(s)) for s in engine.candidates]
     known = len(engine.notes)

@@ -25,8 +25,7 @@ class Section:
     `name` is the stem of its PNG and CSV files. `columns` are the CSV's columns, also of a table
     without rows. `draw` returns a figure, an SVG as text, or None without measurements. `finding`
     returns the result in a sentence, and `brief` a small table for the page, with a caption.
-    `nothing`
-    replaces all three if the table has no rows.
+    `nothing` replaces all three if the table has no rows.
     """
 
     name: str

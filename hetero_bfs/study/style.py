@@ -133,8 +133,7 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches
     """Name lines to the right of the axes, near the height of their last points, without overlap.
 
     `ends` maps names to these points. The y axis is logarithmic, about `height_inches` high, and
-    its
-    limits are final.
+    its limits are final.
     """
     from matplotlib.lines import Line2D
 

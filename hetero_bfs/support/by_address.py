@@ -63,8 +63,7 @@ class Struct:
     """Named arrays, tuples of arrays, and integers, which kernels read by name.
 
     Kernels may write to the arrays even if NumPy calls them read-only. The caller must keep the
-    struct
-    while a kernel uses it.
+    struct while a kernel uses it.
     """
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:

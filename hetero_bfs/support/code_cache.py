@@ -51,8 +51,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
     """The stored code of one function, behind Numba's cache interface: a file for each signature.
 
     It uses internals of Numba. If a version lacks them, no code is kept: after any failure the
-    function
-    is compiled again.
+    function is compiled again.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -45,8 +45,7 @@ def run_main(main: Callable[[], None]) -> None:
     """Call `main` in the process that `run_module` starts; arguments begin at `sys.argv[2]`.
 
     A driver may hang while it holds Python's lock. Ctrl-C ends the process even then. If the
-    process of
-    `run_module` ended first, a time limit ends this one.
+    process of `run_module` ended first, a time limit ends this one.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if len(sys.argv) > 1:

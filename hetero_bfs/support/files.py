@@ -40,7 +40,8 @@ def replacing(
 ) -> Iterator[IO[Any]]:
     """Open a temporary file next to `path` for writing; on success it is renamed to `path`.
 
-    If the system cannot write, `error_class` is raised, and a file at `path` is unchanged.
+    `mode` is "w" or "wb"; `options` go to `open`. If the system cannot write, `error_class` is
+    raised, and a file at `path` is unchanged.
     """
     try:
         with temporary_beside(path) as (temporary, descriptor):

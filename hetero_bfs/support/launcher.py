@@ -6,8 +6,7 @@ import os
 
 _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
 """Variables with the number of started processes, in this order: MPICH, Intel MPI and MVAPICH
-(Hydra);
-Open MPI; Hydra on one host; Slurm's srun.
+(Hydra); Open MPI; Hydra on one host; Slurm's srun.
 """
 
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")

@@ -39,8 +39,7 @@ class Recycler:
     """Makes arrays, and reuses the memory of arrays that are no longer referenced.
 
     Fresh memory takes as long as filling it: the system provides it page by page, with zeros.
-    Memory of
-    one size is kept, at most `most_bytes` in all.
+    Memory of one size is kept, at most `most_bytes` in all.
     """
 
     def __init__(self, most_bytes: int) -> None:

@@ -21,8 +21,8 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
     """Let several threads call `work(given, part, parts)` for each part from 0 to `parts` - 1.
 
     `work` is a kernel that returns nothing. `given` is a struct of the keyword arguments. By
-    default
-    `parts` is the number of threads. A single part runs on the calling thread, without a barrier.
+    default `parts` is the number of threads. A single part runs on the calling thread, without a
+    barrier.
     """
     parts = numba.get_num_threads() if parts is None else parts
     struct = Struct(work.py_func.__name__, given)

@@ -22,8 +22,7 @@ def are_readable() -> bool:
     """Whether kernels may read Python's objects.
 
     On free-threaded Python other threads may change a dict meanwhile, and an object's type has
-    another
-    offset.
+    another offset.
     """
     return not sysconfig.get_config_var("Py_GIL_DISABLED")
 

@@ -56,8 +56,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read the records of a CSV file that `--trace` wrote, with numbers converted.
 
     Raises `HeteroBFSError` if the file cannot be read, or --trace did not write it; the message
-    names
-    line and column.
+    names line and column.
     """
     try:
         with path.open(newline="", encoding="utf-8") as stream:

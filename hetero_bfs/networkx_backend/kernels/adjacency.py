@@ -24,10 +24,8 @@ def read_ids(adjacency, number, int_type, str_type, num_nodes, indices):
 
     `adjacency` is the address of a dict of dicts. Other threads cannot change them meanwhile, since
     they wait for Python's lock. `number` is the address of a dict of ids, whose keys are strings
-    and
-    integers; or 0 if keys equal their ids. `int_type` and `str_type` are the addresses of these
-    types.
-    Keys of other types could run Python code, so they end the loop.
+    and integers; or 0 if keys equal their ids. `int_type` and `str_type` are the addresses of these
+    types. Keys of other types could run Python code, so they end the loop.
     """
     keys, waiting = np.empty(_PREFETCHED, np.int64), 0
     end, outer = 0, 0
