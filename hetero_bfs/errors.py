@@ -6,7 +6,7 @@ class HeteroBFSError(Exception):
 
 
 class ArgumentError(HeteroBFSError, ValueError):
-    """A wrong argument of the Python interface; the message names valid ones."""
+    """A wrong argument of the Python interface; the message names valid values."""
 
 
 class GraphError(HeteroBFSError, ValueError):
@@ -26,7 +26,7 @@ class EngineClosedError(HeteroBFSError, RuntimeError):
 
 
 class ForkError(HeteroBFSError, RuntimeError):
-    """A forked process without the threads that its parent had started."""
+    """A forked process, which lacks the threads that its parent had started."""
 
 
 class DeviceError(HeteroBFSError, RuntimeError):
@@ -34,15 +34,15 @@ class DeviceError(HeteroBFSError, RuntimeError):
 
 
 class GridStalledError(DeviceError):
-    """A device that did not run all work-groups of a launch together, as it did in the probe."""
+    """A device that does not run all work-groups of a launch together, unlike in the probe."""
 
 
 class AgreedError(HeteroBFSError, RuntimeError):
-    """An error of a rank under MPI, or of several, which every rank raises with one message."""
+    """An error of at least one MPI rank, which every rank raises with the same message."""
 
 
 class SplitError(DeviceError):
-    """A limit per buffer into which the edge array cannot be cut."""
+    """A limit per buffer that the edge array cannot be split to."""
 
 
 class BudgetError(DeviceError):

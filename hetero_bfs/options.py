@@ -31,7 +31,7 @@ Graph = TypeVar("Graph")
 
 
 def refuses_devices(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function refuse `devices` with the words of what replaces it."""
+    """Let a function refuse the old argument `devices`; the message names its replacement."""
 
     @wraps(function)
     def refusing(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,21 +55,21 @@ class EngineOptions:
         "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
     device : str, optional
         Index or part of the name of an OpenCL device; by default ("auto") a GPU if there is one.
-        Several are separated by commas; "all" takes one of each kind. Searches choose among them,
-        other algorithms use the first one. "cpu" uses no OpenCL device.
+        Several are separated by commas; "all" takes one of each kind. Searches choose among the
+        devices, other algorithms use the first one. "cpu" uses no OpenCL device.
     max_alloc_bytes : int, optional
-        Limit for one part of the edge array; by default the device's own.
+        Limit for one part of the edge array; by default the device's own limit.
     order : {"auto", "degree", "locality", "compact", "given"}
         Relabelling (relabel.py); ignored for a SearchGraph, which is relabelled already.
     decision_interval : int
         Levels between two choices of the selector.
     threads : int, optional
-        Threads that search on the host, the caller's included. Default and limit are one per core,
+        Threads that search on the host, including the caller's. Default and limit are one per core,
         in a container at most its quota of CPU time rounded up, or the environment variable
         NUMBA_NUM_THREADS.
     tuning : Tuning, optional
-        How the kernels are compiled and launched on the OpenCL device; by default the speed
-        model's.
+        How the kernels are compiled and launched on the OpenCL device; by default the speed model's
+        tuning.
     device_memory_bytes : int, optional
         Limit for the use of the OpenCL device's memory; by default all of it. If a graph does not
         fit, its edges stay on the host and stream through the device in pages.
@@ -101,7 +101,7 @@ class EngineOptions:
     correction: bool = True
 
     def __post_init__(self) -> None:
-        """Check all settings; integers become Python's own."""
+        """Check all settings, and convert integers of other types to int."""
         check_selector(self.selector)
         self._set("device", plain_device_name(self.device))
         check_choice("order", self.order, ORDERS)
@@ -123,7 +123,8 @@ class EngineOptions:
         object.__setattr__(self, name, value)
 
     def find_devices(self, most: int = MOST_DEVICES) -> tuple[list[DeviceInfo], list[str]]:
-        """Return the OpenCL devices to use, `most` or fewer, and a note if there are none here.
+        """Return the OpenCL devices to use, at most `most`, and a note if there is none on this
+        machine.
 
         Raises
         ------
@@ -146,7 +147,7 @@ EngineOptions.__init__ = refuses_devices(EngineOptions.__init__)  # type: ignore
 
 
 def check_selector(selector: Any) -> None:
-    """Raise `ArgumentError` for a value that is neither a Selector nor text."""
+    """Raise `ArgumentError` unless the value is a Selector or text."""
     names = f"a Selector or one of {', '.join(SELECTORS)}"
     check_type("selector", selector, (str, Selector), names)
 
@@ -164,7 +165,7 @@ def takes_settings(
 ]:
     """Let callers pass each setting as a keyword to an `__init__` that takes a graph and options.
 
-    So the settings are listed once, and `help` and type checkers see all of them.
+    The settings are therefore listed once, and `help` and type checkers see all of them.
     """
 
     def decorate(
@@ -179,6 +180,6 @@ def takes_settings(
         signature = inspect.Signature([*own, *settings])
         with_settings.__signature__ = signature  # type: ignore[attr-defined]
         with_settings.__doc__ = options.__doc__
-        return with_settings  # type: ignore[return-value]  # takes the graph by name, too
+        return with_settings  # type: ignore[return-value]  # also takes the graph by name
 
     return decorate

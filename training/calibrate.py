@@ -1,8 +1,8 @@
-"""A model from a few probes: `hetero-bfs train --calibrate`.
+"""A model from a few measurements: `hetero-bfs train --calibrate`.
 
 Levels of seven small graphs are measured, and the model is fitted to them as in a full training.
 Tuning the device's kernels would take the longest, so the tuning comes from another machine's
-model. The new model and the unchanged other one are compared on other graphs.
+model. The new model and that other model are compared on other graphs.
 """
 
 from __future__ import annotations
@@ -59,19 +59,11 @@ def run_calibration(
 ) -> int:
     """Calibrate a model for this machine, write and report it; return the exit status.
 
-    Parameters
-    ----------
-    engine : EngineOptions, optional
-        The device to calibrate for; all other settings are ignored.
-    out : Path, optional
-        Folder of the model; by default the one in which the other commands look for models.
-    source : str, optional
-        Name of the model to start from; by default the shipped one of the most similar machine.
+    engine : the device to calibrate for; all other settings are ignored
+    out : folder of the model; by default the one in which the other commands look for models
+    source : name of the model to start from; by default the shipped one of the most similar machine
 
-    Raises
-    ------
-    ModelError
-        There is no such model.
+    Raises `ModelError` if there is no such model.
     """
     started = time.perf_counter()
     info = training_device(engine)
@@ -103,7 +95,6 @@ def run_calibration(
 
 
 def choose_base(info: DeviceInfo | None, source: str | None) -> SpeedModel:
-    """Return the model to start from; see `run_calibration`."""
     if source is not None:
         base: SpeedModel | None = named_model(source)
     else:
@@ -154,7 +145,6 @@ def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float
 
 
 def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seconds:
-    """Return a model's predicted seconds of a strategy's samples."""
     low_diameter, high_diameter = (
         predict(model.predictor(strategy, kind), rows) for kind in (False, True)
     )
@@ -162,7 +152,7 @@ def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seco
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:
-    """Return a formula's predicted seconds of samples."""
+    """Return the seconds that a formula predicts."""
     seconds = np.zeros(len(rows))
     for name, value in zip(linear.columns, linear.coefficients, strict=True):
         seconds += value * (1.0 if name == "constant" else rows[name].to_numpy(np.float64))

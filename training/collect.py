@@ -1,4 +1,4 @@
-"""Collect samples: every strategy on every level of generated graphs, from the same state.
+"""Collects samples: every strategy on every level of generated graphs, from the same state.
 
 A sample is one row of a CSV file: the graph, the level's features, the name of the measurement and
 its seconds (measure.py). Rows are written graph by graph, so an interrupted collection loses at
@@ -91,7 +91,7 @@ def _rmat(scale: int, random: np.random.Generator) -> StudyGraph:
 
 
 def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
-    """Draw one graph of each other family, with other parameters than those of families.py."""
+    """Draw one graph of each other family, with other parameters than in families.py."""
     seed = int(random.integers(2**31))
     degree = int(random.integers(3, 25))
     name = f"{scale}, {degree} edges a vertex"
@@ -121,7 +121,7 @@ QUICK_PLAN = Plan((14, 16, 18), 3, 1, (13, 15))
 def collect(
     plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
 ) -> Iterator[int]:
-    """Measure the plan's graphs from number `done` on, append to `path`, yield after each graph."""
+    """Measure the plan's graphs except the first `done`; append to `path`; yield after each."""
     for number, graph in enumerate(plan.graphs()):
         if number < done:
             continue
@@ -133,12 +133,9 @@ def collect(
 
 
 def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file, which has only complete ones (`_append`).
+    """Count the graphs in a sample file; each is complete (`_append`).
 
-    Raises
-    ------
-    HeteroBFSError
-        The file has other columns than this program writes, or is damaged.
+    Raises `HeteroBFSError` if the file has other columns than this program writes, or is damaged.
     """
     if not path.exists() or path.stat().st_size == 0:
         return 0
@@ -159,7 +156,7 @@ def finished_graphs(path: Path) -> int:
 
 
 def _append(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Add one graph's rows by replacing the file, so that it has all of them or none."""
+    """Replace the file, so that it has all rows of the graph or none."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     with replacing(path, newline="", encoding="utf-8") as stream:
         stream.write(before)
@@ -172,7 +169,6 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
 def measure_graph(
     engine: Engine, number: int, graph: StudyGraph, sources: int = SOURCES_PER_GRAPH
 ) -> Iterator[dict[str, Any]]:
-    """Measure searches from some sources of the engine's graph; yield samples."""
     random = np.random.default_rng(number)
     count = min(sources, engine.graph.num_searched)
     for source in random.choice(engine.graph.num_searched, count, replace=False).tolist():

@@ -1,11 +1,11 @@
 """Finds the selector that is the fastest over whole searches on this machine; it becomes "auto".
 
 A model that predicts each level well may still choose badly, since its features do not contain the
-later levels. So training ends with timed whole searches: by the trained model, by the thresholds
-that it finds for a graph, by the paper's average speeds, and by Beamer's rule with several
-thresholds, all in turn. The graphs are of every family, since thresholds that suit Kronecker graphs
-double the time on others. High-diameter graphs with hundreds of levels, a grid and roads, are
-compared separately.
+later levels. Training therefore ends with timed whole searches, which alternate between selectors:
+the trained model, the thresholds that it finds for a graph, the paper's average speeds, and
+Beamer's rule with several thresholds. The graphs come from every family, since thresholds that suit
+Kronecker graphs double the time on others. High-diameter graphs with hundreds of levels, a grid and
+roads, are compared separately.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ CLEARLY_FASTER = 0.95
 """Another selector replaces a preferred one only if it takes less than this share of its time."""
 
 _ROUNDS = 20
-_FIRST_ROUNDS = 3  # rounds of all selectors; later rounds leave out hopeless ones
-_HOPELESS = 1.5  # times the fastest one's seconds
+_FIRST_ROUNDS = 3  # rounds of all selectors; later rounds leave out slow ones
+_HOPELESS = 1.5  # a selector is left out beyond this factor of the fastest one's seconds
 THRESHOLDS = ((ALPHA, BETA), (ALPHA, 256), (8, 256), (1, BETA))
 """Beamer's alpha and beta. The last pair stays top-down on high-diameter graphs."""
 
@@ -67,9 +67,9 @@ def compare_selectors(info: DeviceInfo | None, quick: bool) -> dict[str, Any]:
 def fastest(times: dict[str, list[float]]) -> str:
     """Return the name of the fastest selector by the geometric mean over graphs.
 
-    "learned" is preferred unless another one is clearly faster. Then "thresholds" is preferred
-    unless another one is clearly faster. The first adapts to each level, the second to the graph.
-    The other rules only suit these few graphs, and noise makes one of many look a little faster.
+    "learned" is preferred unless another one is clearly faster, and after it "thresholds" likewise.
+    "learned" adapts to each level, "thresholds" to the graph. The other rules only suit these few
+    graphs, and noise makes one of many look a little faster.
     """
     means = {name: float(np.exp(np.mean(np.log(values)))) for name, values in times.items()}
     best = min(means, key=means.__getitem__)
@@ -80,7 +80,6 @@ def fastest(times: dict[str, list[float]]) -> str:
 
 
 def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[StudyGraph]]:
-    """Return the graphs to search, low-diameter and high-diameter ones."""
     fast = info is not None and info.type == "GPU"
     scales = (14, 16) if quick else (18, 20, 22) if fast else (16, 18)
     side = 256 if quick else 1024 if fast else 512
@@ -93,7 +92,6 @@ def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[Stud
 
 
 def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
-    """Return the selectors to compare, each with its entry in a model file."""
     info, candidates = engine.device_info, engine.candidates
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     for name in MODEL_SELECTORS:
@@ -104,7 +102,6 @@ def _selectors(engine: Engine) -> dict[str, tuple[Selector, dict[str, Any]]]:
 def beamers_rules(
     info: DeviceInfo | None, candidates: Sequence[Strategy]
 ) -> dict[str, tuple[Selector, dict[str, Any]]]:
-    """Return Beamer's rules on each device with several thresholds, with their model entries."""
     found: dict[str, tuple[Selector, dict[str, Any]]] = {}
     kinds: tuple[DeviceKind, ...] = ("cpu",) if info is None else ("device", "cpu")
     for kind in kinds:

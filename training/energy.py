@@ -1,4 +1,4 @@
-"""Training for `--optimize energy|edp`: find meters, measure watts, compare selectors, report."""
+"""Training for `--optimize energy|edp`: finds meters, measures watts, compares selectors."""
 
 from __future__ import annotations
 
@@ -30,12 +30,8 @@ def add_watts(
 ) -> SpeedModel:
     """Return a trained model of this machine with new watts, and with the best selectors by them.
 
-    The model is written to `path`, where selectors must find it for the comparison.
-
-    Raises
-    ------
-    MeterError
-        No watts can be metered.
+    The model is written to `path`, where selectors must find it for the comparison. Raises
+    `MeterError` if no watts can be metered.
     """
     metering, missing = open_meters(info, power_log)
     watts = None
@@ -53,12 +49,9 @@ def add_watts(
 def open_meters(
     info: DeviceInfo | None, power_log: Path | None
 ) -> tuple[Metering | None, list[Unmeasured]]:
-    """Find the meters before any long work; none is no error.
+    """Find the meters before any long work; without meters the first value is None.
 
-    Raises
-    ------
-    MeterError
-        The power log cannot be read.
+    Raises `MeterError` if the power log cannot be read.
     """
     if power_log is not None:
         PowerLog(power_log).samples()  # raises for a bad log
@@ -77,7 +70,7 @@ def measure_watts(
     metering: Metering,
     missing: Sequence[Unmeasured],
 ) -> Power | None:
-    """Measure the watts of the strategies and print them; None if there are none."""
+    """Measure and print the strategies' watts; None if there are none."""
     total = power.ROUNDS * len(power.planned(info, metering)) + 1
     scale = power.scale_for(info, quick)
     steps = power.measure_power(info, scale, tuning, metering, missing)
@@ -104,7 +97,6 @@ def _report(measured: Power, metering: Metering) -> None:
 def compare_under_objectives(
     model: SpeedModel, info: DeviceInfo | None, quick: bool, metering: Metering
 ) -> SpeedModel:
-    """Return the installed model with the best selector under each objective."""
     assert model.power is not None, "without watts there are no objectives"
     steps = objective_rows.compare_objectives(info, quick, metering)
     *_, found = progress(steps, "comparing objectives", delay_seconds=0.0)

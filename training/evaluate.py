@@ -1,4 +1,4 @@
-"""Evaluate a speed model by cross-validation: prediction errors, and the cost of its choices."""
+"""Evaluates a speed model by cross-validation: prediction errors, and the cost of its choices."""
 
 from __future__ import annotations
 

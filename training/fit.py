@@ -1,8 +1,8 @@
-"""Fit a speed model to samples: linear in counts of work, coefficients not negative.
+"""Fits a speed model to samples: linear in counts of work, coefficients not negative.
 
 The fit is scikit-learn's LinearRegression with `positive=True`, repeated in rounds. Rows are
-weighted so that every family of graphs counts alike. The square of an error is divided by the
-measured seconds and by the seconds that the previous round predicted. If it were divided by the
+weighted so that every family of graphs has the same weight. The square of an error is divided by
+the measured seconds and by the seconds that the previous round predicted. If it were divided by the
 measured seconds twice, a prediction of 0 would never be more than 100 % wrong. A constant would
 then be the harmonic mean of the measurements, and strategies that scan long lists would look fast.
 The result is plain numbers.
@@ -22,14 +22,13 @@ from hetero_bfs.scheduling.schema import MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
-_ROUNDS = 12  # rounds of the fit; predictions converge to a percent long before
+_ROUNDS = 12  # predictions converge to a percent in far fewer rounds
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay constant
 
 
 def fit(
     samples: pd.DataFrame, name: str, about: Mapping[str, Any], tuning: Tuning | None = None
 ) -> SpeedModel:
-    """Fit all parts of a model to a table of samples (see collect.py)."""
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
     high_diameter = samples["deep"] > 0
     alpha = _alpha(by_measured[plain("bottom-up", "cpu").name])
@@ -54,7 +53,6 @@ def fit(
 
 
 def _fit_strategies(samples: pd.DataFrame) -> dict[str, Linear]:
-    """Fit the levels' seconds by each strategy."""
     found = {}
     for name in STRATEGIES:
         rows = samples[samples["measured"] == name]
@@ -91,7 +89,7 @@ def _migrations(by_measured: Mapping[str, pd.DataFrame], what: str) -> dict[Devi
 
 
 def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]:
-    """Return the median seconds of starting, which are differences of two measurements."""
+    """Return the median seconds of starting; each sample is a difference of two measurements."""
     found = {kind: by_measured.get(f"start_{kind}") for kind in DEVICE_KINDS}
     return {
         kind: Linear(("constant",), (float(f"{rows['seconds'].median():.6g}"),))
@@ -101,13 +99,13 @@ def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]
 
 
 def _alpha(rows: pd.DataFrame) -> float:
-    """Return bottom-up's scanned edges over the unvisited edges, over all training levels."""
+    """Bottom-up's scanned edges over the unvisited edges, over all training levels."""
     unvisited = float(rows["unvisited_edges"].sum())
     return float(rows["examined"].sum()) / unvisited if unvisited else 1.0
 
 
 def _average_speed(rows: pd.DataFrame, direction: str, alpha: float) -> float:
-    """Return the edges per second over all training levels (equations 1 to 4 of the paper)."""
+    """Edges per second over all training levels (equations 1 to 4 of the paper)."""
     if direction == "top-down":
         work = float(rows["frontier_edges"].sum())
     else:

@@ -1,4 +1,4 @@
-"""Measure one level: strategies from the same state, and the migrations before and after them."""
+"""Measures one level: strategies from the same state, and the migrations before and after them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,9 @@ Middle = Callable[[Sequence[float]], float]
 class LevelMeasurement:
     """Repeats work on one level, each time from the same state.
 
-    Parameters
-    ----------
-    engine : Engine
-    frontier : Frontier
-        The level's, as a search on the host has it.
-    repeats : int
-        Times each strategy runs the level.
-    middle : callable
-        Reduces the repeats.
+    frontier : the frontier of the level, in the state of a search on the host
+    repeats : runs of the level by each strategy
+    middle : reduces the repeats
     """
 
     def __init__(self, engine: Engine, frontier: Frontier, repeats: int, middle: Middle) -> None:
@@ -99,7 +93,7 @@ class LevelMeasurement:
             return
         started = time.perf_counter()
         accelerator.send(state, with_queue=True)
-        if not accelerator.unified:  # the host's later finds must be copied to the device
+        if not accelerator.unified:  # vertices that the host finds later must be copied, too
             queue = self.host.queue[state.queue_index][: state.vertices]
             accelerator.add_parents(queue, self.host.parent[queue])
         self._note("to_cpu", time.perf_counter() - started, state.vertices)

@@ -1,4 +1,4 @@
-"""Measure one search: every strategy on every level, from the same state, and all migrations.
+"""Measures one search: every strategy on every level, from the same state, and all migrations.
 
 `measured` names a strategy, or one of these:
 
@@ -6,18 +6,19 @@
     to_cpu, to_device             migration to the other device, with the later merge of parents
     convert_cpu, convert_device   bitmap to queue, after bottom-up has left a bitmap
 
-The host's bottom-up has the unvisited list that bottom-up at the level before leaves, if the
+The host's bottom-up uses the unvisited list that bottom-up leaves at the previous level, if the
 vertices are few. Levels are timed by the device's own clock if it has one.
 
-A repeated level finds its data in the caches, a level of a search does not. So the fastest strategy
-of a device at each level is measured again in whole searches that stay on the device. For an oracle
-its close rivals are measured again, too, since warm caches would let them win close comparisons.
+A repeated level finds its data in the caches, a level of a search does not. Therefore the fastest
+strategy of a device at each level is measured again in whole searches that stay on the device. For
+an oracle its close rivals are also measured again, since warm caches would let them win close
+comparisons.
 
-After a stay on the device the host's threads may sleep, and the parents of both must be merged. So
-`to_cpu` and `to_device` include the extra time of searches that migrate once: their seconds beyond
-the start, the levels on the device, and the host's levels as in searches that stay on the host. A
-search that migrates there and back merges only once. If it takes less extra time than both
-migrations, their extra times are reduced in proportion.
+After a stay on the device the host's threads may sleep, and the parents of both must be merged.
+Therefore `to_cpu` and `to_device` include the extra time of searches that migrate once. These are
+their seconds beyond the start, the levels on the device, and the host's levels as in searches that
+stay on the host. A search that migrates there and back merges only once. If it takes less extra
+time than both migrations, their extra times are reduced in proportion.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ REPEATS = 3
 """Times a level is repeated for training."""
 
 MOST_MEASURED = 64
-"""Most levels of a search that are measured; of more levels a sample of this size."""
+"""Most levels of a search that are measured; longer searches are sampled."""
 
 Table = npt.NDArray[np.float64]
 
@@ -57,20 +58,20 @@ _LEAST_SECONDS = 1e-7
 def seconds_back_to_back(engine: Engine, keys: Sequence[int]) -> list[float]:
     """Return the seconds of back-to-back searches from the keys, after an untimed one.
 
-    Work between them would evict the next one's data, as in `Engine.bfs_back_to_back`.
+    Work between searches would evict the next one's data, as in `Engine.bfs_back_to_back`.
     """
     engine.search(keys[-1])
     return [engine.search(key).seconds for key in keys]
 
 
 def count_levels(engine: Engine, source: int) -> tuple[int, int]:
-    """Search from `source` (a new id) on the host; return levels, and other vertices reached."""
+    """Return the levels of a search (`source` is a new id), and the other vertices reached."""
     traces = search_top_down(engine, source).traces
     return len(traces), sum(trace.found_vertices for trace in traces)
 
 
 def search_top_down(engine: Engine, source: int) -> Search:
-    """Search from `source` (a new id) on the host, only top-down."""
+    """`source` is a new id."""
     search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
     search.run()
     return search
@@ -79,9 +80,9 @@ def search_top_down(engine: Engine, source: int) -> Search:
 def levels_to_measure(
     engine: Engine, source: int, most: int = MOST_MEASURED
 ) -> tuple[int, list[int]]:
-    """Return the number of levels of the search from `source` (a new id), and those to measure.
+    """Return the number of levels of a search (`source` is a new id), and the levels to measure.
 
-    This takes one search on the host, which is little compared with the measurements.
+    This takes one search on the host, which is short compared with the measurements.
     """
     count, _ = count_levels(engine, source)
     return count, sampled_levels(count, most)
@@ -97,25 +98,15 @@ def measure_search(
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
     """Run one search on the host, and measure all strategies and migrations at its levels.
 
-    Parameters
-    ----------
-    engine : Engine
-    source : int
-        A new id.
-    repeats : int
-        Times each strategy runs each level.
-    middle : callable
-        Reduces the repeats: by default `min`, which other work on the machine affects least.
-    levels : container of int, optional
-        The levels to measure, by default all.
-    with_rivals : bool
-        Whether whole searches also measure strategies that are hardly slower than the fastest.
+    source : a new id
+    repeats : runs of each level by each strategy
+    middle : reduces the repeats; other work on the machine affects `min` least
+    levels : the levels to measure, by default all
+    with_rivals : whether whole searches also measure strategies that are hardly slower than the
+        fastest
 
-    Yields
-    ------
-    tuple
-        Features, the measurement's name (see the head of this file), seconds, and the edges that
-        bottom-up scanned, None if it does not count them.
+    Yields features, the measurement's name (see the head of this file), seconds, and the edges that
+    bottom-up scanned, None if it does not count them.
     """
     graph, host = engine.graph, engine.platform.host
     num_edges = graph.graph.num_stored_edges
@@ -151,29 +142,28 @@ def measure_search(
 
 
 class _Walk:
-    """The measurements of one search."""
-
     def __init__(self, first: LevelFeatures, with_rivals: bool = False) -> None:
         self.first = first
         self.with_rivals = with_rivals
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
         self.seconds: dict[int, dict[str, float]] = {}  # by level, then by `measured`
         self.in_search: dict[tuple[int, str], float] = {}
-        self.spent: dict[str, Table] = {}  # by device, of searches that stay: levels, conversions
-        self.starts: dict[str, float] = {}  # by device: their seconds beyond these
+        # Of searches that stay on one device, by device: seconds of levels and conversions, and
+        # the remaining seconds.
+        self.spent: dict[str, Table] = {}
+        self.starts: dict[str, float] = {}
         self.beyond: dict[str, float] = {}  # extra seconds of migrations beyond their timed ones
 
     def note(self, features: LevelFeatures, name: str, seconds: float, looked: int | None) -> None:
-        """Add one measurement of a level."""
         self.rows.append((features, name, seconds, looked))
         self.seconds.setdefault(features.level, {})[name] = seconds
 
     def add_whole_searches(self, engine: Engine, source: int, kind: DeviceKind, count: int) -> None:
         """Measure whole searches of `count` levels by the fastest strategies of one device.
 
-        Their median seconds replace those of the measured levels. Close rivals are measured, too,
-        if that is wanted and the device has a clock. The time of the fastest searches beyond their
-        levels is the start. If the device does not time its levels, their total is divided in
+        Their median seconds replace the repeated measurements of levels. With `with_rivals`, close
+        rivals are measured, too, if the device has a clock. The time of the fastest searches beyond
+        their levels is the start. If the device does not time its levels, their total is divided in
         proportion to the separately measured levels.
         """
         schedule, *rivals = self._schedules(engine, kind, count)
@@ -218,7 +208,7 @@ class _Walk:
             self.beyond = {place: share * more for place, more in self.beyond.items()}
 
     def _beyond_parts(self, engine: Engine, source: int, schedule: list[str]) -> float:
-        """Return the seconds of a search that migrates beyond its parts and timed migrations.
+        """Return the seconds of a search that migrates, beyond its parts and timed migrations.
 
         The seconds of the device's levels are taken from this search, since the host's levels do
         not affect them.
@@ -243,7 +233,7 @@ class _Walk:
                 searches[0].traces[level].features.representation == "wide",
             )
             kind = migrations_of(last, used[level], dense_push).switch
-            # The migration from the device was measured after the level before.
+            # The migration from the device was measured after the previous level.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
             timed += self._conversion(level, last, used[level], dense_push)
         return max(_beyond(searches, parts + timed), 0.0)
@@ -251,8 +241,8 @@ class _Walk:
     def _schedules(self, engine: Engine, kind: DeviceKind, count: int) -> list[list[str]]:
         """Return schedules of a device: the fastest strategy at each level, then close rivals.
 
-        Levels without a close rival have the fastest strategy again. A level that was not measured
-        has the strategy of the last measured one.
+        In a rival schedule a level without a close rival has the fastest strategy again. A level
+        that was not measured has the strategy of the last measured one.
         """
         here = [s.name for s in engine.candidates if s.device_kind == kind]
         schedules: list[list[str]] = [[] for _ in here]
@@ -306,15 +296,15 @@ def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> lis
 
 
 def _level_seconds(searches: Sequence[Search]) -> Table:
-    """Return the median seconds of each level over searches by one schedule."""
+    """Median seconds of each level over searches by one schedule."""
     return np.median([[t.seconds for t in search.traces] for search in searches], axis=0)
 
 
 def _beyond(searches: Sequence[Search], parts: Table) -> float:
-    """Return the median seconds of searches beyond their `parts`, float64 (searches,)."""
+    """Median seconds of searches beyond their `parts`, float64 (searches,)."""
     return float(np.median(np.array([search.seconds for search in searches]) - parts))
 
 
 def _seconds(search: Search) -> list[tuple[float, float]]:
-    """Return the seconds of each level, choosing included, and of the migration before it."""
+    """Seconds of each level, choosing included, and of the migration before it."""
     return [(t.seconds + t.select_seconds, t.transfer_seconds) for t in search.traces]

@@ -1,8 +1,8 @@
 """Measures vertex programs, and fits the costs of their iterations.
 
 One program for each kind of message (scheduling/program_costs.py) runs over a few graphs, pushed
-and pulled, on the host and on the device. Active vertices are the same in both, iteration by
-iteration. On a device the host waits for each iteration to time it; the cost of waiting is
+and pulled, on the host and on the device. The active vertices of each iteration are the same in
+both directions. On a device the host waits for each iteration to time it; the cost of waiting is
 the same for both directions. Seconds are medians of several runs. An untimed run comes first, since
 a run at another place or in another direction leaves cold caches.
 """
@@ -35,7 +35,7 @@ from hetero_bfs.training.regret import draw_from_largest_component
 
 ROUNDS = 5
 DIRECTIONS: tuple[Literal["push"], Literal["pull"]] = ("push", "pull")
-_LARGER_ON_A_GPU = 3  # scales
+_LARGER_ON_A_GPU = 3  # added to the scales
 _HEAVIEST = 255
 _COLUMNS = {
     "push": {"senders": "push_vertex", "edges": "push_edge", "changes": "push_change"},
@@ -119,13 +119,13 @@ MEASURED: dict[str, type[Program]] = {
 
 
 def graphs_for(info: DeviceInfo | None, scales: Sequence[int]) -> list[StudyGraph]:
-    """List the graphs on which programs are measured in training; a GPU gets larger ones."""
+    """A GPU gets larger graphs."""
     more = _LARGER_ON_A_GPU if info is not None and info.type == "GPU" else 0
     return [graph for scale in scales for graph in families(scale + more)]
 
 
 def weighted(source: EdgeSource) -> EdgeList:
-    """Return edges, with drawn weights of 1 to 255 if they have none."""
+    """Return edges, with random weights of 1 to 255 if they have none."""
     edges = source if isinstance(source, EdgeList) else _listed(source)
     if edges.weights is not None:
         return edges
@@ -134,7 +134,7 @@ def weighted(source: EdgeSource) -> EdgeList:
 
 
 def drawn_sources(placed: SearchGraph, count: int) -> list[int]:
-    """Draw sources of the component with the most edges, in the caller's ids."""
+    """Draw sources from the component with the most edges, in the caller's ids."""
     drawn = draw_from_largest_component(placed)
     return [int(placed.relabelling.old_of_new[v]) for v in np.resize(drawn, count)]
 
@@ -153,8 +153,9 @@ def measure_programs(
     Returns
     -------
     DataFrame
-        A row for each graph, kind of message, place, direction and iteration: a 1 as `iterations`,
-        vertices, senders, edges, changes, misses (scheduling/program_costs.py), seconds.
+        A row for each graph, kind of message, place, direction and iteration. Columns: `iterations`
+        (always 1), vertices, senders, edges, changes, misses (scheduling/program_costs.py),
+        seconds.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(list(graphs), "measuring programs", delay_seconds=0.0):
@@ -172,7 +173,7 @@ def measure_programs(
 def _rows(
     runs: ProgramRuns, kind: str, place: Place, source: int, rounds: int
 ) -> Iterator[dict[str, Any]]:
-    """Measure a program in both directions; yield a row for each iteration."""
+    """Measure both directions; yield a row for each iteration."""
     pushed, pulled = (
         _median_traces(runs, kind, RunOptions(place=place, direction=direction), source, rounds)
         for direction in DIRECTIONS
@@ -195,14 +196,13 @@ def _rows(
 
 
 def run_measured(runs: ProgramRuns, kind: str, options: RunOptions, source: int) -> ProgramResult:
-    """Run the program of a kind of message, from a source if it has one."""
     return runs.run(MEASURED[kind](), {"source": source} if kind != "unweighted" else {}, options)
 
 
 def _median_traces(
     runs: ProgramRuns, kind: str, options: RunOptions, source: int, rounds: int
 ) -> list[IterationTrace]:
-    """Return a run's traces with the median seconds of several runs, after an untimed one."""
+    """Return the traces with the median seconds of several runs, after an untimed one."""
     found = [run_measured(runs, kind, options, source).traces for _ in range(1 + rounds)][1:]
     seconds = np.median([[trace.seconds for trace in run] for run in found], axis=0)
     return [
@@ -211,9 +211,9 @@ def _median_traces(
 
 
 def fit_programs(samples: pd.DataFrame) -> CostTable:
-    """Fit the costs of each place and kind of message to `measure_programs`.
+    """Fit the costs of each place and kind of message to the samples of `measure_programs`.
 
-    A constant per iteration is fitted, too, but is not part of the costs.
+    A constant per iteration is also fitted, but is not part of the costs.
     """
     table: dict[Any, dict[str, ProgramCosts]] = {}
     long = samples[samples["seconds"] > _LEAST_SECONDS]

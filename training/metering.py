@@ -1,8 +1,8 @@
 """Joules of searches that are repeated for a window of time, by domain (hetero_bfs/energy).
 
-A counter that is updated every 0.1 s measures a window of 1 s only to 4 %. So windows begin and end
-just after an update of the coarsest counter, and searches continue until then. The error then
-depends on how often the counter is read, not on its period.
+A counter that is updated every 0.1 s measures a window of 1 s only to 4 %. Therefore windows begin
+and end just after an update of the coarsest counter, and searches continue until then. The error
+then depends on how often the counter is read, not on its period.
 """
 
 from __future__ import annotations
@@ -18,19 +18,16 @@ from hetero_bfs.engine.engine import Engine
 
 LEAST_WINDOW_SECONDS = 1.0
 SETTLE_SECONDS = 0.2
-"""Seconds of searches before a window begins, since power and clocks follow the load with a delay.
-"""
+"""Seconds of searches before a window begins: power and clocks follow the load with a delay."""
 
 _PATIENCE = 5  # periods to wait for an update
 _LOOKS = 10  # readings in a period of the coarsest counter, at the ends of a window
 
 Batch = Callable[[], int]
-"""Runs some searches and returns how many."""
+"""Runs some searches and returns their number."""
 
 
 def batch_of(engine: Engine, keys: Sequence[int]) -> Batch:
-    """Return the batch of one search from each key."""
-
     def run() -> int:
         for key in keys:
             engine.search(key)
@@ -52,29 +49,20 @@ class Window:
     error_seconds: Mapping[Domain, float]
 
     def joules_of(self, domains: Iterable[Domain]) -> float:
-        """Return the joules of one search in disjoint domains together."""
+        """Return the joules of one search, summed over disjoint domains."""
         return sum(self.joules[domain] for domain in domains) / self.searches
 
     @property
     def seconds_of(self) -> float:
-        """Seconds of one search, the host's work between searches included."""
+        """Seconds of one search, including the host's work between searches."""
         return self.seconds / self.searches
 
 
 class Metering:
-    """All meters of a machine at once, by domain.
+    """All meters of a machine at once, by domain; at least one meter.
 
-    Parameters
-    ----------
-    meters : sequence of Meter
-        At least one.
-
-    Attributes
-    ----------
-    window_seconds : float
-        Length of a window, by the coarsest meter.
-    failures : dict from domain to str
-        The reason why a domain failed.
+    `window_seconds` is the length of a window, which the coarsest meter determines. `failures`
+    gives the reason why a domain failed.
     """
 
     def __init__(self, meters: Sequence[Meter]) -> None:
@@ -86,11 +74,10 @@ class Metering:
         self.failures: dict[Domain, str] = {}
 
     def domains(self) -> list[Domain]:
-        """List the domains without a failure so far."""
+        """The domains without a failure so far."""
         return [d for d in self.names() if d not in self.failures]
 
     def names(self) -> dict[Domain, str]:
-        """Return the names of the meters in each domain."""
         names: dict[Domain, str] = {}
         for meter in self.meters:
             before = names.get(meter.domain)
@@ -98,7 +85,7 @@ class Metering:
         return names
 
     def periods(self) -> dict[Domain, float]:
-        """Return the seconds between updates of each domain's slowest meter."""
+        """Seconds between updates of each domain's slowest meter."""
         return self._slowest(self._periods)
 
     def _slowest(self, periods: Sequence[float]) -> dict[Domain, float]:
@@ -111,7 +98,6 @@ class Metering:
         return self._window(partial(_repeat, batch))
 
     def rest(self) -> Window:
-        """Meter the resting machine for a window."""
         return self._window(_rest)
 
     def _window(self, work: Callable[[float], int]) -> Window:
@@ -133,9 +119,10 @@ class Metering:
         return Window(searches, seconds, self._by_domain(outcomes), errors)
 
     def _work_until_update(self, work: Callable[[float], int]) -> tuple[int, float | None]:
-        """Work until the coarsest counter is updated; return the seconds between readings of it.
+        """Work until the coarsest counter is updated; return the searches and the seconds between
+        readings.
 
-        None if it is no counter, or is not updated.
+        The seconds are None if the meter is not a counter, or is not updated.
         """
         period = max(self._periods)
         updated = self._coarsest.watch()

@@ -35,7 +35,7 @@ def compare_objectives(
 ) -> Iterator[dict[str, Any] | None]:
     """Search by the installed model, which has watts; yield None after each window, then a dict.
 
-    For each kind of graph the largest graph is searched, the first of equally large ones.
+    For each kind of graph the largest graph is searched; of several largest ones the first.
 
     Yields
     ------
@@ -78,7 +78,6 @@ def compare_objectives(
 
 
 def _contest(engine: Engine) -> tuple[Objective, _Contest]:
-    """Return the objective, whose domains are summed, and the competing selectors."""
     info, candidates = engine.device_info, engine.candidates
     found: _Contest = {}
     for objective_name in POWER_OBJECTIVES:

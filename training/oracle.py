@@ -43,11 +43,11 @@ class SearchCosts:
     start : float64 (2,)
         Starting on each of `DEVICE_KINDS`.
     switch : float64 (levels, 2)
-        Switching to each of them before a level.
+        Switching to each of `DEVICE_KINDS` before a level.
     convert : float64 (levels, 2)
-        Converting a bitmap to a queue there before a level.
+        Converting a bitmap to a queue on each of `DEVICE_KINDS` before a level.
     dense_push : bool (levels,)
-        Whether top-down on the host, too, leaves a bitmap to a level (`schema.is_dense_push`).
+        Whether the host's top-down may also leave a bitmap to a level (`schema.is_dense_push`).
     measured : int64 array
         The measured levels; the others are interpolated.
     """
@@ -62,7 +62,6 @@ class SearchCosts:
 
     @property
     def num_levels(self) -> int:
-        """Levels of the search."""
         return int(self.seconds.shape[0])
 
     def migrations(self) -> Table:
@@ -87,7 +86,6 @@ class SearchCosts:
         return migrations
 
     def schedule_seconds(self, schedule: Sequence[str]) -> float:
-        """Return the sum of a schedule's seconds."""
         names = [s.name for s in self.strategies]
         numbers = [names.index(name) for name in schedule]
         total = float(self.seconds[np.arange(len(numbers)), numbers].sum())
@@ -100,8 +98,6 @@ class SearchCosts:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A strategy for each level, and the sum of their seconds."""
-
     strategies: tuple[str, ...]
     seconds: float
 
@@ -127,7 +123,7 @@ def best_schedule(costs: SearchCosts, among: Collection[str] | None = None) -> S
 
 
 def schedule_text(schedule: Sequence[str]) -> str:
-    """Write a schedule in short: "TC TG BG*3 TG"."""
+    """As in "TC TG BG*3 TG"."""
     runs = [(name, len(list(levels))) for name, levels in groupby(schedule)]
     return " ".join(name if count == 1 else f"{name}*{count}" for name, count in runs)
 
@@ -147,13 +143,13 @@ def measure_costs(
     for features, measured, seconds, _ in measure_search(
         engine, source, repeats, median, frozenset(wanted), with_rivals=True
     ):
-        # A migration measured after a level belongs before the next one.
+        # A migration that is measured after a level is part of the next level.
         after = measured.startswith("convert") or measured == "to_cpu"
         found.setdefault(measured, {})[features.level + after] = seconds
 
     def over_levels(name: str) -> Table:
         points = found.get(name) or {0: 0.0}
-        # If bottom-up leaves a queue, as the host's does at the end, there is no conversion.
+        # No conversion follows if bottom-up leaves a queue, as the host's does at the end.
         last = 0.0 if name.startswith("convert") else None
         return np.interp(np.arange(count), list(points), list(points.values()), right=last)
 

@@ -1,4 +1,4 @@
-"""Add watts to this machine's model: `hetero-bfs train --power-only`."""
+"""Adds watts to this machine's model: `hetero-bfs train --power-only`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,10 @@ def run_power_training(
     engine: EngineOptions | None = None,
     power_log: Path | None = None,
 ) -> int:
-    """Measure the watts of this machine's strategies and add them to its model.
+    """Add the watts of this machine's strategies to its model; return the exit status.
 
-    Parameters are those of `run_training`. Return the exit status.
-
-    Raises
-    ------
-    ModelError
-        There is no model of this machine.
-    MeterError
-        No watts can be metered.
+    The parameters are as for `run_training`. Raises `ModelError` if there is no model of this
+    machine, and `MeterError` if no watts can be metered.
     """
     info = training_device(engine)
     model = model_of(info)

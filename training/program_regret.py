@@ -1,30 +1,32 @@
 """Regret of vertex programs: how much slower the chosen schedule is than the best one known.
 
-A schedule has a strategy for each iteration: a direction on a place. Active vertices are the same
-in all schedules of a program on one graph, iteration by iteration. So any schedule can be replayed.
+A schedule has a strategy for each iteration: a direction on a place. The active vertices of each
+iteration are the same in all schedules of a program on one graph. Therefore any schedule can be
+replayed.
 
-For each place the oracle measures four schedules: all push, all pull, and both that alternate. They
-have each direction of an iteration after each direction of the one before, so transitions are
-charged: a pull after a push marks the active vertices, a push after a pull lists them. The best
-schedule is a shortest path. On a device the host waits for each iteration, to have its seconds. The
-oracle has no schedules that migrate; those that the scheduler chose are replayed beside the others.
+For each place the oracle measures four schedules: all push, all pull, and the two that alternate.
+They contain each direction of an iteration after each direction of the previous iteration.
+Transitions are therefore included: a pull after a push marks the active vertices, a push after a
+pull lists them. The best schedule is a shortest path. On a device the host waits for each iteration
+to time it. The oracle's schedules stay on one place. Schedules that the scheduler chose may
+migrate; they are replayed, too.
 
-The scheduler first runs the program from another source until it has tried all places; then from
-the source, several times. The schedules of these runs, the oracle's and those that push or pull
-throughout are then replayed in turn. `best_seconds` are the least median of them. `seconds` are the
-geometric mean over the runs, each with the median of its schedule's replays. So equal schedules
-have equal seconds, and noise is no regret. `regret` is seconds / best_seconds - 1. `place_regret`
-is the regret of the fastest schedule on the chosen place. `first_regret` is the regret of the
-schedule of the first run on that place, which uses the model's costs only. The place of a schedule
-that migrates is "both", and its first run is that on the CPU.
+The scheduler first runs the program from another source until it has tried all places. Then it runs
+it from the source, several times. These schedules, the oracle's, and the schedules that only push
+or only pull are then replayed alternately. `best_seconds` is the least of their medians. `seconds`
+is the geometric mean over the runs, each with the median of its schedule's replays. Equal schedules
+therefore have equal seconds, and noise adds no regret. `regret` is seconds / best_seconds - 1.
+`place_regret` is the regret of the fastest schedule on the chosen place. `first_regret` is the
+regret of the schedule of the first run on that place, which uses only the model's costs. The place
+of a schedule that migrates is "both", and its first run is the one on the CPU.
 
 A schedule whose iterations take more than `SLOWEST` times as long as the oracle's is not replayed.
-Its seconds are the sum of its iterations, without migrations. If all schedules of a place are so
+Its seconds are the sum of its iterations, without migrations. If all schedules of a place are that
 slow, its iterations are measured once.
 
-Seconds are those of a whole run, from the initial states to the states on the host. `choosing` is
-the share of that time spent on choosing, beyond the time to read a schedule. On the host clocks
-measure it. If the device chooses, it is the time of the run minus that of the replay.
+Seconds cover a whole run, from the initial states to the states on the host. `choosing` is the
+share of that time spent on choosing, beyond the time to read a schedule. On the host clocks measure
+it. If the device chooses, it is the time of the run minus the time of the replay.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ COLUMNS = (
 _ORACLE_ROUNDS = 3
 _LEARNING_RUNS = 6
 _CHOSEN_RUNS = 5
-_TIMED = 2  # timed runs of a turn, after an untimed one
-_SPOILED = (1.0, 0.85, 1.15)  # factors of pulls; the rival schedules are replayed beside the best
+_TIMED = 2  # timed runs of a schedule in a round, after an untimed one
+_SPOILED = (1.0, 0.85, 1.15)  # factors of pulls, which give rival schedules to replay
 _REPLAY_SECONDS = 1.0
 _MOST_ROUNDS = 51
 
@@ -70,7 +72,7 @@ _MOST_ROUNDS = 51
 def regret_of_programs(
     edges: EdgeSource, info: DeviceInfo | None, threads: int, rounds: int = ROUNDS, sources: int = 1
 ) -> Iterator[dict[str, Any]]:
-    """Measure regret on one graph; yield a row of `COLUMNS` for each program and source."""
+    """Yield a row of `COLUMNS` for each program and source."""
     placed = build_search_graph(weighted(edges))
     first, *others = drawn_sources(placed, 1 + sources)
     for kind in MEASURED:
@@ -82,7 +84,7 @@ def regret_of_programs(
 def measure_program_regret(
     graphs: Sequence[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
 ) -> pd.DataFrame:
-    """Measure regret on graphs; return a row of family, graph and `COLUMNS` for each program."""
+    """Return a row of family, graph and `COLUMNS` for each program."""
     rows = [
         {"family": graph.family, "graph": graph.name, **row}
         for graph in progress(graphs, "measuring regret of programs", delay_seconds=0.0)
@@ -94,8 +96,8 @@ def measure_program_regret(
 def summarise_programs(table: pd.DataFrame) -> dict[str, Any]:
     """Return regret as geometric means of 1 + regret, minus 1.
 
-    `families` and `programs` by name; `all`, the mean over families, each counting alike; `worst`,
-    the largest of the families'; `choosing`, the mean share of choosing.
+    `families` and `programs` map names to means. `all` is the mean over families with equal
+    weights, `worst` the largest mean of a family, and `choosing` the mean share of choosing.
     """
     logs = np.log1p(table["regret"])
     of_families, of_programs = (logs.groupby(table[by]).mean() for by in ("family", "program"))
@@ -109,8 +111,6 @@ def summarise_programs(table: pd.DataFrame) -> dict[str, Any]:
 
 
 class _Replays:
-    """One run of a program by all schedules."""
-
     def __init__(self, runs: ProgramRuns, kind: str, other: int, source: int, rounds: int) -> None:
         self.runs, self.kind, self.source = runs, kind, source
         self.firsts: dict[Place, Schedule] = {}
@@ -146,7 +146,7 @@ class _Replays:
             self._run(RunOptions(), source)
 
     def _measure(self, place: Place) -> npt.NDArray[np.float64]:
-        """Return seconds by iteration, direction before, and direction; see the head."""
+        """Return seconds by iteration, previous direction, and direction."""
         least = min((_least_sum(costs) for costs in self.costs.values()), default=np.inf)
         n = len(self.lives[0])
         odd = np.arange(n) % 2 == 1
@@ -168,7 +168,7 @@ class _Replays:
         return np.median(rounds[1:] or rounds, axis=0)  # type: ignore[no-any-return]
 
     def _sum(self, schedule: Schedule) -> float:
-        """Return the seconds of a schedule's iterations, as the oracle measured them."""
+        """Return the sum of the iterations' seconds, as the oracle measured them."""
         total, before = 0.0, schedule[0]
         for number, name in enumerate(schedule):
             (place, pulls), (place_before, pulled) = STRATEGIES[name], STRATEGIES[before]
@@ -180,7 +180,7 @@ class _Replays:
     def _replay(
         self, schedules: Sequence[Schedule], rounds: int, sums: dict[Schedule, float]
     ) -> None:
-        """Replay schedules in turn, and runs as the scheduler chooses among them."""
+        """Replay schedules in random order, with runs in which the scheduler chooses."""
         times: dict[Schedule | None, list[float]] = {one: [] for one in [None, *schedules]}
         turns = list(times)
         expected = (1 + _TIMED) * sum(sums[one] for one in schedules)
@@ -196,14 +196,13 @@ class _Replays:
         self.seconds |= {one: median(seconds) for one, seconds in times.items() if one is not None}
 
     def row(self) -> dict[str, Any]:
-        """Return the row of this program and source."""
         best = min(self.seconds, key=lambda one: self.seconds[one])
         place = place_of(self.lives[-1])
         logs = np.log([self.seconds[one] for one in self.lives])
         seconds, least = float(np.exp(logs.mean())), self.seconds[best]
         there = min(value for one, value in self.seconds.items() if place_of(one) == place)
         first = self.firsts["device" if place == "device" else "cpu"]
-        regret = max(seconds / least - 1.0, 0.0)  # the mean of equal numbers may be below them
+        regret = max(seconds / least - 1.0, 0.0)  # rounding may put a mean below its least term
         values = (
             MEASURED[self.kind].__name__, self.source, place, seconds, least, regret,
             there / least - 1.0, max(self.seconds[first] / there - 1.0, 0.0),
@@ -213,7 +212,6 @@ class _Replays:
         return dict(zip(COLUMNS, values, strict=True))
 
     def _choosing(self) -> float:
-        """Return the share of choosing in a run's seconds."""
         schedule = self.lives[-1]
         if place_of(schedule) != "cpu":
             return max(self.live_seconds - self.seconds[schedule], 0.0) / self.live_seconds
@@ -231,12 +229,12 @@ class _Replays:
 
 
 def _least_sum(costs: npt.NDArray[np.float64]) -> float:
-    """Return the seconds of the faster direction in each iteration, whatever came before."""
+    """Return the seconds of the faster direction in each iteration, after either direction."""
     return float(costs.min(axis=(1, 2)).sum())
 
 
 def best_schedule(costs: npt.NDArray[np.float64]) -> tuple[bool, ...]:
-    """Return the schedule of least sum of `costs`: by iteration, direction before, direction."""
+    """Return the schedule of least sum of `costs`: by iteration, previous direction, direction."""
     total, froms = np.zeros(2), []
     for number, cost in enumerate(costs):
         sums = (total[:, None] if number else np.zeros((2, 1))) + cost
@@ -251,18 +249,16 @@ def best_schedule(costs: npt.NDArray[np.float64]) -> tuple[bool, ...]:
 
 
 def schedule_of(result: ProgramResult) -> Schedule:
-    """Return the schedule that a run took."""
     return tuple(trace.strategy for trace in result.traces)
 
 
 def schedule_on(place: Place, pulls: Iterable[bool]) -> Schedule:
-    """Return the schedule on one place in which so many iterations pull, or push."""
+    """Return the schedule on one place whose iterations pull where `pulls` is true."""
     names = {strategy: name for name, strategy in STRATEGIES.items()}
     return tuple(names[place, bool(pull)] for pull in pulls)
 
 
 def options_of(schedule: Schedule) -> RunOptions:
-    """Return the options that replay a schedule."""
     return RunOptions(schedule=schedule)
 
 

@@ -1,16 +1,16 @@
 """Regret: how much slower a selector's schedule is than the best one known.
 
-A configuration is a single strategy (`fixed:TC`), a selector, or `none`. `none` is no selector: the
-strategy that, in hindsight, was the best single one for this search.
+A configuration is a single strategy (`fixed:TC`), a selector, or `none`. `none` stands for no
+selector: the strategy that, in hindsight, was the best single one for this search.
 
 For each graph and source every configuration searches once, which gives its schedule. The oracle
 (oracle.py) finds the best schedule from measured levels and migrations. All distinct schedules are
-then replayed in turn as fixed ones, in one run of several rounds. The oracle's best schedules on
-each device alone are replayed, too, since measured migrations are its least certain part.
+then replayed alternately as fixed ones, in one run of several rounds. The oracle's best schedules
+that stay on one device are replayed, too, since measured migrations are its least certain part.
 
-A configuration's `seconds` are the median of its schedule's replays. So equal schedules have equal
-seconds, and noise is no regret. `oracle_seconds` is the least median of all replays. `regret` is
-seconds / oracle_seconds - 1.
+A configuration's `seconds` are the median of its schedule's replays. Equal schedules therefore have
+equal seconds, and noise adds no regret. `oracle_seconds` is the least median of all replays.
+`regret` is seconds / oracle_seconds - 1.
 
 `seconds` exclude the time of choosing. `selection_share` is the share of that time in the search's
 time, beyond the time to read a fixed schedule. On the host its clock measures it. If the device
@@ -67,9 +67,9 @@ REPLAY_SECONDS = 1.0
 """Least time of replays; it may take more rounds than `rounds`."""
 
 _MOST_ROUNDS = 51
-_TIMED = 2  # timed searches of a turn, after an untimed one
+_TIMED = 2  # timed searches of a schedule in a round, after an untimed one
 _KEYS_DRAWN = 16
-_LEAST_REACHED = 0.1  # of the searched vertices, to exclude searches of small components
+_LEAST_REACHED = 0.1  # share of the searched vertices; excludes searches of small components
 
 _Names = tuple[str, ...]
 
@@ -83,24 +83,14 @@ def measure_regret(
 ) -> pd.DataFrame:
     """Measure the regret of every configuration on graphs.
 
-    Parameters
-    ----------
-    graphs : sequence of StudyGraph
-    info : DeviceInfo or None
-        The OpenCL device beside the host, None for the host alone.
-    sources : int
-        Searches of each graph, from different sources.
-    rounds : int
-        Least number of rounds; each replays every schedule twice.
-    selectors : sequence of str
-        Names; selectors that cannot run on this machine are left out. Single strategies, `none`
-        and the oracle are always measured.
+    info : the OpenCL device to use with the host, None for the host only
+    sources : searches of each graph, from different sources
+    rounds : least number of rounds; each replays every schedule twice
+    selectors : names; selectors that cannot run on this machine are left out. Single strategies,
+        `none` and the oracle are always measured.
 
-    Returns
-    -------
-    DataFrame
-        A row for each graph, source and configuration, of the columns `COLUMNS`; the head of this
-        file explains them. `source` is the caller's id.
+    Returns a row for each graph, source and configuration, with the columns `COLUMNS`; the head of
+    this file explains them. `root` is the source in the caller's ids.
     """
     rows: list[dict[str, Any]] = []
     for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
@@ -138,9 +128,9 @@ def measure_graph(
 def sources_of(engine: Engine, count: int) -> list[int]:
     """Draw sources (the caller's ids) whose searches reach much of the graph.
 
-    They are Graph500's keys, without those that reach less than a tenth of the searched vertices.
-    In a graph of many small components this may leave too few. Then sources are drawn from the
-    component with the most edges; in a directed graph those that reach the most are taken.
+    They are Graph500's keys that reach at least a tenth of the searched vertices. In a graph of
+    many small components there may be too few. Then the rest is drawn from the component with the
+    most edges: of 16 drawn vertices the sources that reach the most.
     """
     graph: SearchGraph = engine.graph
     keys = search_keys(graph.num_vertices, graph.is_isolated, _KEYS_DRAWN)
@@ -158,7 +148,7 @@ def sources_of(engine: Engine, count: int) -> list[int]:
 
 
 def draw_from_largest_component(graph: SearchGraph) -> npt.NDArray[np.int64]:
-    """Draw vertices with edges (new ids) of the weakly connected component with the most edges."""
+    """Draw vertices with edges (new ids) from the weak component with the most edges."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -178,8 +168,8 @@ def draw_from_largest_component(graph: SearchGraph) -> npt.NDArray[np.int64]:
 def summarise(table: pd.DataFrame) -> pd.DataFrame:
     """Return regret by selector: geometric means of 1 + regret, minus 1.
 
-    Columns: one for each family; `all`, the mean over families, each counting alike; `worst`, the
-    largest of the families'; `selection`, the mean of `selection_share`. Sorted by `all`.
+    Columns: one for each family; `all`, the mean over families with equal weights; `worst`, the
+    largest mean of a family; `selection`, the mean of `selection_share`. Sorted by `all`.
     """
     logarithm = np.log1p(table["regret"]).groupby([table["selector"], table["family"]]).mean()
     families = logarithm.unstack()
@@ -191,7 +181,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return a summary as a table of text, the selectors in the first column."""
+    """Return a summary as text, the selectors in the first column."""
     shown = summary.map(lambda value: "-" if np.isnan(value) else f"{100 * value:.1f} %")
     shown.insert(0, "selector", shown.index)
     return shown.reset_index(drop=True)
@@ -210,8 +200,6 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
 
 
 class _Replays:
-    """One search by all configurations: schedules, replays, and the selectors' own searches."""
-
     def __init__(
         self, engine: Engine, key: int, selectors: dict[str, Selector], rounds: int
     ) -> None:
@@ -237,7 +225,6 @@ class _Replays:
         self._replay(rounds, sum(sums[names] for names in self.fixed))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each way."""
         seconds = {names: median(times) for names, times in self.replays.items()}
         oracle_seconds = min(seconds.values())
         seconds |= self.estimates
@@ -256,7 +243,7 @@ class _Replays:
             }
 
     def _schedules(self) -> dict[str, _Names]:
-        """Return the schedule of each way, and the oracle's on each single device."""
+        """Return the schedule of each configuration, and the oracle's on each single device."""
         costs, candidates = self.costs, self.engine.candidates
         found = {f"fixed:{s.name}": (s.name,) * costs.num_levels for s in candidates}
         for config, selector in self.selectors.items():
@@ -271,7 +258,7 @@ class _Replays:
         return found
 
     def _replay(self, rounds: int, round_seconds: float) -> None:
-        """Replay all schedules in turn, and the selectors' own searches among them."""
+        """Replay all schedules and the selectors' own searches, in random order in each round."""
         turns: list[tuple[Selector, list[float], list[float]]] = []
         turns += [(self.fixed[n], times, self.selects[n]) for n, times in self.replays.items()]
         turns += [(self.selectors[w], times, self.selects[w]) for w, times in self.lives.items()]
@@ -290,7 +277,7 @@ class _Replays:
                     selects.append(float(records[:, schema.SELECT_SECONDS].sum()))
 
     def _selection_share(self, config: str, names: _Names, seconds: float) -> float:
-        """Return the share of choosing in a search's time; NaN if the search was not repeated."""
+        """NaN if the search was not repeated."""
         if config not in self.selectors:
             return 0.0
         if config not in self.lives:

@@ -2,8 +2,9 @@
 
 Searches are cut off after a few levels. They are top-down until Beamer's rule changes to bottom-up,
 then bottom-up until it changes back. A cut search and a shorter one differ by the levels between
-their ends. So the difference of their joules over the difference of their seconds is the watts of
-one strategy at its usual levels, launched as in real searches: on a GPU each is one launch.
+their ends. The difference of their joules over the difference of their seconds is therefore the
+watts of one strategy at its usual levels, launched as in real searches: on a GPU each is one
+launch.
 
     first       level 0 top-down
     top-down    `first`, then this strategy until the rule changes to bottom-up
@@ -11,10 +12,10 @@ one strategy at its usual levels, launched as in real searches: on a GPU each is
 
 `top-down` is compared with `first`, and `bottom-up` with the plain `top-down`.
 
-Every search is repeated for a window that the meters resolve, all kinds in turn, for some rounds.
-The error comes from the rounds' scatter, and is at least the sampling error. It is too large if the
-levels are too small a part of the search. Then the watts of the whole cut search are taken, which
-include its start. They are rough, but better than leaving a strategy out.
+Every search is repeated for a window that the meters resolve. Some rounds alternate between all
+kinds. The error comes from the rounds' scatter, and is at least the sampling error. It is too large
+if the levels are too small a part of the search. Then the watts of the whole cut search are taken,
+which include its start. They are rough, but better than leaving a strategy out.
 """
 
 from __future__ import annotations
@@ -82,14 +83,8 @@ def measure_power(
 ) -> Iterator[Power | None]:
     """Measure on a Kronecker graph; yield None after each window, at the end the watts.
 
-    Parameters
-    ----------
-    info, tuning
-        The device and the tuning of its kernels; None for the host only.
-    scale : int
-    metering : Metering
-    missing : sequence of Unmeasured
-        Missing meters, the reasons why strategies have no watts.
+    Without a device `info` and `tuning` are None. `missing` lists the missing meters, which are the
+    reasons why strategies have no watts.
     """
     graph = build_search_graph(KroneckerEdges(scale).materialise())
     seen = _seen(info, metering)
@@ -188,7 +183,6 @@ def slope(
 
 
 def _seen(info: DeviceInfo | None, metering: Metering) -> list[DeviceKind]:
-    """List the kinds of devices whose work is metered."""
     shared = info is not None and info.unified_memory
     kinds = dict.fromkeys(s.device_kind for s in available(info is not None))
     return [kind for kind in kinds if is_metered(kind, metering.domains(), shared)]
@@ -203,7 +197,6 @@ def _base_of(strategy: Strategy) -> str:
 
 
 def _batches(engine: Engine, kind: DeviceKind) -> dict[str, Batch]:
-    """Return the batches to repeat for the strategies of one device, and for their bases."""
     keys = _usual_keys(engine, kind)
     if not keys:  # the graph is too small to become bottom-up
         return {}
@@ -236,7 +229,7 @@ def _batch(engine: Engine, schedules: Mapping[int, Sequence[Strategy]]) -> Batch
 def _usual_keys(engine: Engine, kind: DeviceKind) -> dict[int, tuple[int, int]]:
     """Return keys, with their numbers of top-down and then bottom-up levels by Beamer's rule.
 
-    Only keys with a top-down level after the first are taken, and only the most common numbers.
+    Only keys with a top-down level after the first are taken, those with the most usual numbers.
     """
     graph = engine.graph
     rule = alpha_beta(engine.device_info, engine.candidates, where=kind)

@@ -63,16 +63,11 @@ def run_training(
 ) -> int:
     """Train this machine's speed model; return the exit status.
 
-    Parameters
-    ----------
-    quick : bool
-        24 graphs instead of 140 (with the 80 of the paper).
-    engine : EngineOptions, optional
-        The device to train; all other settings are ignored.
-    out : Path, optional
-        Folder of model and samples; by default the one in which the other commands look for models.
-    power_log : Path, optional
-        The log of an external meter, which writes it during the training.
+    quick : 24 graphs instead of 140 (with the 80 of the paper)
+    engine : the device to train; all other settings are ignored
+    out : folder of model and samples; by default the one in which the other commands look for
+        models
+    power_log : log of an external meter, which writes it during the training
     """
     plan = QUICK_PLAN if quick else PAPER_PLAN
     info = training_device(engine)
@@ -122,7 +117,6 @@ def _train_programs(plan: Plan, info: DeviceInfo | None) -> CostTable:
 
 
 def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) -> dict[str, Any]:
-    """Return a model's `about`: program, machine, date, features, samples."""
     return {
         "version": __version__,
         "machine": describe_machine(info),
@@ -134,7 +128,7 @@ def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) ->
 
 
 def make_folder(out: Path | None) -> Path:
-    """Make and return the folder for models: `out`, or this user's."""
+    """Without `out` it is this user's folder."""
     folder = user_models_folder() if out is None else out
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -148,14 +142,14 @@ def make_folder(out: Path | None) -> Path:
 
 
 def install_model(model: SpeedModel, path: Path) -> None:
-    """Write a model, and keep an existing one as .previous."""
+    """Keep an existing model as .previous."""
     if path.exists():
         shutil.copyfile(path, path.with_name(f"{path.name}.previous"))
     write_model(model, path)
 
 
 def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> SpeedModel:
-    """Compare whole searches by the model at `path`, where selectors find it, and add "auto"."""
+    """Compare whole searches by the model at `path`, where selectors find it; add "auto"."""
     whole = compare_selectors(info, quick)
     model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
     write_model(model, path)
@@ -164,7 +158,7 @@ def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: 
 
 
 def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> SpeedModel:
-    """Measure the regret of all selectors by the model at `path`, and add it to the model."""
+    """Selectors find the model at `path`."""
     apart = study_graphs("quick", info is not None and info.type == "GPU")
     summary = summarise(measure_regret(apart, info, _REGRET_SOURCES))
     kept = {
@@ -179,7 +173,7 @@ def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> Speed
 
 
 def _add_program_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
-    """Measure the regret of vertex programs by the model at `path`, and add it to the model."""
+    """Programs find the model at `path`."""
     graphs = graphs_for(info, [_PROGRAM_SCALE])
     table = measure_program_regret(graphs, info, numba.get_num_threads())
     found = summarise_programs(table)
@@ -214,7 +208,6 @@ def _note_that_nothing_is_compared() -> None:
 
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
-    """Return a function that opens an engine for training."""
     return partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
 
 
@@ -229,7 +222,7 @@ def _report_whole(whole: dict[str, Any]) -> None:
 
 
 def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
-    """Return the device to train, or None with a note for the CPU only."""
+    """None, with a note, for the CPU only."""
     found, missing = (engine or EngineOptions()).find_devices(most=1)
     for note in missing:
         print(f"note: {note}", file=sys.stderr)
@@ -237,7 +230,7 @@ def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
 
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
-    """Return the tuning of the device's kernels: measured, or stored beside earlier samples."""
+    """Return the tuning of the device's kernels: measured, or stored with earlier samples."""
     path = _tuning_path(samples_path)
     if finished_graphs(samples_path) and path.exists():
         try:
@@ -265,7 +258,6 @@ def _tune(info: DeviceInfo, quick: bool) -> Tuning:
 
 
 def _begin(plan: Plan, path: Path) -> int:
-    """Return how many graphs an interrupted training has measured."""
     done = finished_graphs(path)
     if done:
         print(
@@ -287,7 +279,6 @@ def _finish(growing: Path, samples_path: Path) -> None:
 def _collect_all(
     plan: Plan, done: int, path: Path, info: DeviceInfo | None, tuning: Tuning | None
 ) -> pd.DataFrame:
-    """Collect the missing samples."""
     steps = collect(plan, path, _opener(info, tuning), done)
     total = len(plan.graphs()) - done
     for _ in progress(steps, "measuring graphs", total=total, delay_seconds=0.0):

@@ -1,8 +1,8 @@
 """Finds the best tuning of a device's kernels by measurement (devices/opencl/tuning.py).
 
 One setting after another is varied, with the best values so far of all others. Whole searches of
-Kronecker graphs with the old and the new value, in turn, decide: by the product over graphs of the
-ratios of their median seconds. Small graphs have their own settings.
+Kronecker graphs alternate between the old and the new value. The product over graphs of the ratios
+of their median seconds decides. Small graphs have their own settings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hetero_bfs.training.measure import seconds_back_to_back
 
 _KEYS = 16
 _ROUNDS = 6
-_GAIN = 0.99  # a setting replaces another one if it takes less than this share of its seconds
+_GAIN = 0.99  # a value replaces another one if it takes less than this share of its seconds
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,6 @@ class TuningPlan:
 
     @property
     def steps(self) -> int:
-        """Number of times that `tune` yields."""
         return (1 + sum(len(values) for _, values in self.values)) * (1 + bool(self.small_scales))
 
 
@@ -55,7 +54,7 @@ PROCESSOR_PLAN = TuningPlan((16,), (), (("groups_per_unit", (1, 4)),))
 
 
 def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
-    """Return the plan for a device; `quick` has one small scale and only the first setting."""
+    """`quick` has one small scale and only the first setting."""
     plan = GPU_PLAN if info.type == "GPU" else PROCESSOR_PLAN
     if not quick:
         return plan
@@ -63,7 +62,7 @@ def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
 
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
-    """Try the plan's settings on a device; yield the best tuning so far after each measurement."""
+    """Yield the best tuning so far after each measurement."""
     large = default_tuning(info.type).fitting(info)
     for tuning in _descend(info, plan.scales, large, plan):
         large = tuning
@@ -93,7 +92,7 @@ def _descend(
 
 
 def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning) -> float | None:
-    """Return the candidate's median seconds over the best tuning's, from searches in turn.
+    """Return the candidate's median seconds over the best tuning's, from alternating searches.
 
     None if the device has no room for the graph twice. Infinite if the device cannot run the
     candidate, 0 if it cannot run the best tuning so far.
@@ -114,7 +113,7 @@ def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning
 
 
 def _open(opened: ExitStack, info: DeviceInfo, graph: SearchGraph, tuning: Tuning) -> Engine | None:
-    """Open an engine; None if the device cannot run such work-groups."""
+    """None if the device cannot run work-groups of this tuning."""
     try:
         engine = Engine(graph, selector="alpha-beta", device=str(info.index), tuning=tuning)
     except DeviceError:

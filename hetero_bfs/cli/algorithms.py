@@ -1,4 +1,4 @@
-"""The commands of the table's algorithms: `hetero-bfs sssp`, `components`, `colour`, `pagerank`."""
+"""Commands of the algorithm table: `hetero-bfs sssp`, `components`, `colour`, `pagerank`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ _MOST_VERTICES = 2**32
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
     row = commands()[options.command]
     arguments = {name: getattr(options, name) for name in row.options}
     if launched_ranks() > 1:
@@ -45,7 +44,7 @@ def run(options: Namespace) -> int:
 def _run_here(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
 ) -> tuple[Report[Any], str | None]:
-    """Run in this process; return the result's report, and the name of the device that ran it."""
+    """Run in this process; the second value is the name of the device that ran it."""
     named = vertices_by_header(options.graph) if "source" in row.parameters else None
     early = row.ask(_MOST_VERTICES if named is None else named, **arguments)  # before it reads
     edges = read(options.graph, options.directed, weighted=early.kind.needs_weights)
@@ -61,12 +60,9 @@ def _run_here(
 def _run_on_ranks(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
 ) -> Report[Any] | None:
-    """Run on all ranks; return the result's report on rank 0, None on the others.
+    """Run on all ranks; return the report on rank 0, None elsewhere.
 
-    Raises
-    ------
-    AgreedError
-        On all ranks: an option, the file or the graph cannot be used.
+    All ranks raise `AgreedError` if an option, the file or the graph cannot be used.
     """
 
     def work(communicator: Communicator) -> Report[Any] | None:
@@ -85,7 +81,6 @@ def _run_on_ranks(
 
 
 def _check_options(options: Namespace) -> None:
-    """Refuse what several ranks cannot do."""
     refused = {
         "--device": engine_options(options).device not in (None, NO_DEVICE),
         "--device-memory": options.device_memory_bytes is not None,
@@ -99,7 +94,6 @@ def _check_options(options: Namespace) -> None:
 
 
 def _save(row: Row[Any, Any], options: Namespace, result: Any) -> None:
-    """Write the arrays and the trace that the options name."""
     for option, output in row.outputs.items():
         path = getattr(options, option)
         if path is not None:
@@ -111,7 +105,6 @@ def _save(row: Row[Any, Any], options: Namespace, result: Any) -> None:
 def _summary(
     options: Namespace, report: Report[Any], device: str | None, valid: bool | None
 ) -> dict[str, Any]:
-    """Return what `--json` writes."""
     edges, result = report.edges, report.result
     return {
         "graph": str(options.graph),

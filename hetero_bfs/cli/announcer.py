@@ -16,19 +16,18 @@ _KERNEL = re.compile(rb"^@(?:kernel|compiled)\b", re.MULTILINE)
 
 
 class Announcer(event.Listener):  # type: ignore[misc]
-    """Prints once that Numba compiles; on a terminal it also shows a bar with the function's name.
+    """Prints a line when Numba first compiles; on a terminal a bar shows the function's name.
 
     Functions that are loaded from disk are not compiled and not counted.
     """
 
     def __init__(self) -> None:
         self._said = False
-        self._within: list[str] = []  # functions being compiled, each called by the one before
+        self._within: list[str] = []  # functions being compiled, each called by its predecessor
         self._done = 0
         self._bar: Any = None
 
     def on_start(self, event: Any) -> None:
-        """Note that a function is being compiled."""
         if not self._said:
             kept = "" if private_cache.folder() is None else "; later runs find it on disk"
             print(f"compiling for this machine{kept}", file=sys.stderr)
@@ -41,13 +40,13 @@ class Announcer(event.Listener):  # type: ignore[misc]
                 initial=self._done,
                 file=sys.stderr,
                 leave=False,
-                disable=None,  # disabled if stderr is no terminal
+                disable=None,  # disabled if stderr is not a terminal
                 bar_format="{desc}: {n_fmt} of at most {total_fmt} functions{postfix}",
             )
         self._bar.set_postfix_str(self._within[-1])
 
     def on_end(self, event: Any) -> None:
-        """Note the end of compiling; remove the bar when no other function waits for this one."""
+        """Count the function; remove the bar when no other function waits for this one."""
         self._within.pop()
         if (event.data["dispatcher"].py_func.__module__ or "").startswith("hetero_bfs."):
             self._done += 1
@@ -58,7 +57,6 @@ class Announcer(event.Listener):  # type: ignore[misc]
 
 
 def announce() -> Announcer:
-    """Announce compiling from now on."""
     announcer = Announcer()
     event.register("numba:compile", announcer)
     return announcer
@@ -66,5 +64,4 @@ def announce() -> Announcer:
 
 @cache
 def _count_kernels() -> int:
-    """Return how many functions of this package may be compiled at most."""
     return sum(len(_KERNEL.findall(content)) for content in code_cache.kernel_sources().values())

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and functions that read their values."""
+"""Arguments that several commands share, and the functions that parse their values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 class _Replaced(argparse.Action):
-    """The old option of the CPU alone, which says what replaces it."""
+    """The old option `--devices`, whose error names its replacement."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         parser.error("--devices is part of --device now; give --device cpu for no OpenCL device")
 
 
 def engine_options(options: argparse.Namespace) -> EngineOptions:
-    """Return the settings among a command's options, which have the same names."""
+    """Select a command's engine settings: the options named like the fields of `EngineOptions`."""
     from hetero_bfs.options import EngineOptions
 
     known = EngineOptions.__dataclass_fields__
@@ -31,40 +31,33 @@ def engine_options(options: argparse.Namespace) -> EngineOptions:
 
 
 def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:
-    """Add the graph file that the command reads."""
     command.add_argument("graph", type=Path, metavar="GRAPH", help=text)
 
 
 def add_file(command: argparse.ArgumentParser, option: str, text: str) -> None:
-    """Add an option that names a file."""
     command.add_argument(option, type=Path, metavar="FILE", help=text)
 
 
 def add_trace(command: argparse.ArgumentParser, record: str) -> None:
-    """Add the trace, which has a row per `record`."""
     text = f"write one CSV record per {record}, or a timeline if the name ends in .json or .svg"
     add_file(command, "--trace", text)
 
 
 def add_json(command: argparse.ArgumentParser, what: str) -> None:
-    """Add the file of the command's outcome as JSON."""
     add_file(command, "--json", f'write the {what} as JSON, "-" for stdout')
 
 
 def add_power_log(command: argparse.ArgumentParser) -> None:
-    """Add the log of an external power meter."""
     add_file(command, "--power-log", "CSV file that an external meter writes: time, watts")
 
 
 def add_directed(
     command: argparse.ArgumentParser, text: str = "keep the edges' direction (graph files)"
 ) -> None:
-    """Add the choice of a directed graph."""
     command.add_argument("--directed", action="store_true", help=text)
 
 
 def add_engine_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the settings of an engine."""
     add = command.add_argument
     add(
         "--selector",
@@ -102,7 +95,6 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def add_memory_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the limits of the OpenCL device's memory."""
     add = command.add_argument
     add(
         "--max-alloc",
@@ -122,7 +114,6 @@ def add_memory_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def add_order_argument(command: argparse.ArgumentParser) -> None:
-    """Add the numbering of the vertices."""
     command.add_argument(
         "--order",
         choices=("auto", "degree", "locality", "compact", "given"),
@@ -133,7 +124,6 @@ def add_order_argument(command: argparse.ArgumentParser) -> None:
 
 
 def add_output_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what a command prints and checks."""
     add = command.add_argument
     add("--no-validate", dest="validate", action="store_false", help="skip the checks")
     add_json(command, "report")
@@ -141,7 +131,6 @@ def add_output_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def add_device_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the choice of devices."""
     add = command.add_argument
     add(
         "--device",
@@ -164,7 +153,7 @@ def _integer(text: str, low: int, high: int, what: str) -> int:
 
 
 def integer(text: str) -> int:
-    """Read an integer; its range is checked where it is used."""
+    """Parse an integer; its range is checked where it is used."""
     try:
         return int(text)
     except ValueError:
@@ -172,7 +161,7 @@ def integer(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """Read a number; its range is checked where it is used."""
+    """Parse a number; its range is checked where it is used."""
     try:
         return float(text)
     except ValueError:
@@ -180,32 +169,27 @@ def number(text: str) -> float:
 
 
 def scale(text: str) -> int:
-    """Read a log2 of vertices."""
     return _integer(text, 1, 31, "a scale")
 
 
 def positive(text: str) -> int:
-    """Read a number of at least 1."""
     return _integer(text, 1, 2**31 - 1, "a positive integer")
 
 
 def depth(text: str) -> int:
-    """Read a number of edges."""
     return _integer(text, 0, 2**31 - 1, "a number of edges")
 
 
 def seed(text: str) -> int:
-    """Read a seed."""
     return _integer(text, 0, 2**64 - 1, "a seed")
 
 
 def vertex_id(text: str) -> int:
-    """Read a vertex id."""
     return _integer(text, 0, 2**32 - 3, "a vertex id")
 
 
 def byte_count(text: str) -> int:
-    """Read a number of bytes, with K, M, G or T for powers of 1024."""
+    """Parse a number of bytes, with K, M, G or T for powers of 1024."""
     match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", text.strip().lower())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 268435456 or 256M")

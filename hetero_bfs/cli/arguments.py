@@ -1,4 +1,4 @@
-"""The command line's arguments: one function a command, and one for all algorithms of the table."""
+"""The command line's arguments: one function per command, and one for all algorithms."""
 
 from __future__ import annotations
 
@@ -30,24 +30,20 @@ from hetero_bfs.cli.argument_groups import (
 )
 
 _READERS = {"int": integer, "float": number, "str": str}
-"""What reads an argument of an algorithm, by its annotation."""
+"""The parser of an algorithm's argument, by its annotation."""
 
 
 def option_of(name: str) -> str:
-    """Return the option for an argument of Python's."""
     return "--" + name.replace("_", "-")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that tells errors in one line."""
-
     def error(self, message: str) -> NoReturn:
         text = " ".join(f"{self.prog}: error: {message}; see --help".split())
         self.exit(2, f"{text}\n")
 
 
 def make_parser(version: str) -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
     parser = _Parser(
         prog="hetero-bfs",
         description="Adaptive breadth-first search on CPUs and OpenCL devices.",
@@ -69,7 +65,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
 
 
 def option_names(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return the option of each argument of all commands, as messages name it."""
+    """Map each argument of all commands to its option, for use in messages."""
     found = {"graphs": "--graph"}  # of a study
     for commands in parser._actions:
         if isinstance(commands, argparse._SubParsersAction):
@@ -142,7 +138,6 @@ def _add_bfs(commands: Any) -> None:
 
 
 def _add_algorithm(commands: Any, row: Row[Any, Any]) -> None:
-    """Add the command of an algorithm of the table."""
     command = commands.add_parser(row.command, help=row.help, description=row.description)
     add_graph_argument(command, row.graph)
     for name, text in row.options.items():
@@ -158,7 +153,7 @@ def _add_algorithm(commands: Any, row: Row[Any, Any]) -> None:
 
 
 def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
-    """Add an algorithm's argument, with the type and the default of its function."""
+    """Add an algorithm's argument, with the type and the default of its `ask` function."""
     option, needed = option_of(parameter.name), parameter.default is inspect.Parameter.empty
     if parameter.annotation == "bool":
         command.add_argument(option, action="store_true", help=text)

@@ -22,7 +22,6 @@ from hetero_bfs.scheduling.trace import format_levels
 
 
 def run(options: Namespace) -> int:
-    """Run the command; return the exit status."""
     named = vertices_by_header(options.graph)
     mask = None if options.mask is None else read_vertices(options.mask)
     if named is not None:  # check the vertices before reading the edges
@@ -51,13 +50,11 @@ def run(options: Namespace) -> int:
 
 
 def _query(options: Namespace, num_vertices: int, mask: npt.NDArray[Any] | None) -> Query:
-    """Return the query; raise if a vertex is not in the graph."""
     limit, target = options.depth_limit, options.target
     return check_query(num_vertices, options.source, limit, target, mask, options.reverse)
 
 
 def _validate(edges: EdgeSource, query: Query, result: BFSResult) -> None:
-    """Raise `ValidationError` unless the result answers the query."""
     outcome = validate(
         edges,
         query.sources if len(query.sources) > 1 else query.sources[0],
@@ -72,7 +69,6 @@ def _validate(edges: EdgeSource, query: Query, result: BFSResult) -> None:
 
 
 def _path(options: Namespace, result: BFSResult) -> list[int] | None:
-    """Return the path to the target; None without a target, or if it was not reached."""
     if options.target is None or result.parent[options.target] < 0:
         return None
     path: list[int] = result.path(options.target).tolist()
@@ -82,7 +78,6 @@ def _path(options: Namespace, result: BFSResult) -> list[int] | None:
 def _summary(
     options: Namespace, edges: EdgeSource, engine: Engine, result: BFSResult
 ) -> dict[str, Any]:
-    """Return the summary that `--json` writes."""
     return {
         "graph": str(options.graph),
         "source": result.source,
@@ -106,7 +101,6 @@ def _summary(
 
 
 def _objective_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
-    """Return the objective, and the search's joules by the model's watts."""
     objective = engine.objective
     if objective is None:
         return {"objective": "time"}

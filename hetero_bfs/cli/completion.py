@@ -13,7 +13,6 @@ from hetero_bfs.cli.arguments import make_parser
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
     parser = make_parser(__version__)
     _complete_files(parser)
     print(shtab.complete(parser, options.shell))
@@ -21,7 +20,6 @@ def run(options: Namespace) -> int:
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Mark the arguments that are files, in all commands."""
     for action in parser._actions:
         if action.type is Path:
             action.complete = shtab.FILE  # type: ignore[attr-defined]

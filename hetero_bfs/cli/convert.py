@@ -8,7 +8,6 @@ from hetero_bfs.graph.io.registry import check_output, read, write
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
     check_output(options.output, options.weighted)
     graph = read(options.input, options.directed, options.weighted)
     write(graph, options.output)

@@ -14,7 +14,6 @@ from hetero_bfs.support.cores import usable_cores
 
 
 def run(options: Namespace) -> int:
-    """Run the command; return the exit status."""
     with ended_at_once():  # a driver may hang; nothing is written yet
         found = list_devices()
         default = choose_device().index if any(d.problem is None for d in found) else None
@@ -49,7 +48,6 @@ def _print_device(device: DeviceInfo, is_default: bool) -> None:
 
 
 def _self_test(device: DeviceInfo) -> str:
-    """Return what the self-test found before."""
     kept = {family: kept_verdict(device, family) for family in FAMILIES}
     failed = [f"{family} failed, {v.problem}" for family, v in kept.items() if v and v.problem]
     right = [family for family, v in kept.items() if v and v.problem is None]

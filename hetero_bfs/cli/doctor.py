@@ -1,4 +1,4 @@
-"""`hetero-bfs doctor`: what was found, what is missing, and how to fix it."""
+"""`hetero-bfs doctor`: print what was found, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEDY = 11  # columns before a remedy
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status, 1 if no search works."""
+    """Return 1 if no search works."""
     findings: list[Finding] = []
     text = text_stream(options)
     for finding in _examine_all(options.retest):
@@ -51,7 +51,6 @@ def _examine_all(retest: bool) -> Iterator[Finding]:
 
 
 def _end(findings: list[Finding], stopping: list[Finding]) -> str:
-    """Return the examination's last line."""
     if stopping:
         first = stopping[0]
         return f"searches do not work; fix first: {first.topic}, {first.name}"

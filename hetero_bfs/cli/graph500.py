@@ -14,7 +14,7 @@ from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
 
 def run(options: Namespace) -> int:
-    """Run the command; return the exit status, 1 if a search was wrong."""
+    """Return 1 if a search was wrong."""
     settings = Graph500Options(
         kernel=options.kernel,
         scale=options.scale or Graph500Options.scale,

@@ -1,7 +1,7 @@
-"""Ends the process after a signal, even while other code keeps Python's lock.
+"""Ends the process after a signal, even while other code holds Python's lock (the GIL).
 
-PyOpenCL holds that lock in many calls. If the driver hangs in one, no Python code runs any more. So
-compiled code waits here, which needs no lock.
+PyOpenCL holds that lock in many calls. If the driver hangs in such a call, no Python code runs any
+more. The function here is compiled and needs no lock.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ def pass_on(reading, writing, numbers, patience, byte, said):
     Parameters
     ----------
     reading, writing : int
-        File descriptors. The end of the first one ends this function.
+        File descriptors. The function returns at the end of `reading`.
     numbers : int
-        Bit n tells that the process ends after byte n, with status 128 + n.
+        Signals that end the process, as bits: after byte n with bit n set, the status is 128 + n.
     patience : int
-        Microseconds before that end, for whoever reads the second pipe to end it better.
+        Microseconds from that byte to the end. Within them the reader of the second pipe can clean
+        up and end the process itself.
     byte : uint8 array (1)
-        Room for a byte.
+        Buffer for a byte.
     said : uint8 array (any length)
-        Is written to standard error then.
+        Text written to standard error at the end.
     """
     while True:
         came = _read(reading, byte.ctypes.data, 1)
         if came == 0:
             return
         if came < 0:
-            continue  # a signal interrupted it
+            continue  # a signal interrupted the call
         _write(writing, byte.ctypes.data, 1)
         if numbers >> byte[0] & 1:
             _usleep(patience)

@@ -1,4 +1,4 @@
-"""Commands under an MPI launcher: all ranks share one run, and print one report and one message."""
+"""Commands under an MPI launcher: all ranks share one run, and only one of them prints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ T = TypeVar("T")
 
 
 def _on_ranks() -> list[str]:
-    """Return the commands that several ranks can run."""
     return ["graph500", *(name for name, row in commands().items() if row.on_ranks)]
 
 
@@ -35,12 +34,9 @@ def one_voice() -> Iterator[None]:
 
 
 def check_command(options: Namespace) -> None:
-    """Refuse commands that every rank would run independently; tell of tasks that are no ranks.
+    """Raise `AgreedError` for a command that every rank would run independently.
 
-    Raises
-    ------
-    AgreedError
-        A launcher started several processes of such a command.
+    Tasks that srun started without MPI are noted on stderr.
     """
     if (tasks := tasks_without_mpi()) > 1 and options.command in _on_ranks():
         print(
@@ -57,13 +53,7 @@ def check_command(options: Namespace) -> None:
 
 
 def agreed_by_all(work: Callable[[], None]) -> None:
-    """Do work without communication; if it fails on any rank, all ranks raise that error.
-
-    Raises
-    ------
-    AgreedError
-        Under a launcher, what any rank raised.
-    """
+    """Do work without communication; if it fails on any rank, all ranks raise `AgreedError`."""
     if launched_ranks() == 1:
         work()
         return
@@ -74,17 +64,14 @@ def agreed_by_all(work: Callable[[], None]) -> None:
 
 
 def says(error: HeteroBFSError) -> bool:
-    """Tell whether this process prints an error: only rank 0 prints one that all ranks raise."""
+    """Whether this process prints the error: only rank 0 prints one that all ranks raise."""
     return not (isinstance(error, AgreedError) and launched_rank() > 0)
 
 
 def run_together(work: Callable[[Communicator], T]) -> T:
-    """Run work by all ranks; an error of a single rank ends all of them with status 1.
+    """Run work on all ranks; an error of a single rank ends all of them with status 1.
 
-    Raises
-    ------
-    AgreedError
-        An error that all ranks have raised.
+    An `AgreedError`, which all ranks have raised, is passed on.
     """
     from hetero_bfs.ranks.mpi import world
 

@@ -23,7 +23,7 @@ _WITHOUT_NUMBA = ("completion", "devices", "doctor", "view")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
+    """Return the exit status."""
     with terminal.outputs() as (out, _), terminal.interruptible():
         status = _run(arguments)
         out.flush()
@@ -82,7 +82,7 @@ def _carry_out(options: argparse.Namespace) -> int:
 
 
 def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options; exit with status 2 if they contradict each other."""
+    """Parse the arguments; exit with status 2 if they contradict each other."""
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
@@ -118,7 +118,6 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
 
 
 def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:
-    """Return, for each selector option, whether it was given."""
     return {
         "--selector": options.selector != "auto",
         "--optimize": options.optimize != "time",

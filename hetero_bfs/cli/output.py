@@ -16,18 +16,16 @@ if TYPE_CHECKING:  # `hetero-bfs doctor` prints without NumPy
 
 
 def text_stream(options: Namespace) -> TextIO:
-    """Return the stream for text: standard error if JSON goes to standard output."""
+    """Standard error if JSON goes to standard output."""
     return sys.stderr if str(options.json) == "-" else sys.stdout
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Print notes for the user on stderr, one line each."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
 
 
 def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write records as a timeline if the suffix names a format of these, else as CSV."""
     from hetero_bfs.scheduling.trace import write_csv
     from hetero_bfs.timeline.spans import spans_of
     from hetero_bfs.timeline.timeline_files import is_timeline_path, write_timeline
@@ -39,7 +37,6 @@ def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
-    """Write an array as NumPy's .npy."""
     import numpy as np
     from numpy.lib import format as npy
 
@@ -50,7 +47,7 @@ def save_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write JSON to a file, "-" being standard output."""
+    """Write JSON to a file, or to standard output if the path is "-"."""
     if path is None:
         return
     text = json.dumps(data, indent=1, allow_nan=False)

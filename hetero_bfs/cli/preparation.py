@@ -1,4 +1,4 @@
-"""Preparation of a command: immediate checks, and loading Numba."""
+"""Preparation of a command: checks before any work, and the import of Numba."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from hetero_bfs.support.launcher import launched_rank, launched_ranks
 
 
 def outputs(command: str) -> list[str]:
-    """Return the arguments of a command that name files to write."""
+    """Return the arguments that name files to write."""
     row = commands().get(command)
     arrays = ["output", "out", "levels"] if row is None else [*row.outputs]
     return [*arrays, "trace", "json"]
 
 
 def prepare(options: Namespace) -> None:
-    """Run the checks that need no work, and set up progress bars and threads."""
+    """Run the checks that come before any work; set up progress bars and threads."""
     from hetero_bfs.support import private_cache, progress
 
     _check_files(options)
     progress.enabled = True
     if options.command in ("completion", "doctor"):
-        return  # the doctor says itself what is wrong with the environment
+        return  # the doctor reports problems of the environment itself
     private_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
     environment.check()
     if getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
     if getattr(options, "optimize", "time") != "time":
-        load_numba()  # for the same reason
+        load_numba()  # so that a driver that hangs can be interrupted
         _check_objective(options)
     _tell_of_ids(options)
     if getattr(options, "threads", None) is not None:
@@ -50,7 +50,7 @@ def prepare(options: Namespace) -> None:
 
 
 def _tell_of_ids(options: Namespace) -> None:
-    """Print a note for each graph file whose vertices have other ids than in the file."""
+    """Print a note for each graph file whose vertices get other ids than in the file."""
     if launched_rank() > 0 or options.command == "view":
         return
     from hetero_bfs.graph.io.registry import header_note
@@ -72,12 +72,12 @@ def _check_device(options: Namespace) -> None:
         return
     most = 1 if options.command in ("train", "study") else MOST_DEVICES
     if launched_ranks() > 1:
-        most = options.device.count(",") + 1  # a rank takes one of them
+        most = options.device.count(",") + 1  # each rank takes one of them
     choose_devices(options.device, most)
 
 
 def _check_files(options: Namespace) -> None:
-    """Check that every output can be written and overwrites neither another one nor the input."""
+    """Check that every output can be written and overwrites neither another output nor an input."""
     from hetero_bfs.support.files import check_writable
 
     if options.command == "train":
@@ -113,7 +113,6 @@ def _check_files(options: Namespace) -> None:
 
 
 def _check_objective(options: Namespace) -> None:
-    """Check that the model has the objective's watts, before a graph is read."""
     from hetero_bfs.devices.opencl.driver import choose_devices
     from hetero_bfs.scheduling.by_objective import make_objective_selector
     from hetero_bfs.scheduling.strategies import MOST_DEVICES, available
@@ -127,7 +126,7 @@ def _check_objective(options: Namespace) -> None:
 
 
 def load_numba() -> None:
-    """Load Numba for the commands, and report once on stderr when it compiles."""
+    """Import Numba; a line on stderr reports when it first compiles."""
     _load_numba()
     terminal.end_even_if_stuck()
 

@@ -10,7 +10,6 @@ from hetero_bfs.study import StudyOptions, run_study
 
 
 def run(options: Namespace) -> int:
-    """Run the command; return the exit status."""
     families = options.families
     if families is None:
         families = not (options.scale or options.graph)

@@ -22,8 +22,8 @@ _USUAL = signal.SIG_DFL, signal.default_int_handler
 class Output:
     """A standard stream that becomes silent after its first failure, so that no work is lost.
 
-    A stream that was closed from the start is silent, and `closed_before` is true. Characters
-    that its encoding lacks, such as a micro sign in ASCII, are written as escapes.
+    A stream that was closed from the start is silent, and `closed_before` is true. Characters that
+    its encoding lacks, such as a micro sign in ASCII, are written as escapes.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -36,16 +36,14 @@ class Output:
         self._set_errors("backslashreplace")
 
     def write(self, text: str) -> int:
-        """Write unless the stream has failed; return the text's length."""
+        """Write unless the stream has failed; return the text's length in either case."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream."""
         self._attempt(self._stream.flush)
 
     def end(self) -> None:
-        """Restore the stream's settings."""
         self.flush()
         if self.closed_before:
             self._stream.close()
@@ -84,7 +82,7 @@ class Output:
 
 
 def mistake(error: Exception) -> str:
-    """Return a line that asks the user to report an internal error."""
+    """Ask the user, in one line, to report an internal error."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(str(error).split())
     return (
@@ -95,7 +93,7 @@ def mistake(error: Exception) -> str:
 
 @contextmanager
 def outputs() -> Iterator[tuple[Output, Output]]:
-    """Replace standard output and error by `Output` streams within."""
+    """Replace standard output and error by `Output` streams."""
     before = sys.stdout, sys.stderr
     out, err = Output(sys.stdout), Output(sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, err)
@@ -109,16 +107,18 @@ def outputs() -> Iterator[tuple[Output, Output]]:
 
 _SAID = b"\nhetero-bfs: interrupted\n"
 _to_watcher: tuple[int, list[signal.Signals], ExitStack] | None = None
-"""Where the watcher reads, signals that end the process, and what ends with `interruptible`."""
+"""The pipe end that the watcher's signals are written to, the signals that end the process, and a
+stack that closes with `interruptible`.
+"""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP end the process within, cleanly and with one line of output.
+    """Let Ctrl-C, SIGTERM and SIGHUP end the process cleanly, with one line of output.
 
-    Handlers cannot raise an exception. Within LLVM, a driver or an import it might get lost or
-    cause a crash, and it would wait for the end of a long compiled loop. So the handlers do
-    nothing. The system writes the signal's number to a pipe, and a thread that reads it removes
+    The handlers raise no exception: within LLVM, a driver or an import it might get lost or cause a
+    crash, and it would wait for the end of a long compiled loop. The handlers do nothing. Python's
+    wakeup descriptor writes the signal's number to a pipe. A thread reads the pipe, removes
     temporary files and ends the process.
     """
     global _to_watcher
@@ -149,10 +149,10 @@ def interruptible() -> Iterator[None]:
 
 
 def end_even_if_stuck() -> None:
-    """Within `interruptible`: end the process even while a driver hangs and keeps Python's lock.
+    """Within `interruptible`: end the process even while a driver hangs and holds Python's lock.
 
-    The watcher cannot run then. So compiled code, which needs no lock, reads the signals before it.
-    Loads Numba.
+    The watcher thread cannot run then. Compiled code, which needs no lock, therefore reads the
+    signals first and passes them on to the watcher. Imports Numba.
     """
     global _to_watcher
     if _to_watcher is None or threading.current_thread() is not threading.main_thread():
@@ -183,7 +183,7 @@ def end_even_if_stuck() -> None:
 def ended_at_once() -> Iterator[None]:
     """Within `interruptible`: let the system end the process at a signal, without cleaning up.
 
-    This works while a driver hangs and keeps Python's lock, and it needs no Numba.
+    This works while a driver hangs and holds Python's lock, and it needs no Numba.
     """
     is_main = threading.current_thread() is threading.main_thread()
     numbers = _to_watcher[1] if _to_watcher is not None and is_main else []

@@ -9,7 +9,6 @@ from hetero_bfs.training import run_calibration, run_power_training, run_trainin
 
 
 def run(options: Namespace) -> int:
-    """Run the command; return the exit status."""
     engine = engine_options(options)
     if options.power_only:
         return int(run_power_training(options.quick, engine, options.power_log))

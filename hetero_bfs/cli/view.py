@@ -13,7 +13,6 @@ _OPENED_BY = {".json": "https://ui.perfetto.dev or chrome://tracing opens it"}
 
 
 def run(options: Namespace) -> int:
-    """Carry out the command; returns the exit status."""
     path: Path = options.out or options.input.with_suffix(".trace.json")
     check_timeline_path(path)
     check_writable(path)

@@ -1,6 +1,6 @@
-"""Functions of `scipy.sparse.csgraph` on this package's searches.
+"""Functions of `scipy.sparse.csgraph`, computed by this package's searches.
 
-They take and return what SciPy's take and return: `from hetero_bfs import csgraph`.
+Arguments and results are SciPy's: replace the import by `from hetero_bfs import csgraph`.
 """
 
 from hetero_bfs.csgraph.distance_matrices import dijkstra, shortest_path

@@ -29,10 +29,10 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.checks import as_array, check_real
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
-"""Distances (infinite where not reached) and parents (no vertex's number where there is none)."""
+"""Distances (infinite where not reached) and parents (not a vertex id for roots and unreached)."""
 
 
-_SIDE_BY_SIDE = 256  # searches whose levels are held at a time; 64 share a word
+_SIDE_BY_SIDE = 256  # sources whose levels are held at a time; 64 share a word
 
 
 def shortest_path(
@@ -44,10 +44,10 @@ def shortest_path(
     overwrite: bool = False,
     indices: Any = None,
 ) -> Any:
-    """Return the matrix of distances between vertices; see `dijkstra`.
+    """Return the matrix of distances between vertices; see `dijkstra` for its form.
 
-    Methods other than "auto" and "D", and negative weights, are left to SciPy itself. "auto" is
-    never Floyd and Warshall's.
+    SciPy itself computes methods other than "auto" and "D", and graphs with negative weights.
+    "auto" never selects the method of Floyd and Warshall.
     """
     ours = method in ("auto", "D")
     rows = checked_rows(csgraph, directed)
@@ -67,24 +67,24 @@ def dijkstra(
     limit: float = np.inf,
     min_only: bool = False,
 ) -> Any:
-    """Return distances from vertices, by the entries of a matrix or by the number of edges.
+    """Return distances from vertices: sums of a matrix's entries, or numbers of edges.
 
-    For many sources an `Engine` is opened; for few, one thread searches without one. Of equal paths
-    any may be returned, as in SciPy.
+    For many sources an `Engine` is opened. For few sources one thread searches without an engine.
+    Among several shortest paths any may be returned, as in SciPy.
 
     Parameters
     ----------
     csgraph : array or sparse array, shape (N, N)
-        Negative weights are left to SciPy itself, which warns of them.
+        SciPy itself computes matrices with negative weights, and warns of them.
     directed : bool
-        If False, edges lead both ways, each with the smaller of its two weights.
+        If False, edges are followed in both directions, with the smaller of the two weights.
     indices : int or array of int, optional
-        The sources; by default all vertices. Negative ones count from the end.
+        The sources; by default all vertices. Negative indices count from the end.
     return_predecessors : bool
     unweighted : bool
         Whether every edge counts 1.
     limit : float
-        Greater distances are infinite.
+        Distances greater than this are infinite.
     min_only : bool
         Whether to return distances from the nearest source.
 
@@ -137,7 +137,7 @@ def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
         given = np.empty(given.shape, np.int32)
     if given.dtype.kind not in "biuf":
         raise ArgumentError(f"indices has type {given.dtype}; give integers of at most 64 bits")
-    if given.dtype.kind == "f":  # SciPy cuts fractions, too
+    if given.dtype.kind == "f":  # SciPy truncates fractions, too
         given = np.asarray(np.trunc(given, dtype=np.float64))
     wrong = ~((given >= -num_vertices) & (given < num_vertices))  # NaN is wrong
     if wrong.any():
@@ -157,7 +157,10 @@ def _search(
     distance: npt.NDArray[np.float64],
     predecessors: npt.NDArray[np.int32],
 ) -> None:
-    """Search from the sources (each once) by one thread; the arrays have infinity and -9999."""
+    """Search from the distinct sources in this thread.
+
+    The arrays hold infinity and -9999 at the start.
+    """
     parent = predecessors.view(np.uint32)
     if matrix.weights is not None:
         distances_by_weight(matrix.lists, matrix.weights, sources, limit, distance, parent)
@@ -175,14 +178,14 @@ def _fill_by_engine(
     distance: npt.NDArray[np.float64],
     predecessors: npt.NDArray[np.int32] | None,
 ) -> bool:
-    """Search from each source by an engine; return False if it does not pay, or cannot open."""
+    """Search from each source by an engine; return False if it would be slower or cannot open."""
     lists, weights = matrix
     work = lists.indices.size, weights is not None
     if len(sources) * search_seconds(*work) <= opening_seconds(*work):
         return False
     with ExitStack() as stack:
         rows = None
-        with suppress(GraphError, ForkError):  # one thread's searches need no further memory
+        with suppress(GraphError, ForkError):  # searches in this thread need no further memory
             edges = ListedEdges(lists, directed, weights)
             rows = _engine_rows(edges, sources, predecessors is not None, stack)
         if rows is None:
@@ -199,7 +202,7 @@ def _fill_by_engine(
 def _engine_rows(
     edges: ListedEdges, sources: list[int], with_parents: bool, stack: ExitStack
 ) -> Iterator[Row]:
-    """Open an engine, which `stack` closes, and return an iterator over what it finds."""
+    """Open an engine, which `stack` closes; return an iterator over the sources' rows."""
     if edges.weights is not None:
         options = EngineOptions(device="cpu")
         searches = stack.enter_context(open_analysis(PathSearches, edges, options))
@@ -224,7 +227,7 @@ def _from_nearest(
     limit: float,
     return_predecessors: bool,
 ) -> Any:
-    """Return distances from the nearest source and, with predecessors, these and that source."""
+    """Return the distances; with predecessors also those and the nearest sources."""
     n = matrix.num_vertices
     sources = list(dict.fromkeys(indices.tolist()))
     distance, predecessors = np.full(n, np.inf), np.full(n, NO_PREDECESSOR, np.int32)
@@ -235,7 +238,7 @@ def _from_nearest(
 
 
 def _roots(predecessors: npt.NDArray[np.int32], sources: list[int]) -> npt.NDArray[np.int32]:
-    """Return the source at the end of each vertex's predecessors, -9999 where there is none."""
+    """Return the source at the end of each chain of predecessors, -9999 for unreached vertices."""
     n = predecessors.size
     root = np.where(predecessors < 0, n, predecessors)
     root[sources] = sources

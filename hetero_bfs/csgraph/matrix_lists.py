@@ -1,4 +1,4 @@
-"""Matrices as neighbour lists, read as `scipy.sparse.csgraph` reads them."""
+"""Reads matrices into CSR arrays, with the conventions of `scipy.sparse.csgraph`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,9 @@ _MOST_ROWS = 2**31 - 1
 
 
 class MatrixLists(NamedTuple):
-    """The stored entries of a matrix, row by row, explicit zeros among them.
+    """The stored entries of a matrix by row, including explicit zeros.
 
-    Parameters
-    ----------
-    lists : Lists
-    weights : float64 array, shape (num_entries,), optional
+    weights : float64, shape (num_entries,), optional
     """
 
     lists: Lists
@@ -35,7 +32,6 @@ class MatrixLists(NamedTuple):
 
     @property
     def num_vertices(self) -> int:
-        """Rows of the matrix."""
         return int(self.lists.indptr.size - 1)
 
 
@@ -43,12 +39,8 @@ class MatrixLists(NamedTuple):
 class Rows:
     """A checked matrix.
 
-    Parameters
-    ----------
-    csr : sparse array
-        Its offsets are sound; its ids may be out of range.
-    given : array or sparse array
-        What SciPy gets if a call is left to it.
+    csr : its offsets are valid; its ids may be out of range
+    given : the matrix for calls that SciPy itself computes
     """
 
     csr: Any
@@ -56,16 +48,15 @@ class Rows:
 
     @property
     def has_negative(self) -> bool:
-        """Whether a weight is below 0."""
         values = self.csr.data
-        # A minimum makes no array, unlike a comparison. That of an array with NaN is NaN.
+        # A minimum allocates no array, unlike a comparison. With a NaN the minimum is NaN.
         return values.size > 0 and not values.min() >= 0 and bool((values < 0).any())
 
     def for_scipy(self, weighted: bool = True) -> Any:
         """Return a matrix whose ids are in range.
 
-        If `weighted`, weights that are NaN are left out. Otherwise an entry that is stored several
-        times is stored once: SciPy's search for strongly connected components would not end.
+        If `weighted`, entries whose weight is NaN are left out. Otherwise repeated entries are
+        stored once: SciPy's search for strongly connected components would not end.
         """
         csr = self.csr
         check_ids(csr.indices, csr.shape[0])
@@ -73,7 +64,7 @@ class Rows:
             return self.given
         kind = np.int32 if csr.indices.size <= _MOST_ROWS else np.int64
         indices, indptr = (ids.astype(kind, copy=False) for ids in (csr.indices, csr.indptr))
-        data = csr.data.astype(np.float64, copy=False)  # it does so itself, but not of all types
+        data = csr.data.astype(np.float64, copy=False)  # SciPy does not convert all types itself
         lists = data, indices, indptr
         plain = scipy.sparse.csr_array(lists, shape=csr.shape)
         if not weighted:
@@ -87,7 +78,7 @@ class Rows:
 
 
 def _without_duplicates(csr: Any) -> Any:
-    """Return rows in their order if no entry is stored twice, else sorted rows."""
+    """Return the same rows if no entry is repeated, else sorted rows."""
     if csr.has_canonical_format:
         return csr
     summed = csr.copy()
@@ -96,21 +87,17 @@ def _without_duplicates(csr: Any) -> Any:
 
 
 def checked_rows(csgraph: Any, directed: bool) -> Rows:
-    """Return a sparse, masked or dense matrix row by row; the transpose if it is CSC, undirected.
+    """Return the rows of a matrix; for an undirected CSC matrix its columns.
 
-    Zeros that pad a BSR or DIA matrix are dropped. In a dense matrix infinity, NaN and numbers of
-    at most 1e-8, whatever their sign, are no edges, as in SciPy.
-
-    Raises
-    ------
-    GraphError
-        It is not a matrix of numbers, or not square; its arrays are damaged.
+    Zeros that pad a BSR or DIA matrix are dropped. As in SciPy, infinity, NaN and numbers whose
+    magnitude is at most 1e-8 are not edges of a dense matrix. Raises `GraphError` if it is not a
+    square matrix of numbers, or its arrays are damaged.
     """
     if isinstance(csgraph, Rows):
         return csgraph
     if not scipy.sparse.issparse(csgraph):
         return _dense_rows(csgraph)
-    transposed = not directed and csgraph.format == "csc"  # the rows that are there already
+    transposed = not directed and csgraph.format == "csc"  # its columns are stored already
 
     def convert(matrix: Any) -> Any:
         csr = (matrix.T if transposed else matrix).tocsr()
@@ -130,16 +117,10 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
 
 
 def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixLists:
-    """Return the entries of a sparse, masked or dense matrix, or of its `Rows`.
+    """Return the entries of a matrix or of its `Rows`; raises `GraphError` as `checked_rows`.
 
-    If not `directed`, each entry also stands in its column's list, after the entries of that row.
-    If `directed` and not `weighted`, the ids of the lists may be out of range: the loop that reads
-    them must check them.
-
-    Raises
-    ------
-    GraphError
-        As `checked_rows`.
+    If not `directed`, the neighbour list of vertex v holds row v and then column v. If `directed`
+    and not `weighted`, ids may be out of range: the loop that reads them must check them.
     """
     matrix = checked_rows(csgraph, directed).csr
     n = matrix.shape[0]
@@ -170,7 +151,7 @@ def _dense_rows(csgraph: Any) -> Rows:
             "an array of shape (N, N)"
         )
     if np.ma.isMaskedArray(csgraph):
-        mask = np.ma.getmaskarray(csgraph)  # SciPy needs that of each entry
+        mask = np.ma.getmaskarray(csgraph)  # SciPy needs a mask of the full shape
         csgraph = np.ma.array(csgraph, mask=mask)
         csr = csgraph_from_masked(csgraph)
     else:
@@ -179,7 +160,7 @@ def _dense_rows(csgraph: Any) -> Rows:
 
 
 def _both_ways(rows: MatrixLists) -> MatrixLists:
-    """Return lists of a row's entries and then its column's."""
+    """Append each vertex's column to its row."""
     from hetero_bfs.graph.kernels.both_directions import join_with_transpose
 
     indptr, indices = rows.lists

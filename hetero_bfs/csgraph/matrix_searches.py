@@ -27,7 +27,7 @@ def breadth_first_order(
     csgraph : array or sparse array, shape (N, N)
     i_start : int
     directed : bool
-        If False, edges lead both ways.
+        If False, edges are followed in both directions.
     return_predecessors : bool
 
     Returns
@@ -85,7 +85,7 @@ def connected_components(
         given = checked_rows(csgraph, directed).for_scipy(weighted=False)
         result: tuple[int, Order] = scipy_components(given, True, "strong", return_labels)
         return result
-    matrix = read_matrix(csgraph, directed=True)  # the other direction joins nothing else
+    matrix = read_matrix(csgraph, directed=True)  # reversed edges join the same components
     label = np.empty(matrix.num_vertices + 1, np.uint32)
     count = int(number_components(*matrix.lists, label))
     if count < 0:

@@ -1,4 +1,4 @@
-"""Findings, and checks that always return some."""
+"""Findings, and checks that always return at least one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,9 @@ State = Literal["ok", "missing", "failed"]
 class Finding:
     """The state of one item.
 
-    Parameters
-    ----------
-    topic, name : str
-    state : {"ok", "missing", "failed"}
-    text : str
-        One line.
-    remedy : str
-        What to type or do; empty if nothing is wrong or nothing helps.
-    needed : bool
-        Whether no search works without it.
+    text : one line
+    remedy : what to type or do; empty if nothing is wrong or nothing helps
+    needed : whether no search works without the item
     """
 
     topic: str
@@ -37,16 +30,14 @@ class Finding:
 
     @property
     def stops_searches(self) -> bool:
-        """Whether no search works until this is fixed."""
         return self.needed and self.state != "ok"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
         return asdict(self)
 
 
 def examine(topic: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Run a check; if it raises, that is its last finding."""
+    """Run a check; an error becomes its last finding."""
     found: list[Finding] = []
     try:
         for finding in check():

@@ -1,4 +1,4 @@
-"""Python, this package, the packages that it needs, threads and memory."""
+"""Examines Python, this package and its requirements, threads and memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from hetero_bfs.support.cores import bound_cores, cpu_quota
 
 PYTHON, MACHINE = "Python", "machine"
 _SUPPORTED = (3, 11), (3, 14)
-"""The first version that works, and the first one that does not."""
+"""The first version that works, and the first later one that does not."""
 
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*(?:>=\s*([\d.]+))?")
 
 
 def check_python() -> Iterator[Finding]:
-    """Examine the interpreter, this package and those that it needs."""
     (low, high), version = _SUPPORTED, sys.version_info[:2]
     text = f"{platform.python_version()}, {sys.executable}"
     if low <= version < high:
@@ -82,7 +81,7 @@ def requirement(line: str) -> tuple[str | None, str]:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return a version's leading numbers, for comparing: 2.1rc1 as (2, 1)."""
+    """Return a version's leading numbers, for comparison: (2, 1) for 2.1rc1."""
     return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0])))
 
 
@@ -91,7 +90,7 @@ def _install(line: str) -> str:
 
 
 def check_machine() -> Iterator[Finding]:
-    """Examine cores, memory, and the environment variables that can stop all searches."""
+    """Examine cores, memory, and environment variables that can stop all searches."""
     text = f"{bound_cores()} of {os.cpu_count()} may be used by this process"
     if (quota := cpu_quota()) is not None:
         text += f"; a control group's quota is the time of {quota:.3g}"

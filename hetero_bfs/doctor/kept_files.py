@@ -1,4 +1,4 @@
-"""Folders that keep data between runs: compiled code and trained models."""
+"""Examines the folders that keep compiled code between runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ CACHES = "caches"
 
 
 def check_kept_files() -> Iterator[Finding]:
-    """Examine the folders of compiled code: those of this package, of PoCL and of PyOpenCL."""
     yield from _compiled_code()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     pocl = os.environ.get("POCL_CACHE_DIR")
@@ -25,7 +24,7 @@ def check_kept_files() -> Iterator[Finding]:
 def _compiled_code() -> Iterator[Finding]:
     from hetero_bfs.support import private_cache
 
-    with warnings.catch_warnings(record=True) as caught:  # a library call warns why not
+    with warnings.catch_warnings(record=True) as caught:  # the reason comes as a warning
         warnings.simplefilter("always")
         folder = private_cache.folder()
     told = [str(warning.message) for warning in caught]
@@ -38,7 +37,7 @@ def _compiled_code() -> Iterator[Finding]:
 
 
 def _foreign(name: str, folder: Path, variable: str) -> Finding:
-    """Return the state of a folder that another program keeps."""
+    """Examine a folder that another program keeps; the environment variable moves it."""
     try:
         if not folder.is_dir():
             return _to_be_made(name, folder, variable)

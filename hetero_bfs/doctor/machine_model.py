@@ -1,4 +1,4 @@
-"""Speed models of this machine and its meters."""
+"""Examines this machine's speed model and its meters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODELS, METERS = "speed model", "energy meters"
 
 
 def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
-    """Examine the speed model for this machine with the usual device, by the device's fields."""
+    """`default` has the default device's fields of `DeviceInfo`."""
     from hetero_bfs.errors import ModelError
     from hetero_bfs.scheduling.model_store import user_models_folder
     from hetero_bfs.scheduling.named_selectors import model_of
@@ -74,7 +74,6 @@ def _other_driver(model: SpeedModel, info: DeviceInfo | None) -> str:
 
 
 def check_meters(default: dict[str, Any] | None) -> Iterator[Finding]:
-    """Examine the meters of the host and the usual device."""
     from hetero_bfs.energy import find_meters
 
     info = _device(default)
@@ -91,7 +90,7 @@ def _unmeasured(name: str, reason: str) -> Finding:
     if kind == "permission":
         command = re.search(r"`(.+?)`", text)
         return Finding(METERS, name, "failed", text, command[1] if command else "")
-    if not text:  # nothing is to be measured there
+    if not text:  # there is nothing to measure
         return Finding(METERS, name, "ok", reason)
     remedy = "log a meter at the wall: --power-log FILE" if name == "whole system" else ""
     return Finding(METERS, name, "missing", text, remedy)

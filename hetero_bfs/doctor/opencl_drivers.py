@@ -1,4 +1,4 @@
-"""OpenCL: the files that name drivers, their libraries, platforms and devices."""
+"""Examines OpenCL: the files that name drivers, their libraries, platforms and devices."""
 
 from __future__ import annotations
 
@@ -17,23 +17,19 @@ _PROBE = "hetero_bfs.doctor.opencl_probe"
 _TIMEOUT_SECONDS = 60.0
 _POCL = "apt-get install pocl-opencl-icd"
 _ASKS_DRIVERS = ("platforms", "devices")
-"""Steps of the probe that involve all drivers."""
+"""Steps of the probe that call all drivers."""
 
 _WITHOUT = "searches run on the CPU only"
 
 
 class OpenCLDrivers:
-    """The examination of OpenCL; afterwards `default` holds the fields of the usual device.
-
-    With `retest`, all kernels are tested again on each device.
-    """
+    """The examination of OpenCL; after it, `default` holds the fields of the default device."""
 
     def __init__(self, retest: bool = False) -> None:
         self.default: dict[str, Any] | None = None
         self._retest = retest
 
     def check(self) -> Iterator[Finding]:
-        """Examine vendors' files, the loader, platforms and devices."""
         told = run_module(_PROBE, _TIMEOUT_SECONDS)
         yield from _drivers(told)
         yield from _loader(told)
@@ -76,7 +72,6 @@ def _tested_again(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _self_tests(verdicts: dict[str, Any]) -> Iterator[Finding]:
-    """Report kept verdicts, by family."""
     right, untested = [], []
     for family, verdict in verdicts.items():
         if verdict is None:
@@ -128,7 +123,7 @@ def _platforms(told: Told) -> Iterator[Finding]:
 
 
 def _culprits(told: Told) -> Iterator[Finding]:
-    """Say where the examination ended; find the drivers at fault by examining each alone."""
+    """Report where the probe ended; find drivers at fault by probing each one separately."""
     step = next((line for line in reversed(told.lines) if "step" in line), {"step": "start"})
     text = f"the examination ended at step {step['step']!r}: {told.problem}"
     guilty = [file for file in vendor_files() if _is_guilty(file, step)]
@@ -143,7 +138,7 @@ def _culprits(told: Told) -> Iterator[Finding]:
 
 
 def _is_guilty(file: Path, step: dict[str, Any]) -> bool:
-    """Tell whether a vendor's driver ends a process: it was loaded last, or fails when tried."""
+    """Whether a driver ends a process: it was loaded last, or fails when probed separately."""
     if step["step"] not in _ASKS_DRIVERS:
         return step.get("file") == str(file)
     alone = run_module(_PROBE, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file))

@@ -1,7 +1,7 @@
-"""Lists OpenCL drivers and devices in a process of its own, since a driver may crash or hang.
+"""Lists OpenCL drivers and devices in a separate process, since a driver may crash or hang.
 
-Run as `python -m hetero_bfs.doctor.opencl_probe`; each line is a JSON object. A step that may not
-end is announced first, so that the reader knows which one it was.
+Run as `python -m hetero_bfs.doctor.opencl_probe`; each output line is a JSON object. A step that
+may never end is announced first, so that the reader knows where the process stopped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DEFAULT_VENDORS = "/etc/OpenCL/vendors"
 
 
 def vendor_files() -> list[Path]:
-    """Return the files that name drivers: those of $OCL_ICD_VENDORS, or of the usual folder."""
+    """Return the files in $OCL_ICD_VENDORS, else in the default folder."""
     place = Path(os.environ.get("OCL_ICD_VENDORS") or DEFAULT_VENDORS)
     if place.suffix == ".icd":
         return [place]
@@ -24,12 +24,11 @@ def vendor_files() -> list[Path]:
 
 
 def library_of(file: Path) -> str:
-    """Return the library that a vendor's file names in its first line."""
+    """Return the first line of a vendor's file."""
     return (file.read_text(errors="replace").strip().splitlines() or [""])[0].strip()
 
 
 def main() -> None:
-    """Load every driver's library, then list platforms and devices."""
     for file in vendor_files():
         say(step="driver", file=str(file))
         library = ""

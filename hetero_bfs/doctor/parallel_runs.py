@@ -1,4 +1,4 @@
-"""MPI: mpi4py, the library that it uses, and the launcher."""
+"""Examines MPI: mpi4py, the library that it uses, and the launcher."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _TIMEOUT_SECONDS = 60.0
 _INSTALL = "pip install 'hetero_bfs[mpi]'"
 _LAUNCHERS = ("mpirun", "mpiexec", "srun")
 _FAMILIES = {"MPICH": ("mpich", "hydra"), "Open MPI": ("open mpi", "open-mpi", "openrte", "prrte")}
-"""Words in the names of libraries and launchers that show which MPI they belong to."""
+"""Words in the names of libraries and launchers, by the MPI that they belong to."""
 
 
 def check_mpi() -> Iterator[Finding]:
-    """Examine what runs on several processes need."""
     told = run_module(__name__, _TIMEOUT_SECONDS)
     library = next((line["library"] for line in told.lines if "library" in line), None)
     if library is None:
@@ -52,7 +51,6 @@ def _launchers(library: str) -> Iterator[Finding]:
 
 
 def family(text: str) -> str | None:
-    """Return the MPI that a version text names; None if it is not known."""
     lower = text.lower()
     return next((of for of, words in _FAMILIES.items() if any(w in lower for w in words)), None)
 
@@ -68,7 +66,7 @@ def _version(launcher: str) -> str:
 
 
 def main() -> None:
-    """Load MPI in this process, which a wrong library may end."""
+    """Load MPI in this process: a wrong library may end it."""
     import mpi4py
 
     say(mpi4py=mpi4py.__version__)

@@ -1,8 +1,7 @@
-"""Tests a family of kernels on one OpenCL device: small graphs, right answers by plain Python.
+"""Tests a family of kernels on one OpenCL device, on small graphs, against answers in plain Python.
 
-`devices/opencl/verdicts.py` runs this as a process of its own, since a driver may crash or hang.
-Each step is announced before it runs. The kernels are built as users build them. They are kept on
-disk then, so the time is not lost.
+`devices/opencl/verdicts.py` runs this in a separate process, since a driver may crash or hang. Each
+step is announced before it runs. The kernels are built as for users and stay in the disk cache.
 """
 
 from __future__ import annotations
@@ -49,12 +48,7 @@ class Labels(Program):
 
 
 class Sample:
-    """A small graph: two hubs, short lists drawn by a fixed rule, a path, vertices without edges.
-
-    Parameters
-    ----------
-    directed : bool
-    """
+    """A small graph: two hubs, short lists from a fixed formula, a path, and isolated vertices."""
 
     def __init__(self, directed: bool) -> None:
         self.directed, self.num_vertices = directed, _HUB_EDGES + _PATH + 60
@@ -72,7 +66,6 @@ class Sample:
         self.lists = [sorted(set(near)) for near in self.lists]
 
     def graph(self, weights: npt.NDArray[Any] | None = None) -> Any:
-        """Return the graph, relabelled and built."""
         from hetero_bfs.graph.edge_list import EdgeList
         from hetero_bfs.graph.search_graph import build_search_graph
 
@@ -82,7 +75,7 @@ class Sample:
         )
 
     def levels(self, source: int) -> list[int]:
-        """Return distances in edges, -1 where not reached."""
+        """-1 where not reached."""
         level = [-1] * self.num_vertices
         level[source], waiting = 0, [source]
         for u in waiting:
@@ -93,7 +86,7 @@ class Sample:
         return level
 
     def least(self, both_ways: bool) -> list[int]:
-        """Return the smallest vertex that leads to each one, or that is connected with it."""
+        """Return the least vertex that leads to each one, or that is connected with it."""
         lists = [list(near) for near in self.lists]
         for u, v in self.edges if both_ways else ():
             lists[v].append(u)
@@ -108,7 +101,7 @@ class Sample:
         return least
 
     def distances(self, source: int, weights: npt.NDArray[Any]) -> list[float]:
-        """Return the sums of weights along shortest paths, inf where not reached."""
+        """inf where not reached."""
         weight_of: dict[tuple[int, int], float] = {}
         for (u, v), weight in zip(self.edges, weights.tolist(), strict=True):
             for pair in ((u, v),) if self.directed else ((u, v), (v, u)):
@@ -123,7 +116,7 @@ class Sample:
         return found
 
     def ranks(self) -> npt.NDArray[np.float64]:
-        """Return PageRank by its linear equations."""
+        """Solve PageRank's linear equations."""
         n = self.num_vertices
         links = np.zeros((n, n))
         for u, near in enumerate(self.lists):
@@ -132,7 +125,6 @@ class Sample:
 
 
 def _differ(what: str, found: Any, right: Any) -> str | None:
-    """Return in words where lists differ, None if they do not."""
     for v, (one, other) in enumerate(zip(found.tolist(), right, strict=True)):
         if one != other:
             return f"{what} of vertex {v} is {one}, right is {other}"
@@ -151,11 +143,11 @@ def _tree_problem(sample: Sample, level: list[int], parent: list[int]) -> str | 
 
 
 Problems = Iterator[str | None]
-"""What is wrong with each answer; None for a right one."""
+"""One entry per answer: what is wrong with it, None if it is right."""
 
 
 def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:
-    """Search by each strategy, and by the choice of the device itself."""
+    """Search with fixed strategies, and with the device's own choice."""
     from hetero_bfs.engine.engine import Engine
 
     sample = Sample(directed)
@@ -227,7 +219,6 @@ def _ranks(info: Any) -> Problems:
 
 
 def _programs(info: Any) -> Problems:
-    """Run one program in all modes."""
     from hetero_bfs.algorithms.program_runs import ProgramRuns
     from hetero_bfs.programs.options import RunOptions
 
@@ -240,7 +231,7 @@ def _programs(info: Any) -> Problems:
             try:
                 found = runs.run(Labels(), {}, replace(options, place="device"))
             except DeviceError:
-                yield from runs.notes  # they have the reason
+                yield from runs.notes  # they give the reason
                 raise
             yield _differ("label", found.label, right)
 
@@ -258,11 +249,10 @@ TESTS: dict[str, Callable[[Any], Problems]] = {
     "PageRank": _ranks,
     "vertex programs": _programs,
 }
-"""By the names of `verdicts.FAMILIES`."""
+"""The keys are `verdicts.FAMILIES`."""
 
 
 def main() -> None:
-    """Test the device and the family of kernels that the arguments name."""
     from hetero_bfs.devices.opencl.driver import choose_device
 
     index, family = sys.argv[2:]
@@ -272,7 +262,7 @@ def main() -> None:
             if problem is not None:
                 say(wrong=problem)
                 return
-    except Exception as error:  # whatever the driver makes of its answers
+    except Exception as error:  # wrong answers of a driver may cause any error
         say(wrong=f"{type(error).__name__}: {error}")
     else:
         say(passed=True)

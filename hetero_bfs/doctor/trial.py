@@ -1,6 +1,6 @@
 """Validated searches of a small graph: on the CPU, then with default settings.
 
-They run in another process (`python -m hetero_bfs.doctor.trial`), which a driver may end.
+They run in a separate process (`python -m hetero_bfs.doctor.trial`), since a driver may end it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.elsewhere import run_main, run_module, say
 
 SEARCHES = "searches"
-_TIMEOUT_SECONDS = 600.0  # the first run of a slow machine compiles everything
+_TIMEOUT_SECONDS = 600.0  # the first run on a slow machine compiles everything
 _SCALE = 10
 
 
 def check_searches() -> Iterator[Finding]:
-    """Search, and examine which threads ran the CPU's loops."""
     told = run_module(__name__, _TIMEOUT_SECONDS)
     trials = {line["trial"]: line for line in told.lines if "trial" in line}
     for name in ("CPU", "default"):
@@ -38,7 +37,6 @@ def _finding(name: str, result: dict[str, Any]) -> Finding:
 
 
 def main() -> None:
-    """Search with both settings; print a line for each."""
     import numba
 
     import hetero_bfs as hb

@@ -19,7 +19,7 @@ from hetero_bfs.energy.meters import (
 from hetero_bfs.energy.power_log import PowerLog
 
 GPU_DRIVERS = {"amdgpu": ("amd", "radeon", "gfx"), "i915": ("arc(tm)",), "xe": ("arc(tm)",)}
-"""hwmon names of GPU drivers, with words of which each driver's OpenCL device names contain one."""
+"""hwmon names of GPU drivers. The name of each driver's OpenCL device contains one of the words."""
 
 _T = TypeVar("_T")
 
@@ -32,23 +32,14 @@ def find_meters(
 ) -> tuple[list[Meter], list[Unmeasured]]:
     """Find the meters of this machine and its OpenCL device.
 
-    Parameters
-    ----------
-    device_name : str or None
-        The OpenCL device's name; None if the device is this CPU.
-    device_pci : str or None
-        Its PCI address, such as "0000:3b:00.0". Without it the name must match a single device.
-    power_log : Path or None
-        The log of an external meter; it must exist and may grow.
-    sysfs : Path
+    device_name : None if the device is this CPU
+    device_pci : PCI address such as "0000:3b:00.0"; without it the name must match a single device
+    power_log : log of an external meter; it must exist and may grow
 
-    Raises
-    ------
-    MeterError
-        The power log or the PCI address cannot be understood.
+    Raises `MeterError` if the power log or the PCI address cannot be parsed.
     """
     found = [*_rapl(sysfs / "class" / "powercap"), _device(device_name, device_pci, sysfs)]
-    if power_log is not None:  # last: its `stop` may wait, and no other meter should count that
+    if power_log is not None:  # last: its `stop` may wait, and no other meter should measure that
         found.append(PowerLog(power_log))
     if not any(meter.domain == "system" for meter in found):
         reason = f"absent: no power log given and no psys zone under {sysfs}/class/powercap"
@@ -93,7 +84,7 @@ def _label(folder: Path) -> str:
 
 
 def _micro(path: Path) -> float:
-    """Read a number of micro-units from sysfs."""
+    """Read a number of micro-units from sysfs; return units."""
     try:
         return int(path.read_text()) / 1e6
     except PermissionError as error:
@@ -121,7 +112,7 @@ def _device(name: str | None, pci: str | None, sysfs: Path) -> Meter | Unmeasure
 
 
 def _pci(text: str) -> tuple[int, ...] | None:
-    """Return domain, bus, device and function; drivers write an address in several ways."""
+    """Return domain, bus, device and function; drivers use several formats of an address."""
     match = re.fullmatch(r"(?:(\w+):)?(\w+):(\w+)(?:\.(\d))?", text)
     try:
         return tuple(int(part or "0", 16) for part in match.groups()) if match else None

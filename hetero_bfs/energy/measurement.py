@@ -25,9 +25,9 @@ _T = TypeVar("_T")
 class MeterReading:
     """The measurement of one meter, or of a domain's meters together.
 
-    A value is None if idle power is unmeasured. The reading is updated every `period_seconds`, so
-    each end of the measurement is off by up to this time. `error_joules` is the resulting standard
-    error of the joules.
+    `net_joules` and `idle_watts` are None if idle power is unmeasured. The meter is updated every
+    `period_seconds`, so each end of the measurement is off by up to this time. `error_joules` is
+    the resulting standard error of the joules.
     """
 
     name: str
@@ -48,8 +48,8 @@ class MeterReading:
 class EnergyReport:
     """The measurements of all meters over the same searches.
 
-    `totals` has one entry per measured domain, named by the meters in it. `searches`, traversed
-    edges `nedge` and `seconds`, over all repetitions, are None if nothing was run.
+    `totals` has one entry per measured domain, named by its meters. `searches`, `nedge` (traversed
+    edges) and `seconds` count all repetitions; they are None if nothing was run.
     """
 
     searches: int | None
@@ -60,7 +60,6 @@ class EnergyReport:
     unmeasured: list[Unmeasured]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report for JSON; None means unmeasured."""
         return asdict(self)
 
 
@@ -73,15 +72,10 @@ def measure(
 ) -> EnergyReport:
     """Measure the idle machine, then repeat searches until the meters can be trusted.
 
-    Parameters
-    ----------
-    run_searches : callable
-        Runs a batch of searches, compiled and warm, and returns (searches, traversed edges).
-    meters, unmeasured
-        From `find_meters`. Without meters nothing runs.
-    minimum_seconds, idle_seconds : float
-        Both grow to `TRUSTED_RESOLUTIONS` times the coarsest meter's resolution;
-        `idle_seconds=0` leaves idle unmeasured.
+    `run_searches` runs a batch of searches, compiled and warm, and returns (searches, traversed
+    edges). Without meters nothing runs. `minimum_seconds` and `idle_seconds` grow to
+    `TRUSTED_RESOLUTIONS` times the coarsest meter's resolution. `idle_seconds=0` leaves idle power
+    unmeasured.
     """
     if not meters:
         return EnergyReport(None, None, None, [], [], list(unmeasured))
@@ -110,13 +104,13 @@ def measure(
 
 
 def trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
-    """Return how long a measurement with these meters must last, idle or busy."""
+    """Return the least seconds of a measurement, idle or busy."""
     coarsest = max(meter.resolution_seconds for meter in meters)
     return TRUSTED_RESOLUTIONS * max(coarsest, *periods)
 
 
 def sampling_error_seconds(period_seconds: float) -> float:
-    """Return the standard error of a measurement's length by a meter, in seconds.
+    """Return the standard error of a measurement's length.
 
     Each end is uniformly distributed between two updates: a variance of period**2 / 12.
     """
@@ -208,7 +202,6 @@ def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
 
 
 def format_report(report: EnergyReport) -> str:
-    """Return lines to print: a table of meters and domains, then the unmeasured ones."""
     heads = ("joules", "watts", "idle W", "net J", "J/search", "MTEPS/W")
     names = [reading.name for reading in report.meters]
     width = max(len(name) for name in [*names, *(m.name for m in report.unmeasured), "all meters"])

@@ -1,4 +1,4 @@
-"""The protocol of a meter, and the sensor: a counter of joules, or watts integrated over time."""
+"""The protocol of a meter, and sensors: a counter of joules, or watts integrated over time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Domain = Literal["cpu", "device", "system"]
 DOMAINS: tuple[Domain, ...] = ("cpu", "device", "system")
 
 TRUSTED_RESOLUTIONS = 10
-"""A measurement lasts at least this many times every meter's resolution, idle or busy."""
+"""A measurement, idle or busy, lasts at least this many times every meter's resolution."""
 
 MOST_WATTS = 500
-"""Highest sustained power of a RAPL zone; it bounds the time in which its counter can wrap."""
+"""Highest sustained power of a RAPL zone; it bounds how fast its counter can wrap around."""
 
 POWER_POLL_SECONDS = 0.05
 """Interval between readings of a power sensor without an energy counter."""
@@ -30,7 +30,7 @@ _PROBE_STEP_SECONDS = 0.0005
 
 
 class MeterError(HeteroBFSError, RuntimeError):
-    """A meter that cannot be read; the message is the reason that a report gives."""
+    """A meter that cannot be read; reports give the message as the reason."""
 
 
 class Meter(Protocol):
@@ -45,11 +45,11 @@ class Meter(Protocol):
     resolution_seconds: float
 
     def start(self) -> None:
-        """Begin a measurement; a sensor that fails here is reported by `stop`."""
+        """Begin a measurement; a sensor that fails here raises in `stop`."""
         ...
 
     def stop(self) -> float:
-        """Return the joules since `start`; raise `MeterError` if they are not known."""
+        """Return the joules since `start`; raise `MeterError` if they are unknown."""
         ...
 
     def period_seconds(self) -> float:
@@ -57,7 +57,7 @@ class Meter(Protocol):
         ...
 
     def watch(self) -> Callable[[], bool] | None:
-        """Return a function that tells whether the reading was updated since this call.
+        """Return a function: whether the reading was updated since this call to `watch`.
 
         None if the reading is interpolated.
         """
@@ -66,8 +66,6 @@ class Meter(Protocol):
 
 @dataclass(frozen=True)
 class Unmeasured:
-    """A meter without a value, and the reason."""
-
     name: str
     domain: Domain
     reason: str
@@ -90,14 +88,13 @@ class SensorMeter:
 
     @property
     def poll_seconds(self) -> float | None:
-        """Seconds between readings of the thread; None if both ends are enough."""
+        """Seconds between readings of the thread; None if readings at both ends are enough."""
         if self.power:
             return POWER_POLL_SECONDS
-        # Four readings in the shortest time to wrap around: no wrap is missed.
+        # Four readings within the shortest time to wrap around, so that no wrap is missed.
         return None if self.range_joules is None else self.range_joules / MOST_WATTS / 4
 
     def start(self) -> None:
-        """Take the first reading and start the polling thread, if there is one."""
         self._joules = 0.0
         self._last: tuple[float, float] | None = None
         self._error: MeterError | None = None
@@ -108,7 +105,6 @@ class SensorMeter:
             self._thread.start()
 
     def stop(self) -> float:
-        """Take the last reading and return the joules since `start`."""
         self._done.set()
         if self.poll_seconds is not None:
             self._thread.join()
@@ -120,7 +116,7 @@ class SensorMeter:
     def period_seconds(self) -> float:
         """Watch the sensor until it has changed several times; return the median gap in seconds.
 
-        If it does not change twice within a second, return its `resolution_seconds`.
+        If it does not change three times within a second, return its `resolution_seconds`.
         """
         changes: list[float] = []
         begin = time.perf_counter()
@@ -133,15 +129,14 @@ class SensorMeter:
                     changes.append(now)
                     last = value
                 time.sleep(_PROBE_STEP_SECONDS)
-        except MeterError:  # whoever measures with it will be told
+        except MeterError:  # the measurement itself reports it
             changes = []
-        if len(changes) < 3:  # the time before the first change is no period
+        if len(changes) < 3:  # the time before the first change is not a period
             return self.resolution_seconds
         period = statistics.median(b - a for a, b in pairwise(changes))
         return max(period, POWER_POLL_SECONDS) if self.power else period
 
     def watch(self) -> Callable[[], bool] | None:
-        """Return a function that tells whether the counter was updated; None for a power sensor."""
         if self.power:
             return None
         before = self._value()
@@ -150,7 +145,7 @@ class SensorMeter:
     def _value(self) -> float | None:
         try:
             return self.read()
-        except MeterError:  # whoever measures with it will be told
+        except MeterError:  # the measurement itself reports it
             return None
 
     def _poll(self) -> None:

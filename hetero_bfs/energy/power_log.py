@@ -1,4 +1,4 @@
-"""The log of an external power meter as a meter of the whole system."""
+"""A meter of the whole system: the log that an external power meter writes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ import numpy as np
 
 from hetero_bfs.energy.meters import TRUSTED_RESOLUTIONS, Domain, MeterError, Unmeasured
 
-_MOST_STEP_SECONDS = 60.0  # a measurement lasts many times as long
-_MOST_AHEAD_SECONDS = 86_400.0  # clocks may differ, or time zones be mixed up
+_MOST_STEP_SECONDS = 60.0  # a measurement lasts many steps
+_MOST_AHEAD_SECONDS = 86_400.0  # allows for different clocks and wrong time zones
 _MOST_WATTS = 1e9
 
 
 class PowerLog:
-    """An external meter that writes a CSV file of time stamp and watts.
+    """An external meter that writes a CSV file of time stamps and watts.
 
     A header may name the two columns (time, timestamp or date; watts, w, power or p; a unit after
     the name is ignored). Without a header they are the first two columns. A stamp is Unix seconds
-    or ISO 8601, local time if it names no zone. A last line without newline may be incomplete and
-    is ignored. The file is read anew at every call. A line that cannot be understood raises a
+    or ISO 8601; without a time zone it is local time. A last line without newline may be incomplete
+    and is ignored. The file is read again at every call. A line that cannot be parsed raises a
     `MeterError` that names file, line and value.
     """
 
@@ -46,11 +46,10 @@ class PowerLog:
         self.patience_seconds = 2 * self.resolution_seconds + 1
 
     def start(self) -> None:
-        """Remember the wall-clock time."""
         self._start = time.time()
 
     def stop(self) -> float:
-        """Return the joules since `start`; wait, for a limited time, until the log reaches now."""
+        """Return the joules since `start`; wait, for a limited time, until the log covers them."""
         end = time.time()
         while isinstance(joules := self.joules(self._start, end), Unmeasured):
             if time.time() >= end + self.patience_seconds:
@@ -59,7 +58,6 @@ class PowerLog:
         return joules
 
     def period_seconds(self) -> float:
-        """Return the usual seconds between two samples of the log."""
         return self.resolution_seconds
 
     def watch(self) -> None:
@@ -68,7 +66,7 @@ class PowerLog:
     def joules(self, start_unix_seconds: float, end_unix_seconds: float) -> float | Unmeasured:
         """Integrate over an interval that the log must cover, interpolating at its ends.
 
-        Two samples ten times the usual step apart are a gap, which is not covered.
+        Two samples more than ten times the median step apart are a gap, which is not covered.
         """
         start, end = start_unix_seconds, end_unix_seconds
         stamps, watts = self.samples()
@@ -78,11 +76,11 @@ class PowerLog:
         inside = [i for i, stamp in enumerate(stamps) if start < stamp < end]
         times = np.array([start, *(stamps[i] for i in inside), end])
         power = np.interp(times, stamps, watts)
-        power[1:-1] = [watts[i] for i in inside]  # interp would drop samples of equal stamps
+        power[1:-1] = [watts[i] for i in inside]  # interp drops all but one sample per stamp
         return float(np.sum(np.diff(times) * (power[1:] + power[:-1]) / 2))
 
     def samples(self) -> tuple[list[float], list[float]]:
-        """Return stamps (Unix seconds, never falling) and watts."""
+        """Return stamps (Unix seconds, never decreasing) and watts."""
         stamps: list[float] = []
         watts: list[float] = []
         columns: tuple[int, int] | None = None
@@ -120,7 +118,7 @@ class PowerLog:
 
 
 def _shown(cells: str | list[str]) -> str:
-    """Quote a part of a file, shortened to fit on a line."""
+    """Quote a part of the file in at most 60 characters."""
     return repr((cells if isinstance(cells, str) else ",".join(cells))[:60])
 
 
@@ -142,7 +140,7 @@ def _stamp(text: str, where: str) -> float:
     except ValueError:
         with suppress(ValueError, OverflowError, OSError):
             stamp = datetime.fromisoformat(text).timestamp()
-    if not 0 <= stamp < 1e11:  # the year 5138; more are milliseconds
+    if not 0 <= stamp < 1e11:  # the year 5138; larger numbers are milliseconds
         raise MeterError(f"{where}: {_shown(text)} is not a time stamp in Unix seconds or ISO 8601")
     if stamp > time.time() + _MOST_AHEAD_SECONDS:
         raise MeterError(f"{where}: {_shown(text)} is in the future; compare the meter's clock")

@@ -1,4 +1,4 @@
-"""Functions for a graph that is used once: no engine to open and close."""
+"""Functions that search a graph once, without an engine to open and close."""
 
 from __future__ import annotations
 
@@ -37,23 +37,25 @@ threads : int, optional
     See `EngineOptions`.
 """
 
-_MOST_EXACT = 255  # the last class is a uint8, too
+_MOST_EXACT = 255  # the class after the exact ones must fit a uint8, too
 
 _OPENING_SECONDS = 0.03
 _OPENING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
 _SEARCH_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
-"""By whether there are weights. An engine took 0.09, 0.3 to 0.4 and 0.3 s to open for
-soc-Slashdot0902, cnr-2000 and Kronecker 18, with 1.0, 5.5 and 7.6 million entries of neighbour
-lists; a search took 2.5, 17 and 35 ms (2 cores, kernels compiled, commit 649b7ee, 2026-11-24). With
-weights the first and last took 0.2 and 2.4 s of CPU (commit dc404ab); a search takes 9 and 63 ms
-(2026-11-25). Only the ratio matters."""
+"""By whether there are weights; only the ratio of the constants matters.
+
+Measured on 2 cores with compiled kernels, on soc-Slashdot0902, cnr-2000 and Kronecker 18, whose
+neighbour lists have 1.0, 5.5 and 7.6 million entries. An engine opened in 0.09, 0.3 to 0.4 and 0.3
+s; a search took 2.5, 17 and 35 ms (commit 649b7ee, 2026-11-24). With weights the first and last
+graph opened in 0.2 and 2.4 s of CPU time (commit dc404ab); a search takes 9 and 63 ms (2026-11-25).
+"""
 
 
 class Call(Protocol[P, R_co]):
     """A function of the table's algorithm, as type checkers see it.
 
-    They cannot add keywords to parameters, so with `device` or `threads` they check only the
-    result.
+    `ParamSpec` cannot add keywords, so a call with `device` or `threads` has only its result
+    checked.
     """
 
     @overload
@@ -111,9 +113,9 @@ def bfs(
     device: str | None = None,
     threads: int | None = None,
 ) -> BFSResult:
-    """Search once. For many searches of one graph, keep an `Engine`.
+    """Search a graph once. For many searches of one graph, keep an `Engine`.
 
-    `Engine.bfs` describes the arguments, `EngineOptions` `device` and `threads`.
+    `Engine.bfs` describes the arguments; `EngineOptions` describes `device` and `threads`.
     """
     _check_graph(graph)
     # Before the graph is built:
@@ -135,9 +137,9 @@ def bfs_many(
     device: str | None = None,
     threads: int | None = None,
 ) -> ManySearches:
-    """Search from many vertices, 64 side by side. For repeated calls, keep an `Engine`.
+    """Search from many vertices, 64 sources at a time. For repeated calls, keep an `Engine`.
 
-    `Engine.bfs_many` describes the arguments, `EngineOptions` `device` and `threads`.
+    `Engine.bfs_many` describes the arguments; `EngineOptions` describes `device` and `threads`.
     """
     _check_graph(graph)
     query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
@@ -152,8 +154,8 @@ def hybrid_classes(
     """Return the class of each vertex, uint8 (num_vertices,), for asynchronous execution.
 
     The first `num_exact` classes (1 to 255) are the first colours of `colour`: no edge joins two
-    vertices of one of them. All other vertices are in the class numbered `num_exact` (Shi et al.,
-    2017, "Frog: asynchronous graph processing on GPU with hybrid coloring model").
+    vertices of the same class. All other vertices are in class `num_exact` (Shi et al., 2017,
+    "Frog: asynchronous graph processing on GPU with hybrid coloring model").
     """
     num_exact = check_integer("num_exact", num_exact, 1, _MOST_EXACT)
     found = one_call(Algorithms.colour)(graph, threads=threads).colour
@@ -161,12 +163,12 @@ def hybrid_classes(
 
 
 def opening_seconds(num_entries: int, weighted: bool = False) -> float:
-    """Return about how many seconds an engine takes to open, by the entries of the lists."""
+    """Estimate the seconds to open an engine; `num_entries` is the total length of the lists."""
     return _OPENING_SECONDS + _OPENING_SECONDS_PER_ENTRY[weighted] * num_entries
 
 
 def search_seconds(num_entries: int, weighted: bool = False) -> float:
-    """Return about how many seconds a search takes without an engine."""
+    """Estimate the seconds of a search without an engine."""
     return _SEARCH_SECONDS_PER_ENTRY[weighted] * num_entries
 
 
@@ -176,7 +178,7 @@ def _check_graph(graph: Any) -> None:
 
 
 def _along(graph: Graph, reverse: bool) -> Graph:
-    """Return the graph to search, with all edges transposed if `reverse`."""
+    """Return the graph to search: its transpose if `reverse`."""
     if not reverse:
         return graph
     return (graph if isinstance(graph, SearchGraph) else build_search_graph(graph)).reversed()

@@ -1,9 +1,9 @@
 """Compiles in two processes at once if nothing is compiled yet.
 
-Numba compiles one function at a time in a process. So while an engine builds its graph and compiles
+Numba compiles one function at a time in a process. While an engine builds its graph and compiles
 the kernels of its threads, another process compiles the loop over levels and the kernels of
 correction, and stores both (support/code_cache.py). The engine waits for that process before it
-searches, so that it disturbs no timing.
+searches, so that no timing is disturbed.
 """
 
 from __future__ import annotations
@@ -31,32 +31,29 @@ from hetero_bfs.support.cores import usable_cores
 from hetero_bfs.support.own_modules import module_command, module_environment
 
 _PATIENCE_SECONDS = 120.0
-"""How long an engine waits for the other process; after that it compiles everything itself."""
+"""Longest wait for the other process; after it the engine compiles everything itself."""
 
 
 class Beside:
-    """A process that compiles beside this one, or none if that would not help."""
-
     def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
         self._process = process
 
     def wait(self) -> None:
-        """Wait until its code can be used; missing code is compiled here."""
+        """Wait for its code; whatever is missing afterwards is compiled in this process."""
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE_SECONDS)
             self.end()
 
     def end(self) -> None:
-        """End the process if it still runs."""
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()  # it also closes the pipe
+            self._process.communicate()  # also closes the pipe
 
 
 @contextmanager
 def compiling_beside() -> Iterator[Beside]:
-    """Let another process compile while the body runs, the first time this is needed."""
+    """Let another process compile while the body runs, at the first use in this process."""
     beside = Beside(_start())
     try:
         yield beside
@@ -66,7 +63,7 @@ def compiling_beside() -> Iterator[Beside]:
 
 @cache
 def _start() -> subprocess.Popen[bytes] | None:
-    """Start the process once, if there is a free core, code to compile, and a folder for it."""
+    """Start the process once, if there is a free core, code to compile, and a cache folder."""
     if not _is_of_use():
         return None
     try:
@@ -107,7 +104,7 @@ def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:
 
 
 def _tiny_host() -> CPUExecutor:
-    """Return an executor of one edge; for any graph its arrays have the same types."""
+    """Return an executor of a graph with one edge; its arrays have the usual types."""
     ids, degree = np.arange(2, dtype=np.uint32), np.ones(2, np.uint32)
     edges = CSRGraph.trusted(np.arange(3, dtype=np.int64), ids[::-1].copy(), False, 1, degree)
     return CPUExecutor(
@@ -116,7 +113,7 @@ def _tiny_host() -> CPUExecutor:
 
 
 def main() -> None:
-    """Compile, in the other process; end with the process that started this one."""
+    """Compile, in the other process; it ends with the process that started it."""
     threading.Thread(target=_end_with_starter, daemon=True).start()
     for function, kinds in what_to_compile():
         function.compile(kinds)

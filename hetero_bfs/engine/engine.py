@@ -1,7 +1,7 @@
 """The engine: it prepares a graph on the host and a device, then searches it many times.
 
-Breadth-first searches run on a `Platform`, which holds the host and all devices; a `Selection`
-chooses the strategy of each level. Each other algorithm has an `Analysis` of its own, made at the
+Breadth-first searches run on a `Platform`, which holds the host and all devices. A `Selection`
+chooses the strategy of each level. Each other algorithm has its own `Analysis`, created at the
 first run; its method is a row of the table (algorithms/table.py). Runs wait for each other.
 """
 
@@ -72,7 +72,7 @@ class Engine(Algorithms, OfOneProcess):
     Parameters
     ----------
     graph : CSRGraph, EdgeSource or SearchGraph
-        A graph that is no SearchGraph is relabelled and built first.
+        Unless it is a SearchGraph, it is relabelled and built first.
     selector, device, ... : optional
         All other parameters are settings; `EngineOptions` and `help(Engine)` describe them.
 
@@ -83,8 +83,8 @@ class Engine(Algorithms, OfOneProcess):
     ModelError
         The selector cannot be made, or the model has no watts for `optimize`.
     DeviceError
-        No device has the given name. A device that cannot hold the graph is no error: it is left
-        out, with a line in `notes`.
+        No device has the given name. If a device cannot hold the graph, no error is raised: the
+        device is left out, with a line in `notes`.
     BudgetError
         `device_memory_bytes` is too small for the arrays per vertex and a few pages of edges.
     ForkError
@@ -112,12 +112,11 @@ class Engine(Algorithms, OfOneProcess):
         """How the edges stream through the device; None if they do not."""
         self._saved = SavedParents()
         self._analyses: dict[type[Prepared], Prepared] = {}
-        self._backward: Engine | None = None  # on the transposed lists
+        self._backward: Engine | None = None  # on the transposed graph
         with compiling_beside() as beside:
             self._open_with(graph, beside)
 
     def _open_with(self, graph: CSRGraph | EdgeSource | SearchGraph, beside: Beside) -> None:
-        """Build the graph if necessary, and prepare to search it."""
         if not isinstance(graph, SearchGraph):
             graph = build_search_graph(graph, self.options.order)
         options = self.options
@@ -141,7 +140,6 @@ class Engine(Algorithms, OfOneProcess):
         self.compile_seconds = time.perf_counter() - uploaded
 
     def _get_ready(self, beside: Beside) -> None:
-        """Compile for the devices in use, choose a selector, and warm up."""
         platform, selection = self.platform, Selection(self.platform, self.notes)
         selection.choose(self.options.selector, self.options.optimize)
         platform.host.compile_work()
@@ -160,7 +158,7 @@ class Engine(Algorithms, OfOneProcess):
         self.close()
 
     def close(self) -> None:
-        """Wait for searches, then release the graph, the device and threads; twice is fine.
+        """Wait for searches, then release graph, device and threads. Further calls do nothing.
 
         Attributes such as `device_info` remain. In a forked process this does nothing, since
         everything belongs to the parent process.
@@ -182,7 +180,6 @@ class Engine(Algorithms, OfOneProcess):
             platform.close()
 
     def _use(self, platform: Platform) -> None:
-        """Search on this platform from now on."""
         accelerator = platform.accelerator
         self._platform = platform
         self._bytes_streamed = 0
@@ -191,7 +188,6 @@ class Engine(Algorithms, OfOneProcess):
         self.streaming = streaming_of(accelerator)
 
     def _repr_html_(self) -> str:
-        """Return the graph, the devices, the selector and the notes as HTML for notebooks."""
         if self._platform is None:
             return as_html("Engine", {"state": "closed"})
         graph, host = self.graph, self._platform.host
@@ -210,10 +206,9 @@ class Engine(Algorithms, OfOneProcess):
 
     @property
     def platform(self) -> Platform:
-        """Host and devices with the graph; raise if the engine is closed or belongs to another
-        process.
+        """Host and devices with the graph.
 
-        Every search reads it.
+        Every search reads it. It raises if the engine is closed or was opened in another process.
         """
         forks.refuse_other_process(self._generation)
         if self._platform is None:
@@ -242,38 +237,38 @@ class Engine(Algorithms, OfOneProcess):
 
     @property
     def bytes_streamed(self) -> int:
-        """Bytes of edges that streamed to the device so far."""
+        """Bytes of edges streamed to the device so far."""
         if self._platform is None:
             return self._bytes_streamed
         return bytes_streamed_by(self._platform.accelerator)
 
     @property
     def selector(self) -> Selector:
-        """What chooses the strategy of each level."""
+        """The object that chooses the strategy of each level."""
         return self._selection.selector
 
     @property
     def candidates(self) -> list[Strategy]:
-        """The strategies that can run here."""
+        """The strategies that can run on this host and its devices."""
         return self._selection.candidates
 
     @property
     def optimize(self) -> ObjectiveName:
-        """The objective of selectors given by name."""
+        """The objective of selectors that are given by name."""
         return self._selection.asked[1]
 
     @property
     def objective(self) -> Objective | None:
-        """The selector's objective; None for the least time."""
+        """The selector's objective; None if it minimises time."""
         return self.selector.objective
 
     @property
     def corrections(self) -> dict[str, float]:
-        """Correction factors of predictions that are not 1, by strategy or transition."""
+        """Factors that correct predictions, by strategy or transition, without factors of 1."""
         return factors_of(self.selector)
 
     def set_selector(self, selector: str | Selector, optimize: ObjectiveName | None = None) -> None:
-        """Use another selector from now on, for another objective if given."""
+        """Use another selector for all later searches, and another objective if one is given."""
         _ = self.platform  # raises at once, before waiting for searches
         with self._one_at_a_time:
             self._selection.choose(selector, optimize or self.optimize)
@@ -294,22 +289,22 @@ class Engine(Algorithms, OfOneProcess):
         Parameters
         ----------
         source : int or iterable of int
-            Of several vertices, each one reached has the nearest as root of its tree. Duplicates
+            With several sources, each vertex belongs to the tree of its nearest source. Duplicates
             count once.
         depth_limit : int, optional
-            Reach no vertex that is farther than so many edges.
+            Maximum depth: vertices farther than this many edges are not reached.
         target : int, optional
-            End with the level that reaches this vertex. All vertices that are as near are reached,
-            none that is farther.
+            End after the level that reaches this vertex. All vertices at its distance are reached,
+            farther ones are not.
         mask : array, optional
-            Vertices to pass over, as if they were not in the graph: bool, shape (num_vertices,), or
+            Vertices to ignore, as if they were not in the graph: bool, shape (num_vertices,), or
             their ids.
         reverse : bool
-            Follow the edges of a directed graph from their ends to their starts. The first such
-            search opens an engine on the transposed lists, which keeps arrays of its own.
+            Follow the edges of a directed graph from their ends to their starts. The first reverse
+            search opens an engine on the transposed graph, which keeps its own arrays.
         want : {"parents", "levels"}
-            "parents" returns parents, and finds levels when they are read. "levels" returns levels
-            and no parents.
+            "parents" returns parents, and computes levels when they are first read. "levels"
+            returns levels and no parents.
 
         Raises
         ------
@@ -330,7 +325,7 @@ class Engine(Algorithms, OfOneProcess):
         return self.answer(query)
 
     def answer(self, query: Query) -> BFSResult:
-        """Search for what was asked, along the lists of this engine whatever the direction."""
+        """Run a query on this engine's neighbour lists; `query.reverse` is ignored."""
         with self._one_at_a_time:
             graph = self.graph
             source, seeds = query.start(graph)
@@ -360,25 +355,26 @@ class Engine(Algorithms, OfOneProcess):
         reverse: bool = False,
         want: ManyWant = "levels",
     ) -> ManySearches:
-        """Search from many vertices, each on its own, 64 side by side (MS-BFS, Then et al., 2014).
+        """Search from many vertices, each separately, 64 at a time (MS-BFS, Then et al., 2014).
 
-        Each edge is looked at for 64 searches at once. Where searches take many levels, as on road
-        networks, few vertices of a level have several searches; there the searches run one by one.
+        One pass over the edges serves 64 searches. In graphs where searches take many levels, such
+        as road networks, few vertices belong to the same level of several searches; there the
+        searches run one by one.
 
         Parameters
         ----------
         sources : iterable of int
-            Each gets a row of its own, duplicates too.
+            Each source gets its own row, duplicates too.
         depth_limit, mask, reverse : optional
             As for `bfs`.
         want : {"levels", "sums"}
-            "levels" takes 1 to 4 bytes for each vertex and search. "sums" keeps none of them, for
+            "levels" takes 1 to 4 bytes per vertex and search. "sums" stores no levels, for
             eccentricities or closeness of all vertices of a large graph.
 
         Raises
         ------
         ArgumentError, GraphError, EngineClosedError, ForkError
-            As for `bfs`; levels that memory has no room for.
+            As for `bfs`; or the levels do not fit in memory.
         """
         graph = self.graph
         query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
@@ -388,7 +384,7 @@ class Engine(Algorithms, OfOneProcess):
         return self.answer_many(query)
 
     def answer_many(self, query: Query) -> ManySearches:
-        """Search from many vertices, along the lists of this engine whatever the direction."""
+        """Run a multi-source query on this engine's neighbour lists; `query.reverse` is ignored."""
         if not (query.sources and self.high_diameter):
             with self._one_at_a_time:
                 return self._analysis(ManyRuns).run(query)
@@ -458,7 +454,7 @@ class Engine(Algorithms, OfOneProcess):
         return search
 
     def _run(self, search: Search, query: Query) -> int:
-        """Search and correct the selector by it; return the bytes of edges it streamed."""
+        """Run the search and let the selector learn from it; return the bytes of edges streamed."""
         streamed_before = self.bytes_streamed
         seconds = search.run(query.max_levels)
         if query.is_whole and search.source is not None and not search.began_again:
@@ -466,7 +462,7 @@ class Engine(Algorithms, OfOneProcess):
         return self.bytes_streamed - streamed_before
 
     def _reversed(self) -> Engine:
-        """Return an engine on the transposed lists; the caller holds the lock."""
+        """Return an engine on the transposed graph; the caller holds the lock."""
         asked = self._selection.asked
         if self._backward is None:
             options = replace(self.options, selector=asked[0], optimize=asked[1])
@@ -478,7 +474,7 @@ class Engine(Algorithms, OfOneProcess):
         return self._backward
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        request = row.ask(self.graph.num_vertices, *args, **kwargs)  # raises before it waits
+        request = row.ask(self.graph.num_vertices, *args, **kwargs)  # raises before waiting
         with self._one_at_a_time:
             return self._analysis(request.kind).run(*request.query)
 
@@ -494,14 +490,14 @@ class Engine(Algorithms, OfOneProcess):
             How to run it, such as `RunOptions(max_iterations=10)`.
         **parameters
             Parameters that the program's methods name: numbers, or arrays of shape (num_vertices,)
-            in the caller's ids.
+            indexed by the caller's ids.
 
         Raises
         ------
         ProgramError
             The program cannot be translated; the message names class, line and word.
         ArgumentError
-            A parameter is missing, unknown, or no number.
+            A parameter is missing, unknown, or not a number.
         GraphError
             The program reads weights, and the graph has none.
         EngineClosedError, ForkError
@@ -518,6 +514,6 @@ class Engine(Algorithms, OfOneProcess):
             info = self.device_info and within_limits(self.device_info, self.options)
             analysis = kind(self.graph, platform.host.threads, info)
             self.notes += analysis.notes
-            analysis.notes = self.notes  # which runs may add to
+            analysis.notes = self.notes  # so that notes of later runs appear there
             self._analyses[kind] = analysis
         return cast(A, self._analyses[kind])

@@ -1,6 +1,7 @@
-"""A graph shared out among all ranks, to search and to run programs on; all make the same calls.
+"""A graph partitioned among all MPI ranks, to search and to run programs on.
 
-Start a script with `mpirun -n P python script.py`. Each rank gets all results.
+Start a script with `mpirun -n P python script.py`. All ranks make the same calls, and each rank
+gets all results.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class RankEngine(Algorithms, OfOneProcess):
     edges : EdgeSource, optional
         All edges, on rank 0; None on the other ranks.
     communicator : Communicator, optional
-        By default all ranks that the launcher of MPI started.
+        By default all ranks that the MPI launcher started.
 
     Raises
     ------
@@ -99,11 +100,11 @@ class RankEngine(Algorithms, OfOneProcess):
             )
         self._searches: dict[bool, tuple[DistributedSearch, npt.NDArray[Any]]] = {}
         self._programs: dict[Any, RankProgram] = {}
-        # No cached properties: all ranks of a process would share their lock.
+        # Not cached properties: their lock is shared by all ranks that run in one process.
         self._graphs: dict[Along, RankGraph] = {}
         self._steps: dict[Along, float] = {}
         self.kept: dict[Any, Any] = {}
-        """What an algorithm keeps between its runs."""
+        """Data that algorithms keep between their runs."""
 
     @property
     def num_vertices(self) -> int:
@@ -119,7 +120,7 @@ class RankEngine(Algorithms, OfOneProcess):
         Raises
         ------
         AgreedError
-            On all ranks: no such vertex.
+            On all ranks: the vertex is not in the graph.
         """
         communicator, n = self.communicator, self.num_vertices
         source, reverse = agreed(communicator, lambda: _checked_search(source, reverse, n))
@@ -145,7 +146,7 @@ class RankEngine(Algorithms, OfOneProcess):
     ) -> RankProgramResult:
         """Run a program; see `Engine.run`.
 
-        Of the options `max_iterations`, `direction` and `bucket_width` count.
+        Only the options `max_iterations`, `direction` and `bucket_width` have an effect.
 
         Raises
         ------
@@ -165,7 +166,7 @@ class RankEngine(Algorithms, OfOneProcess):
     def run_part(
         self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
     ) -> RankProgramResult:
-        """Run a program on this rank's part with other weights, which the caller keeps."""
+        """Run a program on this rank's part with other weights; the caller keeps `graph`."""
         plan, limits = agreed(
             self.communicator, lambda: self._checked(program, options, parameters)
         )
@@ -174,7 +175,7 @@ class RankEngine(Algorithms, OfOneProcess):
     def _run(
         self, plan: Plan, limits: Limits, graph: RankGraph, part: Along | Literal["other weights"]
     ) -> RankProgramResult:
-        """Run a program on a part of the graph, of this name."""
+        """Run a program on a part of the graph; `part` names it in the cache of programs."""
         key = part, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
         if key not in self._programs:
             self._programs[key] = RankProgram(self.communicator, graph, plan)
@@ -183,7 +184,7 @@ class RankEngine(Algorithms, OfOneProcess):
     def _checked(
         self, program: Program, options: RunOptions, parameters: dict[str, Any]
     ) -> tuple[Plan, Limits]:
-        """Return a program as this graph needs it, and the options as numbers."""
+        """Return the plan of the program for this graph, and the options as numbers."""
         weights = self.graph.graph.weights
         kind = None if weights is None else weights.dtype.name
         plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
@@ -199,18 +200,18 @@ class RankEngine(Algorithms, OfOneProcess):
         return plan, options.limits(1.0)
 
     def _along(self, way: Along) -> RankGraph:
-        """Return the graph for messages that go this way; it is kept."""
+        """Return the graph whose messages follow this direction."""
         if way not in self._graphs:
             self._graphs[way] = graph_along(self.graph, way)
         return self._graphs[way]
 
     def _usual_step(self, graph: RankGraph) -> float:
-        """Return the usual width of buckets, as `PlacedGraph.usual_step` for one process."""
+        """Return the default width of buckets, as `PlacedGraph.usual_step` for one process."""
         weights = graph.graph.weights
         if weights is None:
             return 1.0
         finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
-        with np.errstate(over="ignore"):  # infinite: then all is one bucket
+        with np.errstate(over="ignore"):  # an infinite sum: all vertices share one bucket
             total = finite.sum()
         sums = np.array([total, finite.size, weights.size, graph.num_searched])
         self.communicator.reduce_to_all(sums, "sum")
@@ -221,7 +222,7 @@ class RankEngine(Algorithms, OfOneProcess):
         return float(max(total / count * 16.0 / degree, 1e-300))
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run an algorithm on all ranks; raise `AgreedError` on all if it is refused."""
+        """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""
         request = agreed(self.communicator, lambda: row.ask(self.num_vertices, *args, **kwargs))
         return request.kind.by_ranks(self, *request.query)
 
@@ -232,7 +233,7 @@ def _checked_search(source: Any, reverse: Any, num_vertices: int) -> tuple[int, 
 
 
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
-    """Raise `ArgumentError` unless rank 0 has edges, and the others none."""
+    """Raise `ArgumentError` unless exactly rank 0 has edges."""
     if (edges is None) == (communicator.rank == 0):
         said = "no edges" if edges is None else "edges, too"
         raise ArgumentError(f"{said}; give RankEngine(edges) on rank 0, None on all others")

@@ -1,13 +1,15 @@
-"""The description that NetworkX reads at its own import, so this module imports nothing."""
+"""The description that NetworkX reads at its own import; this module therefore imports nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
 LEAST_EDGES = 30_000
-"""Calls that read fewer edges are left to NetworkX, which is faster than a conversion there
-(benchmarks/results/pocl-2-cores/networkx_threshold.csv: equal at 25,612). An undirected edge counts
-twice."""
+"""Fewest edges that a call must read for a conversion to pay; NetworkX runs smaller calls itself.
+
+An undirected edge counts twice. Both took the same time at 25,612
+(benchmarks/results/pocl-2-cores/networkx_threshold.csv).
+"""
 
 _EXACT = "In NetworkX's order."
 _SORTED = "In NetworkX's order; `sort_neighbors` is left to NetworkX."
@@ -49,11 +51,10 @@ FUNCTIONS = {
     "single_target_shortest_path_length": _NEAREST_FIRST,
     "weakly_connected_components": _SETS,
 }
-"""The functions, by the names that NetworkX dispatches, each with what it takes."""
+"""The functions, by NetworkX's names, each with its order and its restrictions."""
 
 
 def get_info() -> dict[str, Any]:
-    """Return the backend's description for NetworkX."""
     functions = {name: {"additional_docs": text} for name, text in FUNCTIONS.items()}
     return {
         "backend_name": "hetero",

@@ -1,4 +1,4 @@
-"""What NetworkX loads to run a function: the functions, the conversions, and the checks before."""
+"""The module that NetworkX loads to run a function: functions, conversions and checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MODULES = (
     unweighted_paths,
     weighted_paths,
 )
-# NetworkX looks each function up here.
+# NetworkX looks up each function in this module.
 globals().update({n: vars(m)[n] for m in _MODULES for n in FUNCTIONS if n in vars(m)})
 
 Answer = bool | str
@@ -53,7 +53,7 @@ _WEIGHTED = {
 }
 
 _PAIR = {"bidirectional_shortest_path", "has_path", "shortest_path", "shortest_path_length"}
-"""Functions that search between two nodes, for which NetworkX is faster than any conversion."""
+"""Functions that search between two nodes; NetworkX does this faster than any conversion."""
 
 _FROM_ALL = {
     "all_pairs_shortest_path",
@@ -65,7 +65,6 @@ _FROM_ALL = {
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
-    """Return True if a function can run with these arguments, or the reason why not."""
     try:
         given = _signature(name).bind(*args, **kwargs).arguments
     except TypeError as error:
@@ -89,7 +88,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
 
 
 def _is_usual_limit(value: Any, is_distance: bool) -> bool:
-    """Tell whether compiled loops compare with a limit as NetworkX does."""
+    """Whether compiled loops compare with the limit as NetworkX does."""
     if value is None:
         return True
     if isinstance(value, float) and (is_distance or math.isinf(value)):
@@ -107,7 +106,6 @@ def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = Fals
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
-    """Return True if a function is worth a conversion, or the reason why not."""
     given = _signature(name).bind(*args, **kwargs).arguments
     graph = given["G"]
     if _is_converted(graph):
@@ -123,11 +121,10 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answ
 
 @cache
 def _signature(name: str) -> Signature:
-    """Return the parameters of a function, which are those of NetworkX's."""
+    """Return the function's parameters, which are NetworkX's."""
     return signature(globals()[name])
 
 
 def _is_converted(graph: Any) -> bool:
-    """Whether a conversion is in NetworkX's cache."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
     return bool(cache.get("backends", {}).get("hetero"))

@@ -23,12 +23,10 @@ def pagerank(
     weight: Any = "weight",
     dangling: None = None,
 ) -> dict[Any, float]:
-    """Return each node's rank, as exact as NetworkX promises; see networkx.pagerank.
+    """Return each node's score, as exact as NetworkX promises.
 
-    Raises
-    ------
-    NotImplementedError
-        Self-loops, or numbers that only NetworkX takes; NetworkX then runs the function itself.
+    Raises `NotImplementedError` for self-loops and numbers that only NetworkX takes; NetworkX then
+    runs the function itself.
     """
     if not len(G):
         return {}
@@ -40,7 +38,7 @@ def pagerank(
         with engine_of(G) as engine:
             weighted = weight is not None and G.weights is not None
             found = engine.pagerank(alpha, tol, max_iter, weighted, restart)
-    except (ValueError, ForkError) as error:  # among them GraphError and ArgumentError
+    except (ValueError, ForkError) as error:  # GraphError and ArgumentError are ValueErrors
         raise NotImplementedError(str(error)) from error
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
@@ -57,12 +55,9 @@ def _restart(G: ConvertedGraph, personalization: dict[Any, float]) -> npt.NDArra
 def greedy_color(
     G: ConvertedGraph, strategy: str = "largest_first", interchange: bool = False
 ) -> dict[Any, int]:
-    """Return each node's colour, by falling degree; see networkx.greedy_color.
+    """Return each node's colour, by falling degree.
 
-    Raises
-    ------
-    NotImplementedError
-        Self-loops: NetworkX counts them in degrees.
+    Raises `NotImplementedError` for self-loops: NetworkX counts them in degrees.
     """
     if not len(G):
         return {}

@@ -1,4 +1,4 @@
-"""NetworkX's functions of connected components, of directed graphs the weakly connected ones."""
+"""NetworkX's functions of connected components; in directed graphs, weakly connected ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 
 
 def connected_components(G: ConvertedGraph) -> Iterator[set[Any]]:
-    """Yield the nodes of each component, by its first node."""
+    """Components are ordered by their first nodes."""
     label, count = G.components
     nodes = G.objects_of(np.argsort(label, kind="stable"))
     ends = np.cumsum(np.bincount(label, minlength=count)).tolist()
@@ -21,19 +21,16 @@ def connected_components(G: ConvertedGraph) -> Iterator[set[Any]]:
 
 
 def number_connected_components(G: ConvertedGraph) -> int:
-    """Return how many components there are."""
     return G.components[1]
 
 
 def is_connected(G: ConvertedGraph) -> bool:
-    """Return whether there is one component."""
     if not len(G):
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     return G.components[1] == 1
 
 
 def node_connected_component(G: ConvertedGraph, n: Any) -> set[Any]:
-    """Return the nodes of the component that has a node."""
     number = G.id_of_hashable(n)
     if number is None:
         raise KeyError(n)

@@ -28,12 +28,9 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> ConvertedGraph:
-    """Convert a NetworkX graph, with at most one attribute of edges.
+    """Convert a NetworkX graph, with at most one edge attribute.
 
-    Raises
-    ------
-    NotImplementedError
-        Other attributes are requested; a weight is not finite or below 0.
+    Raises `NotImplementedError` if others are requested, or if a weight is not finite or below 0.
     """
     if preserve_edge_attrs or node_attrs or preserve_node_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("a converted graph has one attribute of its edges at most")
@@ -59,7 +56,6 @@ def convert_from_nx(
 
 
 def _rows(adjacency: Mapping[Any, Mapping[Any, Any]], nodes: list[Any]) -> Rows:
-    """Return each node's neighbours, in the order of the nodes."""
     if list(adjacency) != nodes:
         return [adjacency[node] for node in nodes]
     return adjacency.values() if type(adjacency) is dict else list(adjacency.values())
@@ -71,7 +67,7 @@ def _lists(
     nodes: list[Any],
     number: dict[Any, int] | None,
 ) -> Lists:
-    """Return neighbours' ids; without `number` the nodes equal their ids."""
+    """Return neighbours' ids; without `number` each node equals its id."""
     from hetero_bfs.networkx_backend.kernels.adjacency import read_ids
     from hetero_bfs.support.python_objects import are_readable
 
@@ -95,7 +91,7 @@ def _lists(
 
 
 def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.float64], bool]:
-    """Return the weights in the order of the lists, and whether all are integers."""
+    """Return the weights in the order of `rows`, and whether all are integers."""
     values = [data.get(attribute, default) for row in rows for data in row.values()]
     kinds = set(map(type, values))
     if not kinds <= {int, float, bool}:
@@ -113,7 +109,6 @@ def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.f
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:
-    """Convert a graph of the backend to NetworkX's; return anything else as it is."""
     if not isinstance(result, ConvertedGraph):
         return result
     kind = {

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 from hetero_bfs.networkx_backend.engine_pool import levels_from, reach_of
 
-_BATCH = 1024  # searches between two looks for unreached nodes
+_BATCH = 1024  # searches between two checks for unreached nodes
 _UNBOUNDED = np.iinfo(np.int32).max // 2
 
 
 def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None = None) -> Any:
-    """Return the largest distance from a node, or a dict of that; see networkx.eccentricity."""
+    """Return the eccentricity of node `v`, or a dict of eccentricities."""
     infinite = "Found infinite path length because the "
     infinite += "digraph is not strongly connected" if G.directed else "graph is not connected"
     if v is None and not G.directed:
@@ -24,7 +24,8 @@ def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None
     nodes = list(nx.Graph.nbunch_iter(G, v))
     numbers = np.array([G._adj[node] for node in nodes], np.int64)
     found: list[int] = []
-    for batch in np.split(numbers, range(1, numbers.size, _BATCH)):  # one is mostly enough
+    # A first batch of one source is mostly enough to find an unreached node.
+    for batch in np.split(numbers, range(1, numbers.size, _BATCH)):
         reached, eccentricities = reach_of(G, batch)
         if (reached < len(G)).any():
             raise nx.NetworkXError(infinite)
@@ -36,7 +37,6 @@ def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None
 def diameter(
     G: ConvertedGraph, e: None = None, usebounds: bool = False, weight: None = None
 ) -> int:
-    """Return the largest eccentricity; see networkx.diameter."""
     if G.directed or not len(G):
         return int(max(eccentricity(G).values()))
     if usebounds is True:
@@ -47,12 +47,13 @@ def diameter(
 
 
 def _bounded(G: ConvertedGraph, largest_only: bool, infinite: str) -> npt.NDArray[np.int32]:
-    """Return the eccentricities of an undirected graph, or lower bounds with the right maximum.
+    """Return the eccentricities of an undirected graph.
 
-    Each search bounds all eccentricities: by the triangle inequality a node's is at most that of
-    the source plus the distance, and at least the difference (Takes and Kosters, 2013, "Computing
-    the eccentricity distribution of large graphs"). Sources alternate between the largest upper
-    bound and the smallest lower bound.
+    With `largest_only` they are lower bounds whose maximum is exact. Each search bounds all
+    eccentricities by the triangle inequality. With a source s at distance d from v, the
+    eccentricity of v is at most ecc(s) + d, and at least the larger of d and ecc(s) - d (Takes and
+    Kosters, 2013, "Computing the eccentricity distribution of large graphs"). Sources alternate
+    between the node of the largest upper bound and the node of the smallest lower bound.
     """
     n = len(G)
     degree = np.diff(G.successors.indptr)

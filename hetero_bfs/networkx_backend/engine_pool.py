@@ -24,18 +24,18 @@ from hetero_bfs.graph.unsorted_lists import ListedEdges
 from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
 
 MOST_OPEN = 4
-"""Engines open at the same time: each has threads, and a copy of its graph."""
+"""Most engines open at the same time: each has threads, and a copy of its graph."""
 
 _LOCK = threading.RLock()
 _OPEN: OrderedDict[int, Engine] = OrderedDict()
-"""Engines by the id of their graph, the most recently used one last."""
+"""Engines by the id() of their graph, the most recently used one last."""
 
 _SPENT: weakref.WeakKeyDictionary[ConvertedGraph, float] = weakref.WeakKeyDictionary()
 """Seconds that searches without an engine have taken."""
 
 
 def _after_fork() -> None:
-    """Start anew in a child: a thread that it lacks may hold the lock.
+    """Reset the pool in a child: a thread that exists only in the parent may hold the lock.
 
     The engines belong to the parent; closing one in another process has no effect.
     """
@@ -50,14 +50,10 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def engine_of(graph: ConvertedGraph) -> Iterator[Engine]:
-    """Give the graph's engine to one thread at a time; open it if necessary.
+    """Lend the graph's engine to one thread at a time; open it if necessary.
 
-    Raises
-    ------
-    GraphError
-        There is not enough free memory for it.
-    ForkError
-        This process was forked from one that had used compiled loops.
+    Raises `GraphError` without enough free memory, `ForkError` in a process that was forked after
+    compiled loops had run.
     """
     with _LOCK:
         key = id(graph)
@@ -83,26 +79,21 @@ def _close(key: int) -> None:
 def levels_from(graph: ConvertedGraph, source: int, coming: int = 1) -> npt.NDArray[np.int32]:
     """Return each node's distance from the source, int32, -1 where not reached.
 
-    Parameters
-    ----------
-    graph : ConvertedGraph
-    source : int
-        An id.
-    coming : int
-        How many searches the caller will make, this one included.
+    `source` is an id. `coming` is the number of searches that the caller will make, this one
+    included.
     """
     expected = (coming - 1) * search_seconds(graph.num_entries)
     if _engine_pays(graph, expected):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             return engine.bfs(source).level
-    with _noted(graph):  # with one thread, which needs neither memory nor other threads
+    with _noted(graph):  # one thread, which needs neither an engine's memory nor other threads
         return search_from(graph.successors, source).levels()
 
 
 def reach_of(
     graph: ConvertedGraph, sources: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Return how many nodes are reached from each source, and the largest distance to one."""
+    """Return, for each source, the number of reached nodes and the largest distance."""
     if sources.size == 1:
         level = levels_from(graph, int(sources[0]))
         return np.array([np.count_nonzero(level >= 0)]), level.max(keepdims=True)
@@ -124,7 +115,7 @@ def distances_from(
     source: int,
     limit: float = math.inf,
 ) -> npt.NDArray[np.float64]:
-    """Return each node's distance by the graph's weights, infinite where above the limit."""
+    """Infinite above the limit."""
     if limit == math.inf and _engine_pays(graph):
         with suppress(GraphError, ForkError), engine_of(graph) as engine:
             return engine.sssp(source).distance
@@ -136,16 +127,15 @@ def distances_from(
 
 @contextmanager
 def _noted(graph: ConvertedGraph) -> Iterator[None]:
-    """Add the block's seconds to those of searches without an engine."""
     began = time.perf_counter()
     yield
     _SPENT[graph] = _SPENT.get(graph, 0.0) + time.perf_counter() - began
 
 
 def _engine_pays(graph: ConvertedGraph, expected: float = 0.0) -> bool:
-    """Whether an engine is open, or searches without one take as long as opening it.
+    """Whether an engine is open, or searches without one would take longer than opening it.
 
-    Those are past searches, and further ones that take `expected` seconds.
+    These are past searches, and future ones that take `expected` seconds.
     """
     if id(graph) in _OPEN:
         return True

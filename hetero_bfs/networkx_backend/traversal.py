@@ -19,7 +19,7 @@ def bfs_edges(
     depth_limit: float | None = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield the edges of the search's tree, (parent, child); see `networkx.bfs_edges`."""
+    """Yield the edges of the search tree, (parent, child)."""
     start = G.id_of_hashable(source)
     if start is None:
         kind = "digraph" if G.is_directed() else "graph"
@@ -37,7 +37,6 @@ def bfs_tree(
     depth_limit: float | None = None,
     sort_neighbors: Any = None,
 ) -> nx.DiGraph:
-    """Return the tree that `bfs_edges` yields, a NetworkX graph; see `networkx.bfs_tree`."""
     tree = nx.DiGraph()
     tree.add_node(source)
     tree.add_edges_from(bfs_edges(G, source, reverse, depth_limit))
@@ -47,7 +46,7 @@ def bfs_tree(
 def bfs_predecessors(
     G: ConvertedGraph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield (node, its parent); see `networkx.bfs_predecessors`."""
+    """Yield (node, its parent)."""
     for parent, child in bfs_edges(G, source, depth_limit=depth_limit):
         yield child, parent
 
@@ -55,7 +54,7 @@ def bfs_predecessors(
 def bfs_successors(
     G: ConvertedGraph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield (node, its children in the tree); see `networkx.bfs_successors`."""
+    """Yield (node, its children in the tree)."""
     found = False
     edges = bfs_edges(G, source, depth_limit=depth_limit)
     for parent, group in groupby(edges, key=_first):
@@ -70,12 +69,10 @@ def _first(pair: tuple[Any, Any]) -> Any:
 
 
 def bfs_layers(G: ConvertedGraph, sources: Any) -> Iterator[list[Any]]:
-    """Yield the nodes at each distance from the sources; see `networkx.bfs_layers`."""
     yield from _layers(G, _search_from_any(G, sources))
 
 
 def descendants_at_distance(G: ConvertedGraph, source: Any, distance: Any) -> set[Any]:
-    """Return the nodes at one distance; see `networkx.descendants_at_distance`."""
     start = G.id_of(source)
     if start is None:
         raise nx.NetworkXError(f"The node {source} is not in the graph.")
@@ -93,7 +90,7 @@ def _layers(G: ConvertedGraph, search: QueueSearch) -> Iterator[list[Any]]:
 
 
 def _search_from_any(G: ConvertedGraph, sources: Any) -> QueueSearch:
-    """Search from a node or several, in the order of a set of them."""
+    """Several sources start in the order of a set, as in NetworkX."""
     objects = [sources] if sources in G else list(set(sources))
     starts = []
     for node in objects:

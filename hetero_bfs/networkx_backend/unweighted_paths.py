@@ -23,7 +23,7 @@ Lengths = dict[Any, int]
 def single_source_shortest_path_length(
     G: ConvertedGraph, source: Any, cutoff: float | None = None
 ) -> Lengths:
-    """Return each reached node's distance, nearest first, equal ones in the graph's order."""
+    """Nearest first, then in the graph's node order."""
     start = _known(G, source, f"Source {source} is not in G")
     return _lengths(G, G.successors, start, cutoff)
 
@@ -31,7 +31,7 @@ def single_source_shortest_path_length(
 def single_target_shortest_path_length(
     G: ConvertedGraph, target: Any, cutoff: float | None = None
 ) -> Lengths:
-    """Return each node's distance to the target, nearest first."""
+    """Nearest first."""
     start = _known(G, target, f"Target {target} is not in G")
     return _lengths(G, G.predecessors, start, cutoff)
 
@@ -39,7 +39,6 @@ def single_target_shortest_path_length(
 def all_pairs_shortest_path_length(
     G: ConvertedGraph, cutoff: float | None = None
 ) -> Iterator[tuple[Any, Lengths]]:
-    """Yield (node, the distances from it) for each node."""
     for i, node in enumerate(G):
         yield node, _lengths(G, G.successors, i, cutoff, len(G) - i)
 
@@ -47,7 +46,7 @@ def all_pairs_shortest_path_length(
 def single_source_shortest_path(
     G: ConvertedGraph, source: Any, cutoff: float | None = None
 ) -> Paths:
-    """Return NetworkX's shortest path to each reached node, in NetworkX's order."""
+    """NetworkX's paths, in NetworkX's order."""
     start = _known(G, source, f"Source {source} not in G")
     return _paths(G, G.successors, start, cutoff)
 
@@ -55,7 +54,6 @@ def single_source_shortest_path(
 def single_target_shortest_path(
     G: ConvertedGraph, target: Any, cutoff: float | None = None
 ) -> Paths:
-    """Return a shortest path from each node to the target."""
     start = _known(G, target, f"Target {target} not in G")
     return _paths(G, G.predecessors, start, cutoff, to_start=True)
 
@@ -63,13 +61,11 @@ def single_target_shortest_path(
 def all_pairs_shortest_path(
     G: ConvertedGraph, cutoff: float | None = None
 ) -> Iterator[tuple[Any, Paths]]:
-    """Yield (node, the paths from it) for each node."""
     for i, node in enumerate(G):
         yield node, _paths(G, G.successors, i, cutoff)
 
 
 def bidirectional_shortest_path(G: ConvertedGraph, source: Any, target: Any) -> list[Any]:
-    """Return the shortest path that NetworkX finds from both ends."""
     from hetero_bfs.algorithms.bfs.kernels.queue_order import search_from_both_ends
 
     start = _known(G, source, f"Source {source} is not in G")
@@ -94,13 +90,6 @@ def shortest_path(
     weight: None = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return one path, the paths from or to a node, or all; see networkx.shortest_path.
-
-    Raises
-    ------
-    networkx.NodeNotFound, networkx.NetworkXNoPath, ValueError
-        As NetworkX does.
-    """
     _check_method(method)
     if source is not None:
         if target is not None:
@@ -119,7 +108,6 @@ def shortest_path_length(
     weight: None = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return the lengths of the paths that `shortest_path` returns."""
     _check_method(method)
     if source is not None:
         if target is not None:
@@ -132,7 +120,6 @@ def shortest_path_length(
 
 
 def has_path(G: ConvertedGraph, source: Any, target: Any) -> bool:
-    """Return whether there is a path; see networkx.has_path."""
     try:
         bidirectional_shortest_path(G, source, target)
     except nx.NetworkXNoPath:
@@ -155,7 +142,7 @@ def _known(G: ConvertedGraph, node: Any, message: str) -> int:
 def _lengths(
     G: ConvertedGraph, lists: Lists, start: int, cutoff: float | None, coming: int = 1
 ) -> Lengths:
-    """Return the distances by these lists; `coming` is as for `levels_from`."""
+    """`coming` is as for `levels_from`."""
     if cutoff is None and lists is G.successors:
         level = levels_from(G, start, coming)
     else:
@@ -170,14 +157,14 @@ def by_level(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the number of nodes of each level, and the reached nodes by level, then by id."""
     counts = np.bincount(level + 1)
-    narrow = level.astype(np.int16) if counts.size < 1 << 15 else level  # is sorted faster
+    narrow = level.astype(np.int16) if counts.size < 1 << 15 else level  # int16 sorts faster
     return counts[1:], np.argsort(narrow, kind="stable")[counts[0] :]
 
 
 def _paths(
     G: ConvertedGraph, lists: Lists, start: int, cutoff: float | None, to_start: bool = False
 ) -> Paths:
-    """Return a path for each node reached: from the start, or to it."""
+    """Return a path for each node reached, from the start, or to it if `to_start`."""
     search = search_from(lists, start, cutoff)
     found = search.queue[1:]
     first = G.nodes[start]

@@ -25,7 +25,7 @@ def single_source_dijkstra(
     cutoff: float | None = None,
     weight: Any = "weight",
 ) -> tuple[Any, Any]:
-    """Return distances and NetworkX's paths of all nodes or one, in NetworkX's order."""
+    """NetworkX's paths, in NetworkX's order."""
     start = _known(G, source)
     if target == source:
         return 0, [target]
@@ -45,14 +45,14 @@ def single_source_dijkstra(
 def single_source_dijkstra_path(
     G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> Paths:
-    """Return NetworkX's shortest path to each node, in NetworkX's order."""
+    """NetworkX's paths, in NetworkX's order."""
     return _paths(G, _search(G, _known(G, source), None, cutoff, weight))
 
 
 def single_source_dijkstra_path_length(
     G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> Lengths:
-    """Return each reached node's distance, nearest first, in any order of equal ones."""
+    """Nearest first; equal distances in any order."""
     start = _known(G, source)
     if G.weights is not None and weight is not None and not G.may_overflow:
         found = distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)
@@ -82,7 +82,7 @@ def _search(
 def _lengths(
     G: ConvertedGraph, distance: npt.NDArray[np.float64], nodes: npt.NDArray[Any], weight: Any
 ) -> Lengths:
-    """Return the distances of these nodes, as integers if NetworkX's are."""
+    """Integers where NetworkX returns integers."""
     lengths = distance[nodes]
     integral = weight is None or G.integral
     values = (lengths.astype(np.int64) if integral else lengths).tolist()

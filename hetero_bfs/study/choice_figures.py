@@ -1,4 +1,4 @@
-"""Figures of selectors' choices: schedules beside the oracle's, and regret."""
+"""Figures of selectors' choices: schedules next to the oracle's, and regret."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_COLUMNS = 14
-_DARKEST = 8.0  # logarithm of the regret in percent that would be black; text stays readable
+_DARKEST = 8.0  # log10 of the regret in percent drawn black: so large that text stays readable
 
 
 def schedule(table: pd.DataFrame) -> Figure:
     """Draw which strategy each selector chose at each level, the oracle on top.
 
-    Cells name the strategy; those that differ from the oracle's are hatched.
+    Cells name the strategy; cells that differ from the oracle's are hatched.
     """
     shown = shown_graphs(table)
     columns = min(len(shown), 2)
@@ -48,7 +48,7 @@ def schedule(table: pd.DataFrame) -> Figure:
 
 
 def _strips(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw one row of cells for each selector; equal adjacent levels share a column."""
+    """Draw a row of cells for each selector; adjacent levels with equal choices share a column."""
     dense_push = table.pivot(index="selector", columns="level", values="strategy")
     names = [ORACLE, *(name for name in style.order_of(dense_push.index) if name != ORACLE)]
     dense_push = dense_push.loc[names]
@@ -121,7 +121,6 @@ def programs(table: pd.DataFrame) -> Figure:
 
 
 def _shaded(percent: pd.DataFrame) -> tuple[Figure, Axes]:
-    """Draw numbers in cells, the darker the larger."""
     count = len(percent)
     figure, (axes,) = style.new_figure(0.32 * count + 1.6)
     shades = np.log10(np.clip(percent.to_numpy(), 1.0, None))
@@ -135,9 +134,10 @@ def _shaded(percent: pd.DataFrame) -> tuple[Figure, Axes]:
 
 
 def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
-    """Return regret in percent by selector and family, with the mean over families and the worst.
+    """Return regret in percent by selector and family, with mean and worst over families.
 
-    Selectors are in the order of the mean. `none` is no selector: the best single strategy.
+    Selectors are in the order of the mean. The row `none` is the best single strategy, without a
+    selector.
     """
     summary = summarise(table).drop(columns="selection")
     return 100 * summary.rename(columns={"all": "mean"})

@@ -1,4 +1,4 @@
-"""Selectors' choices compared with the best ones: schedules and regret of searches and programs.
+"""Compares selectors' choices with the best ones: schedules, and regret of searches and programs.
 
 training/regret.py and training/program_regret.py measure regret. This module adds the study's
 columns to their rows, and splits the schedules of searches into levels.
@@ -18,13 +18,11 @@ from hetero_bfs.training.regret import ORACLE, measure_graph
 
 
 def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Measure the regret of every selector and strategy on the searches of the sources."""
     graph = subject.about.graph
     return list(measure_graph(subject.engine, graph, len(subject.sources), options.rounds))
 
 
 def program_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Measure the regret of the directions and places that vertex programs choose."""
     threads = options.engine.threads or numba.get_num_threads()
     info = subject.engine.device_info
     found = regret_of_programs(subject.edges, info, threads, options.rounds)
@@ -36,7 +34,7 @@ def schedule_rows(
 ) -> list[Row]:
     """Return one row for each level and selector: its strategy and the oracle's.
 
-    `level_seconds` are the seconds of the level without migration (`levels`), None if not measured.
+    `level_seconds` excludes migration; it is None if not measured.
     """
     seconds = {(one.key, one.features.level, one.strategy.name): one.seconds for one in measured}
     schedules = {(row["root"], row["selector"]): row["schedule"] for row in regrets}
@@ -62,7 +60,7 @@ def schedule_rows(
 
 
 def strategies_of(text: str) -> Iterator[str]:
-    """Yield the strategy of each level of a schedule that `schedule_text` wrote: "TC BG*3"."""
+    """Yield each level's strategy from the text that `schedule_text` wrote, such as "TC BG*3"."""
     for run in text.split():
         name, _, count = run.partition("*")
         yield from [name] * int(count or 1)

@@ -1,9 +1,9 @@
 """Energy of a study: traversed edges per joule by strategy and selector (the paper's Figure 5).
 
-A row has one domain: cpu, device or system. A row without a measurement has empty values and the
-reason. So has a configuration that spends more than a tenth of its time on a unit without a meter,
-such as the host's strategies if only the GPU has one, and a configuration that hardly uses the
-domain's unit.
+A row belongs to one domain: cpu, device or system. Without a measurement a row has empty values and
+the reason. That includes a configuration that spends more than a tenth of its time on a unit
+without a meter, such as the host's strategies if only the GPU has one, and a configuration that
+hardly uses the domain's unit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hetero_bfs.study.searches import Configuration, Row, Subject
 from hetero_bfs.support.progress import progress
 
 _IDLE_SECONDS = 1.0
-_MOST_UNSEEN = 0.1  # of the time without a meter; beyond it joules are incomplete
+_MOST_UNSEEN = 0.1  # largest share of the time without a meter; beyond it joules are incomplete
 _LEAST_SEEN = 0.1  # least share of a configuration's time that a domain's meters see
 _ERRORS = 2  # standard errors; a smaller difference from idle is not significant
 
@@ -36,11 +36,11 @@ METERED = (
     "searches",
     "seconds",
 )
-"""Columns of the energy table that are empty without measurement."""
+"""Columns of the energy table that are empty without a measurement."""
 
 
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
-    """Measure the energy of searches; return one row for each configuration and domain."""
+    """Return one row for each configuration and domain."""
     meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
     nedge = sum(subject.nedge[key] for key in subject.keys)
     rows = []
@@ -66,7 +66,7 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
 def _unseen(
     subject: Subject, config: Configuration, domains: Sequence[energy.Domain]
 ) -> dict[str, str | None]:
-    """Return for each domain why its joules do not cover a configuration's searches, else None."""
+    """Return why a domain's joules do not cover a configuration's searches; None if they do."""
     if not domains:
         return {}
     info = subject.engine.device_info

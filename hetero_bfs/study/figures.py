@@ -1,4 +1,4 @@
-"""Figures of a study, one function for each, drawn from the same tables as its CSV files."""
+"""Figures of a study, one function for each, drawn from the tables of the CSV files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DOMAINS = {
 
 
 def levels(table: pd.DataFrame) -> Figure:
-    """Draw seconds of each strategy at each level: one panel for each graph, its first key."""
+    """One panel for each graph, with its first key."""
     shown = shown_graphs(table)
     columns = min(len(shown), 2)
     rows = math.ceil(len(shown) / columns)
@@ -54,7 +54,7 @@ def levels(table: pd.DataFrame) -> Figure:
 
 
 def shown_graphs(table: pd.DataFrame) -> list[str]:
-    """Choose graphs for a figure of few panels: files, and the largest Kronecker graphs."""
+    """Choose graphs for a figure with few panels: files, and the largest Kronecker graphs."""
     names = list(dict.fromkeys(table["graph"]))
     files = list(dict.fromkeys(table[table["scale"].isna()]["graph"]))[:MOST_PANELS]
     generated = [name for name in names if name not in files]
@@ -64,15 +64,12 @@ def shown_graphs(table: pd.DataFrame) -> list[str]:
 
 
 def throughput(table: pd.DataFrame) -> Figure:
-    """Draw GTEPS by strategy and selector: over scales, and for each graph file."""
+    """Over scales, and for each graph file."""
     return _over_graphs(table, "harmonic_mean_gteps", "GTEPS ($10^9$ traversed edges / s)")
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
-    """Draw MTEPS/W by strategy and selector, for each domain, with and without idle power.
-
-    Return None if no meter measured anything.
-    """
+    """For each domain, with and without idle power; None if no meter measured anything."""
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
         return None
@@ -121,7 +118,6 @@ def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) 
 
 
 def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: float) -> None:
-    """Draw a line for each configuration, named at its end."""
     ends = {}
     for name in style.order_of(table["selector"]):
         line = table[table["selector"] == name].sort_values("scale")
@@ -137,7 +133,7 @@ def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: fl
 
 
 def _rows_inches(graphs: int, configs: int) -> float:
-    """Return the height of rows in which marks do not overlap."""
+    """Height in which marks do not overlap."""
     return 0.105 * (configs + 1) * graphs
 
 
@@ -163,7 +159,6 @@ def _wrapped(name: str) -> str:
 
 
 def relabelling(table: pd.DataFrame) -> Figure:
-    """Draw the share of vertices that relabelling removes, and the speedup of searches."""
     graphs = table.drop_duplicates("graph")
     rows = np.arange(len(graphs))
     configs = table["selector"].nunique()
@@ -190,7 +185,6 @@ def relabelling(table: pd.DataFrame) -> Figure:
 
 
 def predictions(table: pd.DataFrame) -> Figure:
-    """Draw predicted over measured seconds of levels, a panel for each strategy."""
     names = style.order_of(table["strategy"])
     columns = min(len(names), 3)
     rows = math.ceil(len(names) / columns)
@@ -230,7 +224,6 @@ def _legend_above(figure: Figure, axes: Axes) -> None:
 
 
 def _legend_beside(figure: Figure, panels: Sequence[Axes]) -> None:
-    """Add a legend of all strategies and selectors in the panels."""
     found: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()

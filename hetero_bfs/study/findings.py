@@ -1,4 +1,4 @@
-"""The results of a study's tables, in a sentence (`..._finding`) and a small table (`..._brief`).
+"""The results of a study's tables, as a sentence (`..._finding`) and a small table (`..._brief`).
 
 Cells of the small tables are text with units, for the page.
 """
@@ -19,7 +19,7 @@ Brief = tuple[str, pd.DataFrame]
 
 
 def format_seconds(seconds: float) -> str:
-    """Write seconds with three figures and a fitting unit."""
+    """Format seconds with three digits and a suitable unit."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
@@ -27,12 +27,11 @@ def format_seconds(seconds: float) -> str:
 
 
 def no_brief(table: pd.DataFrame) -> Brief:
-    """Return an empty table, since the figure shows all."""
+    """For sections whose figure shows everything."""
     return "", pd.DataFrame()
 
 
 def levels_finding(table: pd.DataFrame) -> str:
-    """Count on how many levels each strategy is the fastest."""
     best = table[table["fastest"]]
     wins = best["strategy"].value_counts()
     named = ", ".join(f"{name} on {count}" for name, count in wins.items())
@@ -76,7 +75,6 @@ def throughput_finding(table: pd.DataFrame) -> str:
 
 
 def throughput_brief(table: pd.DataFrame) -> Brief:
-    """Return GTEPS by configuration and graph."""
     rows = []
     for name in style.order_of(table["selector"]):
         line = table[table["selector"] == name]
@@ -92,7 +90,6 @@ def throughput_brief(table: pd.DataFrame) -> Brief:
 
 
 def energy_finding(table: pd.DataFrame) -> str:
-    """Name the most efficient configuration by each domain, and the unmeasured domains."""
     measured = table[table["mteps_per_watt"].notna()]
     missing = table[~table["domain"].isin(measured["domain"])].drop_duplicates("domain")
     parts = []
@@ -111,7 +108,6 @@ def energy_finding(table: pd.DataFrame) -> str:
 
 
 def energy_brief(table: pd.DataFrame) -> Brief:
-    """Return efficiency and power on the last graph."""
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
         return "", pd.DataFrame()
@@ -133,7 +129,6 @@ def energy_brief(table: pd.DataFrame) -> Brief:
 
 
 def relabelling_finding(table: pd.DataFrame) -> str:
-    """Say how many vertices of the last graph are removed, and the speedup of its searches."""
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph]
     gain = one.loc[one["relabelled_seconds"].idxmin()]
@@ -145,7 +140,6 @@ def relabelling_finding(table: pd.DataFrame) -> str:
 
 
 def relabelling_brief(table: pd.DataFrame) -> Brief:
-    """Return the removed vertices and the speedup of each configuration for each graph."""
     graphs = table.drop_duplicates("graph").set_index("graph")
     rows = []
     for graph, about in graphs.iterrows():
@@ -167,7 +161,6 @@ def relabelling_brief(table: pd.DataFrame) -> Brief:
 
 
 def predictions_finding(table: pd.DataFrame) -> str:
-    """Return the errors of predictions."""
     errors = table["relative_error"].abs()
     within = (table["predicted_seconds"] / table["measured_seconds"]).between(0.5, 2.0).mean()
     return (
@@ -177,7 +170,6 @@ def predictions_finding(table: pd.DataFrame) -> str:
 
 
 def predictions_brief(table: pd.DataFrame) -> Brief:
-    """Return the errors for each strategy."""
     rows = []
     for name in style.order_of(table["strategy"]):
         errors = table.loc[table["strategy"] == name, "relative_error"]
@@ -194,7 +186,6 @@ def predictions_brief(table: pd.DataFrame) -> Brief:
 
 
 def schedule_finding(table: pd.DataFrame) -> str:
-    """Say how often selectors chose the oracle's strategy."""
     shares = (table["strategy"] == table["oracle_strategy"]).groupby(table["selector"]).mean()
     chosen = shares.drop([ORACLE, NONE], errors="ignore").sort_values(ascending=False)
     named = ", ".join(f"{name} {100 * share:.0f} %" for name, share in chosen.items())
@@ -202,7 +193,6 @@ def schedule_finding(table: pd.DataFrame) -> str:
 
 
 def regret_finding(table: pd.DataFrame) -> str:
-    """Name the selector of least mean regret, and the regret without a selector."""
     percent = choice_figures.regret_by_family(table)
     chosen = percent.drop(index=[ORACLE, NONE], errors="ignore").iloc[0]
     families = percent.columns.drop(["mean", "worst"])
@@ -217,7 +207,6 @@ def regret_finding(table: pd.DataFrame) -> str:
 
 
 def programs_finding(table: pd.DataFrame) -> str:
-    """Return the mean regret of vertex programs, the worst family's, and what choosing takes."""
     found = summarise_programs(table)
     worst = max(found["families"], key=lambda family: found["families"][family])
     return (
@@ -228,7 +217,6 @@ def programs_finding(table: pd.DataFrame) -> str:
 
 
 def regret_brief(table: pd.DataFrame) -> Brief:
-    """Return mean and worst regret, and the time of choosing."""
     summary = summarise(table)
     brief = pd.DataFrame(
         {"selector": name, "mean regret": f"{100 * row['all']:,.1f} %"}

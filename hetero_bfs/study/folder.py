@@ -1,7 +1,7 @@
 """The folder of a study: written completely or not at all, and never over other files.
 
-A study is written to a temporary folder beside its own, which is renamed when it is complete. An
-earlier study is renamed before, restored if that fails, and removed afterwards.
+A study is written to a temporary folder next to its own, which is renamed when it is complete. An
+earlier study is renamed first, restored if that fails, and removed afterwards.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ _PROGRAM = "hetero-bfs study"
 
 
 def check_folder(folder: Path) -> None:
-    """Raise `HeteroBFSError` if a study cannot be written here; for use before the work.
+    """Raise `HeteroBFSError` if a study cannot be written here; called before any measurement.
 
-    A folder that exists must be empty or hold an earlier study and nothing else: it is replaced
-    as a whole.
+    An existing folder must be empty or hold only an earlier study, which is replaced as a whole.
     """
     if not folder.is_dir():
         if folder.exists() or folder.is_symlink():
@@ -34,7 +33,7 @@ def check_folder(folder: Path) -> None:
         check_new_entry(folder)
         return
     _check_replaceable(folder)
-    check_new_entry(folder.resolve())  # beside it
+    check_new_entry(folder.resolve())  # next to it
     check_new_entry(folder / MARKER)  # and in it, since its files will be removed
 
 
@@ -61,7 +60,7 @@ def _check_replaceable(folder: Path) -> None:
 
 
 def _files_of_study(folder: Path) -> Sequence[str]:
-    """Return the names of an earlier study's files; none if the folder holds no study."""
+    """Return the names of an earlier study's files; empty if there is none."""
     try:
         summary = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         if summary["program"] != _PROGRAM:
@@ -72,14 +71,9 @@ def _files_of_study(folder: Path) -> Sequence[str]:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
-    """Write all files and the summary, `MARKER`, or nothing.
+    """Write all files and the summary, `MARKER`, or nothing; `summary["files"]` names the files.
 
-    `summary` lists the names of the files as "files".
-
-    Raises
-    ------
-    HeteroBFSError
-        The system cannot write. The folder is then unchanged.
+    Raises `HeteroBFSError` if the system cannot write. The folder is then unchanged.
     """
     marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
     target = folder.resolve()  # follows links

@@ -1,7 +1,7 @@
 """Levels of a study: seconds of each strategy from the same state, and the model's predictions.
 
-This is the paper's Table 5. The state at each level is that of a search on the host. The level is
-measured without migration of the frontier. Its time is the median over rounds. Each round goes
+This is the paper's Table 5. The state before each level comes from a search on the host. The level
+is measured without migration of the frontier. Its time is the median over rounds. Each round goes
 through the search and takes the median of a few repetitions of each level (training/measure.py).
 """
 
@@ -23,7 +23,7 @@ from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_sear
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """One strategy on one level of the search from a key: seconds of each round."""
+    """One strategy on one level of the search from `key`; `rounds` has each round's seconds."""
 
     key: int
     features: LevelFeatures
@@ -32,12 +32,11 @@ class MeasuredLevel:
 
     @property
     def seconds(self) -> float:
-        """The median."""
         return median(self.rounds)
 
 
 def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    """Measure every strategy on all levels of the sources' searches, or on a sample of many."""
+    """Measure every strategy on all levels of the sources' searches, or on a sample of levels."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}
@@ -58,7 +57,7 @@ def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[Meas
 
 
 def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]:
-    """Return one row for each level and strategy, the fastest strategies marked."""
+    """Return one row for each level and strategy."""
     least: dict[tuple[int, int], float] = {}
     for one in measured:
         place = one.key, one.features.level
@@ -81,7 +80,7 @@ def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]
 def prediction_rows(
     subject: Subject, measured: Sequence[MeasuredLevel], notes: list[str]
 ) -> list[Row]:
-    """Return predicted and measured seconds by the installed speed model; nothing without one."""
+    """Without a model there are no rows."""
     try:
         model = model_of(subject.engine.device_info)
     except ModelError as error:

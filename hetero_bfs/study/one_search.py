@@ -11,7 +11,7 @@ from hetero_bfs.timeline.timeline_svg import timeline_svg
 
 
 def search_rows(subject: Subject, rounds: int) -> list[Row]:
-    """Search from one key; return a row per level of the round of median time."""
+    """Return a row per level, of the search of median time."""
     engine, key = subject.engine, subject.sources[0]
     engine.set_selector("auto")
     engine.search(key)  # untimed
@@ -23,7 +23,7 @@ def search_rows(subject: Subject, rounds: int) -> list[Row]:
 
 
 def _spans(table: pd.DataFrame) -> tuple[str, list[Span]]:
-    """Return the name and the spans of the graph that is shown, the largest one."""
+    """Return the largest graph's name and spans."""
     largest = table.loc[table["num_edges"].idxmax(), "graph"]
     rows = table[table["graph"] == largest]
     known = rows.astype(object).where(rows.notna(), None)
@@ -31,13 +31,11 @@ def _spans(table: pd.DataFrame) -> tuple[str, list[Span]]:
 
 
 def draw(table: pd.DataFrame) -> str:
-    """Return the timeline of one search as SVG."""
     name, spans = _spans(table)
     return timeline_svg(spans, f"Timeline of a search of {name}, {len(table)} levels")
 
 
 def finding(table: pd.DataFrame) -> str:
-    """Say how the time of the search is divided."""
     name, spans = _spans(table)
     total = sum(span.seconds for span in spans if span.lane == "runs")
 

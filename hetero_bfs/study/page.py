@@ -36,8 +36,8 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 class Part:
     """One section of the page; `reading` is HTML, `brief` is a table of text and may be empty.
 
-    The picture is a PNG or an SVG. There is none without measurements; `finding` then gives the
-    reason.
+    The picture is a PNG or an SVG. Without measurements there is no picture, and `finding` gives
+    the reason.
     """
 
     name: str
@@ -51,7 +51,6 @@ class Part:
 
 
 def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], foot: str) -> str:
-    """Return the page as HTML."""
     contents = "".join(f'<a href="#{part.name}">{escape(part.name)}</a> ' for part in parts)
     noted = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return (

@@ -22,27 +22,14 @@ _QUICK_KEYS, _QUICK_ROUNDS, _QUICK_ENERGY_SECONDS = 4, 2, 1.0
 class StudyOptions:
     """Options of a study.
 
-    Parameters
-    ----------
-    scales : tuple of int
-        Kronecker graphs; by default, without files, scales that suit the device.
-    graphs : tuple of Path
-        Graph files.
-    directed : bool
-        Whether to keep the direction of the files' edges.
-    families : bool
-        Whether to measure regret on a graph of each other family, too (families.py).
-    keys, rounds : int
-        Search keys of each graph, and the number of times that every strategy and selector
-        searches from each key.
-    energy_seconds : float
-        Least seconds of searches for each reading of the energy meters.
-    quick : bool
-        For a first look: small graphs if none are given, fewer keys and rounds.
-    power_log : Path, optional
-        The log of an external meter.
-    engine : EngineOptions
-        Settings of searches. The study itself sets selector, order, objective and correction.
+    scales : Kronecker graphs; by default, without files, scales that suit the device
+    directed : whether to keep the direction of the files' edges
+    families : whether to also measure regret on a graph of each other family (families.py)
+    keys, rounds : search keys of each graph, and searches of every configuration from each key
+    energy_seconds : least seconds of searches for each reading of the energy meters
+    quick : for a first look: small graphs if none are given, fewer keys and rounds
+    power_log : log of an external meter
+    engine : settings of searches; the study itself sets selector, order, objective and correction
     """
 
     scales: tuple[int, ...] = ()
@@ -74,11 +61,7 @@ class StudyOptions:
 
 @dataclass(frozen=True)
 class Planned:
-    """One graph of a study, not made yet.
-
-    `scale` is None except for Graph500's Kronecker graphs. With `regret_only` only regret is
-    measured.
-    """
+    """`scale` is None except for Graph500's Kronecker graphs."""
 
     graph: StudyGraph
     scale: int | None
@@ -86,17 +69,13 @@ class Planned:
 
     @property
     def name(self) -> str:
-        """The graph's name."""
         return str(self.graph.name)
 
 
 def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
     """List the graphs: Kronecker graphs, files, and for regret a graph of each other family.
 
-    Raises
-    ------
-    HeteroBFSError
-        A scale is out of range, or a file is missing.
+    Raises `HeteroBFSError` if a scale is out of range, or a file is missing.
     """
     planned = [Planned(named_graph(f"kronecker{s}"), s) for s in sorted(options.scales)]
     for path in dict.fromkeys(options.graphs):

@@ -36,13 +36,12 @@ _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 
 @dataclass
 class Study:
-    """Tables by the names of their sections, and notes for their readers."""
+    """Tables by the names of their sections, and notes for the user."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str, rows: Iterable[Row]) -> None:
-        """Add rows to a table."""
         self.rows.setdefault(name, []).extend(rows)
 
     def table(self, section: Section) -> pd.DataFrame:
@@ -56,11 +55,8 @@ class Study:
 def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
     """Measure this machine and write the study; return its summary (also in study.json).
 
-    Raises
-    ------
-    HeteroBFSError
-        The folder, a graph or a device cannot be used, or a search result is wrong. Nothing is
-        written then.
+    Raises `HeteroBFSError` if the folder, a graph or a device cannot be used, or if a search result
+    is wrong. Nothing is written then.
     """
     source_commit()  # cached now, since the checkout may change during the run
     check_folder(folder)
@@ -78,7 +74,6 @@ def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
 
 
 def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
-    """Add all rows of one graph to a study."""
     subject = open_subject(graph, options, study.notes)
     with subject.engine:
         regrets = regret_rows(subject, options)
@@ -105,7 +100,6 @@ def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
 def _write(
     folder: Path, study: Study, options: StudyOptions, info: DeviceInfo | None, seconds: float
 ) -> dict[str, Any]:
-    """Draw everything and write the folder; return the summary."""
     machine = describe_machine(info)
     model = model_of(info)
     foot = footer(machine, model, options)
@@ -139,7 +133,6 @@ def _write(
 
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
-    """Draw a section's figure if it has measurements, and put its numbers in words."""
     if table.empty:
         caption, brief = findings.no_brief(table)
         return Part(section.name, section.title, section.reading, section.nothing, caption, brief)
@@ -153,14 +146,13 @@ def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
 
 
 def describe(machine: dict[str, Any]) -> str:
-    """Return the machine's description in one line."""
     device = machine["device"]
     named = "no OpenCL device" if device is None else f"{device['name']} ({device['platform']})"
     return f"{machine['cpu']}, {machine['threads']} threads; {named}"
 
 
 def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOptions) -> str:
-    """Return the footer of the page and each picture: command, machine, model, date."""
+    """Return the footer of the page and of each picture."""
     driver = "" if machine["device"] is None else f", driver {machine['device']['driver']}"
     origin = "none of this machine" if model is None else model.origin_text
     return (

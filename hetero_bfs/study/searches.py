@@ -2,8 +2,8 @@
 
 A configuration is a single strategy or a selector. All are validated on every key before anything
 is timed. Timings are interleaved: in each round every configuration searches from all keys
-back-to-back, so that drift affects all alike. Each round has a new order, since a search affects
-the caches and threads of the next one. A key's seconds are the median of its rounds.
+back-to-back, so that drift affects all of them equally. Each round has a new order, since a search
+affects the caches and threads of the next one. A key's seconds are the median of its rounds.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ SOURCES = 2
 """Searches of each graph that are measured level by level."""
 
 _VALIDATED_AT_ONCE = 16
-_MOST_SECONDS = 30.0  # of all keys, configurations and rounds of a graph
+_MOST_SECONDS = 30.0  # for all keys, configurations and rounds of a graph
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One configuration: a single strategy or a selector.
+    """A single strategy or a selector.
 
-    For "auto" the selector has another name: that of the fastest one in training.
+    For "auto", `selector.name` is the name of the selector that was fastest in training.
     """
 
     name: str
@@ -68,11 +68,9 @@ class Subject:
 
     @property
     def graph(self) -> SearchGraph:
-        """The relabelled graph."""
         return self.engine.graph
 
     def row(self) -> Row:
-        """Return the columns that identify a row's graph."""
         return {
             "graph": self.about.name,
             "family": self.about.graph.family,
@@ -83,12 +81,8 @@ class Subject:
 def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
     """Make and build a graph, open it on the device, and validate every configuration.
 
-    Raises
-    ------
-    GraphError
-        The graph cannot be read, is too large, or has no edge to search.
-    ValidationError
-        A search result is wrong.
+    Raises `GraphError` if the graph cannot be read, is too large, or has no edge to search, and
+    `ValidationError` if a search result is wrong.
     """
     edges = about.graph.make()
     graph = build_search_graph(edges)
@@ -114,8 +108,8 @@ def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
 def configs_of(graph: str, engine: Engine, notes: list[str]) -> list[Configuration]:
     """List the single strategies and the selectors that this machine can run.
 
-    A selector that would silently be another one, such as "learned" without a model, is left out
-    with a note. So is "auto" if it is a selector that is in the list already.
+    A selector that this machine would replace by another, such as "learned" without a model, is
+    left out with a note. "auto" is left out if its selector is in the list already.
     """
     configs = [Configuration(s.name, "strategy", FixedSelector(s)) for s in engine.candidates]
     known = len(engine.notes)
@@ -142,7 +136,6 @@ def configs_of(graph: str, engine: Engine, notes: list[str]) -> list[Configurati
 
 
 def add_note(notes: list[str], text: str) -> None:
-    """Add a note unless the list has it already."""
     if text not in notes:
         notes.append(text)
 
@@ -155,7 +148,7 @@ def _affordable(
     rounds: int,
     notes: list[str],
 ) -> list[int]:
-    """Return as many keys as all configurations can search in a bounded time, at least one.
+    """Return the keys that all configurations can search in a bounded time, at least one.
 
     On a high-diameter graph a single strategy may take seconds for a search.
     """
@@ -179,13 +172,7 @@ def validate_configs(
     keys: Sequence[int],
     configs: Sequence[Configuration],
 ) -> dict[int, int]:
-    """Validate every configuration on every key; return the traversed edges of each key.
-
-    Raises
-    ------
-    ValidationError
-        A search result is wrong.
-    """
+    """Return the traversed edges of each key; raise `ValidationError` for a wrong result."""
     searches = [(config, key) for config in configs for key in keys]
     nedge: dict[int, int] = {}
     validator = Validator(edges, min(_VALIDATED_AT_ONCE, len(searches)))
@@ -207,7 +194,7 @@ def validate_configs(
 def throughput(subject: Subject, rounds: int) -> list[Row]:
     """Time whole searches by every configuration; one row for each.
 
-    `harmonic_mean_gteps` is over keys, as Graph500 has it; so are the quartiles.
+    `harmonic_mean_gteps` is over keys, as in Graph500; so are the quartiles.
     """
     engine, keys, configs = subject.engine, subject.keys, subject.configs
     seconds = np.empty((len(configs), rounds, len(keys)))
@@ -235,7 +222,7 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
 
 
 def _shuffled(configs: Sequence[Configuration], turn: int) -> list[tuple[int, Configuration]]:
-    """Return the configurations with their numbers in a new order for each turn."""
+    """Return the configurations with their numbers, in a new order for each round."""
     order = np.random.default_rng(turn).permutation(len(configs))
     return [(int(number), configs[number]) for number in order]
 
@@ -251,9 +238,10 @@ def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mappin
 
 
 def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Search the graph with and without relabelling, in turn, by every configuration.
+    """Search the graph with and without relabelling, alternately, by every configuration.
 
-    Without it vertices keep the given order, and those without edges stay in the searched range.
+    Without relabelling vertices keep the given order, and isolated vertices stay in the searched
+    range.
     """
     name, keys, configs = subject.about.name, subject.keys, subject.configs
     plain = build_search_graph(subject.edges, "given")

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class Section:
     """One figure with its table.
 
-    `name` is the stem of its PNG and CSV files. `columns` are those of the CSV; a table without
-    rows has them, too. `draw` returns None without measurements. `finding` returns the result in a
-    sentence, and `brief` a small table for the page, with a caption. `nothing` replaces all three
-    if the table has no rows. A drawing that is text is SVG.
+    `name` is the stem of its PNG and CSV files. `columns` are the CSV's columns, also of a table
+    without rows. `draw` returns a figure, an SVG as text, or None without measurements. `finding`
+    returns the result in a sentence, and `brief` a small table for the page, with a caption.
+    `nothing` replaces all three if the table has no rows.
     """
 
     name: str

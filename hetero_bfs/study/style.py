@@ -1,8 +1,8 @@
-"""Style of a study's figures: readable without colour vision, with machine and command beneath.
+"""Style of a study's figures: readable without colour vision, with machine and command below.
 
-Every strategy and selector has its own colour, marker and line style. Most colours are of Okabe and
-Ito's palette. Strategies have hollow markers and broken lines, selectors filled ones and solid
-lines.
+Every strategy and selector has its own colour, marker and line style. Most colours are from Okabe
+and Ito's palette. Strategies have hollow markers and broken lines, selectors filled markers and
+solid lines.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ _NAME_INCHES = 0.16  # distance between names at the ends of lines
 
 
 class Look(NamedTuple):
-    """The drawing style of one strategy or selector."""
-
     color: str
     marker: str
     line: str
@@ -43,8 +41,9 @@ _SELECTORS = {
     "auto": Look("#882255", "*", "-"),
     "oracle": Look("#332288", "p", "-"),
 }
-"""Together with the strategies these are Okabe and Ito's eight colours, a darker yellow, and three
-more that differ in lightness."""
+"""With the strategies' colours: Okabe and Ito's eight, a darker yellow, and three of other
+lightness.
+"""
 
 
 _MARKER_SIZES = {"*": 7, "P": 7, "X": 7, "v": 10}
@@ -52,20 +51,19 @@ _MARKER_SIZES = {"*": 7, "P": 7, "X": 7, "v": 10}
 
 
 def looks() -> dict[str, Look]:
-    """Return the looks of strategies (from their table, with broken lines), then of selectors."""
+    """Return the looks of strategies (broken lines, from their table), then of selectors."""
     lines = {"top-down": "--", "bottom-up": ":"}
     table = {s.name: Look(s.color, s.marker, lines[s.direction]) for s in STRATEGIES.values()}
     return table | _SELECTORS
 
 
 def order_of(names: Iterable[str]) -> list[str]:
-    """Return names without repetitions, in the order of `looks`, others last."""
+    """Return names without repetitions, in the order of `looks`, unknown names last."""
     known = {name: place for place, name in enumerate(looks())}
     return sorted(set(names), key=lambda name: (known.get(name, len(known)), name))
 
 
 def look_of(name: str) -> dict[str, Any]:
-    """Return Matplotlib's arguments for a line with markers."""
     look = looks().get(name, Look("#444444", ".", "-"))
     strategy = name in STRATEGIES
     return {
@@ -83,7 +81,7 @@ def look_of(name: str) -> dict[str, Any]:
 def new_figure(
     height_inches: float, rows: int = 1, columns: int = 1, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure, its height without the footer, and its axes row by row."""
+    """Return a figure and its axes row by row; `height_inches` excludes the footer."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -99,7 +97,6 @@ def new_figure(
 
 
 def tidy(axes: Axes, title: str, x_label: str, y_label: str) -> None:
-    """Give axes a title, labels with units and a faint grid."""
     axes.set_title(title, fontsize=10, loc="left")
     axes.set_xlabel(x_label, fontsize=9)
     axes.set_ylabel(y_label, fontsize=9)
@@ -111,7 +108,6 @@ def tidy(axes: Axes, title: str, x_label: str, y_label: str) -> None:
 
 
 def seconds_axis(axis: Any) -> None:
-    """Label an axis of seconds with 10 µs, 1 ms and so on."""
     from matplotlib.ticker import EngFormatter, NullFormatter
 
     axis.set_major_formatter(EngFormatter(unit="s"))
@@ -119,7 +115,7 @@ def seconds_axis(axis: Any) -> None:
 
 
 def plain_axis(axis: Any) -> None:
-    """Label a logarithmic axis with plain numbers; a shorter axis gets more of them."""
+    """Label a logarithmic axis; a shorter range gets more numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     low, high = axis.get_view_interval()
@@ -134,10 +130,10 @@ def plain_axis(axis: Any) -> None:
 
 
 def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches: float) -> None:
-    """Name lines right of the axes, near the height of their last points, without overlap.
+    """Name lines to the right of the axes, near the height of their last points, without overlap.
 
-    `ends` has these points by name. The y axis is logarithmic, about `height_inches` high, and its
-    limits are final.
+    `ends` maps names to these points. The y axis is logarithmic, about `height_inches` high, and
+    its limits are final.
     """
     from matplotlib.lines import Line2D
 
@@ -165,13 +161,13 @@ def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Spread ascending heights within 0 to 1 to distances of at least `gap`, with small changes.
+    """Move ascending heights within 0 to 1 to distances of at least `gap`, by small changes.
 
     The gap is reduced if there is no room for it.
     """
     count = len(heights)
     gap = min(gap, 1.0 / max(count - 1, 1))
-    groups: list[list[float]] = []  # of touching neighbours: sum of their desired starts, count
+    groups: list[list[float]] = []  # touching neighbours: sum of their desired starts, count
     for number, height in enumerate(heights):
         groups.append([height - gap * number, 1])
         while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
@@ -184,7 +180,6 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def to_png(figure: Figure, footer: str) -> bytes:
-    """Return the picture as PNG, with command and machine beneath."""
     lines = textwrap.wrap(footer, _FOOTER_CHARACTERS)
     figure.text(
         0.008, 0.012, "\n".join(lines), fontsize=6.5, color="#555555", va="bottom", ha="left"

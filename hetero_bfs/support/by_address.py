@@ -1,12 +1,12 @@
 """Structs of arrays that are passed to kernels by address, and kernels called by address.
 
-Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays is
-some 200 words per call. The compiler spends more time on those than on the kernels' own code. So
+Numba passes a tuple item by item, and an array as several words. A tuple of two dozen arrays takes
+some 200 words per call, and compiling these takes longer than compiling the kernel's own code. Here
 the addresses and shapes of the arrays are stored in memory, and a kernel gets one address. In the
 kernel this is a struct with attributes; reading an attribute loads an array.
 
-No kernel changes those words, and the compiler is told so: otherwise a loop would load addresses
-again after each store.
+No kernel changes the stored words, so their loads are marked as invariant. Otherwise a loop would
+load the addresses again after each store.
 
 Numba also links a copy of each callee into a kernel, and optimises it there again. A kernel that is
 called by address is compiled once, and only if it is needed.
@@ -47,7 +47,7 @@ LEVEL_RESULTS = ("representation", "found", "edges", "scanned")
 
 
 class StructType(types.Type):  # type: ignore[misc]
-    """The Numba type of a struct: the types and offsets of its fields."""
+    """The Numba type of a struct."""
 
     def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
         self.fields = dict(fields)
@@ -55,7 +55,6 @@ class StructType(types.Type):  # type: ignore[misc]
         super().__init__(name=f"{name}_{kinds}")  # short, since it is part of many other names
 
     def offset(self, name: str) -> int:
-        """Return the number of words before a field."""
         before = list(self.fields).index(name)
         return sum(_count_words(kind) for kind in list(self.fields.values())[:before])
 
@@ -77,7 +76,7 @@ class Struct:
 
 
 class Head:
-    """The first fields of a struct, for kernels that know no others; it keeps the struct alive."""
+    """The first fields of a struct, for kernels that use only these; it keeps the struct alive."""
 
     def __init__(self, name: str, struct: Struct, count: int) -> None:
         fields = tuple(struct.numba_type.fields.items())[:count]
@@ -97,7 +96,7 @@ def _array_type(dtype: np.dtype[Any], ndim: int, layout: str) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """Return the type of a field, the same for all arrays of a dtype and number of dimensions."""
+    """Return the type of a field; of an array only dtype, dimensions and contiguity matter."""
     if isinstance(value, np.ndarray):
         return _array_type(value.dtype, value.ndim, "C" if value.flags.c_contiguous else "A")
     if isinstance(value, tuple):
@@ -148,7 +147,7 @@ def _read_field(context: Any, builder: Any, kind: Any, value: Any, name: str) ->
 
 
 def _read(context: Any, builder: Any, kind: Any, words: Any, offset: int) -> Any:
-    """Return the value of a field, or of an item of a tuple, whose words begin at an offset."""
+    """Load a field, or an item of a tuple, whose words begin at `offset`."""
     if isinstance(kind, types.UniTuple):
         size = _count_words(kind.dtype)
         items = [
@@ -191,7 +190,6 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, *places: Any) ->
 
 @cache
 def address_of(function: Any, *kinds: Any) -> int:
-    """Compile a kernel for arguments of these types, and return its address."""
     function.compile(kinds)
     compiled = function.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
@@ -212,23 +210,17 @@ def call_level(
 
 
 def chunk_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel that runs a chunk of a phase, for `call_at`."""
+    """Return the address of a kernel for `call_at`."""
     return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
 def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel that runs a level, for `call_level`."""
+    """Return the address of a kernel for `call_level`."""
     return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
 def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:
-    """Return the address of a kernel.
-
-    Raises
-    ------
-    TypeError
-        Its return values are not the int64 that its callers read.
-    """
+    """Return the address of a kernel; raise TypeError unless it returns int64 as in `results`."""
     address = address_of(function, *kinds)
     result = function.overloads[kinds].signature.return_type
     if result != types.UniTuple(types.int64, len(results)):
@@ -240,7 +232,6 @@ def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, 
 
 
 def _caller(kinds: tuple[Any, ...], results: tuple[str, ...]) -> Any:
-    """Return the signature and the code of an intrinsic that calls a kernel at an address."""
     result = types.UniTuple(types.int64, len(results))
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -253,7 +244,7 @@ def _caller(kinds: tuple[Any, ...], results: tuple[str, ...]) -> Any:
 def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: Any) -> Any:
     """call_part(address, struct, part, parts): call a kernel that returns nothing.
 
-    `struct` is the address of one. The kernel takes that struct and two int64.
+    The kernel's arguments are the struct, given by its address, and two int64.
     """
     kinds = (StructType("any", ()), types.int64, types.int64)
 
@@ -267,7 +258,7 @@ def call_part(typing_context: Any, address: Any, struct: Any, part: Any, parts: 
 def _call(
     context: Any, builder: Any, address: Any, result: Any, kinds: tuple[Any, ...], values: Any
 ) -> Any:
-    """Call a kernel at an address, compiled for arguments of these types; return its result."""
+    """Call a kernel that was compiled for arguments of these types."""
     convention = context.call_conv
     pointer = convention.get_function_type(result, kinds).as_pointer()
     function = builder.inttoptr(address, pointer)

@@ -18,20 +18,18 @@ from hetero_bfs.support.wording import setting, shown
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise `ArgumentError` unless the value is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{setting(name)} is {shown(value)}; give True or False")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise `ArgumentError` unless the value is one of these texts."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         raise ArgumentError(f"{setting(name)} is {shown(value)}; give one of {listed}")
 
 
 def check_type(name: str, value: Any, types: type | tuple[type, ...], remedy: str) -> None:
-    """Raise `ArgumentError` for a value of another type; `remedy` ends the message."""
+    """Raise `ArgumentError` for another type; `remedy` ends the message."""
     if not isinstance(value, types):
         raise ArgumentError(f"{setting(name)} is {shown(value)}; give {remedy}")
 
@@ -53,12 +51,9 @@ def as_integer(value: Any) -> int | None:
 def check_integer(
     name: str, value: Any, low: int | None = None, high: int | None = None, remedy: str = ""
 ) -> int:
-    """Return an integer from `low` to `high` (if given) as Python's int; see `as_integer`.
+    """Return an integer from `low` to `high` as Python's int; see `as_integer`.
 
-    Raises
-    ------
-    ArgumentError
-        The value is another one; the message ends in `remedy`.
+    Raises `ArgumentError` for any other value; `remedy` ends the message.
     """
     fits = ""
     if low is not None:
@@ -72,14 +67,9 @@ def check_integer(
 
 
 def check_real(name: str, value: Any) -> float:
-    """Return a number, integer or not, as Python's float; True and False are none.
+    """Return a number as Python's float; raise `ArgumentError` for other values.
 
-    A zero-dimensional array of a number is one.
-
-    Raises
-    ------
-    ArgumentError
-        The value is no number.
+    Integers and zero-dimensional arrays of a number are numbers; True and False are not.
     """
     number = value
     if isinstance(value, np.ndarray) and value.ndim == 0 and not np.ma.is_masked(value):
@@ -107,13 +97,7 @@ def refuse_masked(name: str, values: Any) -> None:
 
 
 def as_array(name: str, values: Any) -> npt.NDArray[Any]:
-    """Return values as an array of any type and shape.
-
-    Raises
-    ------
-    GraphError
-        Entries are masked, or NumPy can make no array of the values.
-    """
+    """Raise `GraphError` for masked entries, or if NumPy cannot make an array of the values."""
     refuse_masked(name, values)
     try:
         return np.asarray(values)
@@ -128,14 +112,9 @@ def as_array(name: str, values: Any) -> npt.NDArray[Any]:
 def numbers_of_vertices(
     name: str, values: Any, num_vertices: int, kinds: str = "iu"
 ) -> npt.NDArray[Any]:
-    """Return values as an array of one number for each vertex; `kinds` are those of NumPy's types.
+    """Return one number per vertex; `kinds` are the allowed kinds of dtype.
 
-    Raises
-    ------
-    ArgumentError
-        Another shape, or entries of another kind.
-    GraphError
-        As `as_array`.
+    Raises `ArgumentError` for another shape or kind, and `GraphError` as `as_array`.
     """
     array = as_array(name, values)
     if array.shape != (num_vertices,):

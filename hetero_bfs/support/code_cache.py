@@ -2,9 +2,9 @@
 
 Numba's own cache trusts its files, and they are pickles. A damaged file ends the process, and a
 file of another user runs that user's code. Here each compiled function is one entry of the private
-cache (private_cache.py). Its stamp is all that the code depends on: the kernels' sources, the
-versions, the processor. If the entry does not match, the function is compiled anew. File names do
-not depend on the sources, so after a change new code replaces old code.
+cache (private_cache.py). Its stamp contains everything that the code depends on: the kernels'
+sources, the versions, the processor. If the entry does not match, the function is compiled again.
+File names do not depend on the sources, so after a change new code replaces old code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _IMPORTS = re.compile(
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles at the first call and keeps the code; options are njit's."""
+    """Decorate a function with `njit`, which takes the options, and with this cache."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(**options)(function)
@@ -58,7 +58,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         self._function = function
         self._source = function.__code__.co_filename
         self._sources: tuple[str, ...] | None = None
-        try:  # now, since the file may be edited before the first call
+        try:  # read now, since the file may be edited before the first call
             self._sources = sources_digest(), _file_digest(self._source)
         except OSError:  # the function was typed at a prompt, or imported from an archive
             self._sources = None
@@ -69,7 +69,6 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         return None if folder() is None else str(folder())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled result for a signature; None if there is none."""
         target_context.refresh()
         try:
             from numba.core.compiler import CompileResult
@@ -81,7 +80,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled result, if it can be used by another process."""
+        """Store a compiled result, if another process can use it."""
         try:
             from numba.core.serialize import dumps
 
@@ -94,7 +93,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             return
 
     def holds(self, sig: Any, codegen: Any) -> bool:
-        """Tell whether the code for a signature is stored, complete and current."""
+        """Whether the stored code is complete and current."""
         try:
             self._read(*self._entry(sig, codegen))
         except Exception:
@@ -102,7 +101,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         return True
 
     def _entry(self, sig: Any, codegen: Any) -> tuple[str, bytes]:
-        """Return the name of a signature's file ("" for none), and the bytes to be digested."""
+        """Return the name of a signature's file ("" for none) and its stamp."""
         from numba.core.serialize import dumps
 
         if self._sources is None:
@@ -117,14 +116,12 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         return f"{readable}-{hashlib.sha256(whose.encode()).hexdigest()[:32]}.bin", stamp.encode()
 
     def _read(self, name: str, stamp: bytes) -> bytes:
-        """Return the code's bytes; raise OSError if they are not kept, or not current."""
         if not name:
             raise FileNotFoundError
         return private_cache.read(name, stamp)
 
 
 def is_kept(dispatcher: Any, kinds: tuple[Any, ...]) -> bool:
-    """Tell whether a function's code for arguments of these types need not be compiled."""
     return bool(dispatcher._cache.holds(kinds, dispatcher.targetctx.codegen()))
 
 

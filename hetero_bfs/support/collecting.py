@@ -26,19 +26,16 @@ class _Collector(event.Listener):  # type: ignore[misc]
         self._usual = gc.get_threshold()
 
     def on_start(self, event: Any) -> None:
-        """Note that a function is being compiled."""
         if self._depth == 0:
             self._usual = gc.get_threshold()
             gc.set_threshold(*_WHILE_COMPILING)
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Note that compiling ended."""
         self._depth -= 1
         if self._depth == 0:
             gc.set_threshold(*self._usual)
 
 
 def collect_rarely() -> None:
-    """Collect garbage less often from now on while Numba compiles."""
     event.register("numba:compile", _Collector())

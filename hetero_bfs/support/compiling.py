@@ -12,8 +12,8 @@ from numba.core.registry import CPUDispatcher
 from hetero_bfs.support.code_cache import compiled
 from hetero_bfs.support.collecting import collect_rarely
 
-# By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or beside an
-# OpenCL device that is this CPU, they occupy a core that the work needs: a 0.1 ms level then takes
+# By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or if this CPU
+# is also the OpenCL device, they occupy a core that the work needs: a 0.1 ms level then takes
 # 16 ms. With about 0.1 ms of spinning, idle machines are as fast as before (benchmarks/NOTES.md).
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
@@ -67,7 +67,6 @@ class _InnerKernel(CPUDispatcher):  # type: ignore[misc]
     """A kernel without a wrapper for Python; a call raises instead of crashing."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse."""
         raise TypeError(f"{self.py_func.__name__} is for kernels; in Python call its py_func")
 
 

@@ -1,4 +1,4 @@
-"""Linux control groups, by which containers and batch systems limit processes.
+"""Linux control groups, with which containers and batch systems limit processes.
 
 Version 2 has one hierarchy of groups, version 1 one for each kind of limit. A process is limited by
 its group and by all groups above it.
@@ -14,10 +14,10 @@ _MOUNT = Path("/sys/fs/cgroup")
 
 
 def groups(controller: str) -> Iterator[tuple[Path, bool]]:
-    """Yield the folders whose files may limit this process, and whether each is of version 2.
+    """Yield the folders whose files may limit this process, and whether they are of version 2.
 
-    `controller` is version 1's name of the kind of limit. In a container the folders may be
-    missing, but for the mount point, which then is the process's group.
+    `controller` is version 1's name of the kind of limit. In a container only the mount point may
+    exist, which then is the folder of the process's group.
     """
     try:
         lines = _MEMBERSHIPS.read_text(errors="replace").splitlines()

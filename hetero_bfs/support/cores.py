@@ -1,7 +1,7 @@
-"""The cores that this process may use: those of its affinity, at most as many as a quota allows.
+"""The cores that this process may use: its affinity, limited by a quota of CPU time.
 
 A control group's quota limits CPU time, not the cores. With a thread for each core the group uses
-its time up early in each period, and all its threads stand still until the next one.
+up its time early in each period, and all its threads wait for the next period.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _set_here: set[str] = set()
 
 @cache
 def cpu_quota() -> float | None:
-    """Return how many cores' time control groups allow, None if they do not limit it."""
+    """CPU time that control groups allow, in cores; None without a limit."""
     found = (_read_quota(folder, version_2) for folder, version_2 in groups("cpu"))
     return min((quota for quota in found if quota is not None), default=None)
 
@@ -39,22 +39,17 @@ def _read_quota(folder: Path, version_2: bool) -> float | None:
 
 
 def core_numbers() -> set[int]:
-    """Return the cores on which this process may run."""
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
 
 
 def bound_cores() -> int:
-    """Return the number of cores on which this process may run."""
     return len(core_numbers())
 
 
 def usable_cores(bound: int | None = None) -> int:
-    """Return how many cores this process may use, by default of those on which it may run.
-
-    That is at least 1.
-    """
+    """Return the number of cores to use, at least 1: `bound` cores, limited by the quota."""
     quota, bound = cpu_quota(), bound_cores() if bound is None else bound
     return bound if quota is None else min(bound, math.ceil(quota))
 
@@ -72,5 +67,4 @@ def keep_quota() -> None:
 
 
 def numba_variables() -> list[str]:
-    """Return Numba's variables in the environment that the user has set."""
     return [name for name in os.environ if name.startswith("NUMBA_") and name not in _set_here]

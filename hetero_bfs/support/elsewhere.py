@@ -44,8 +44,8 @@ def run_module(module: str, timeout_seconds: float, *arguments: str, **variables
 def run_main(main: Callable[[], None]) -> None:
     """Call `main` in the process that `run_module` starts; arguments begin at `sys.argv[2]`.
 
-    A driver may hang and keep Python's lock. Ctrl-C ends the process even then. If `run_module`'s
-    process ended before it, the time limit does.
+    A driver may hang while it holds Python's lock. Ctrl-C ends the process even then. If the
+    process of `run_module` ended first, a time limit ends this one.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if len(sys.argv) > 1:

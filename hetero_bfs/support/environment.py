@@ -1,7 +1,7 @@
 """The process's environment: variables that Numba reads, and the limit of address space.
 
-Unusable settings are refused here in one line. Otherwise Numba or LLVM would print a traceback or
-end the process.
+Unusable settings are refused here with a one-line message. Otherwise Numba or LLVM would print a
+traceback or end the process.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from hetero_bfs.support.cores import bound_cores, numba_variables
 
 _SHARED_MIB = 1024
 _CORE_MIB = 128
-"""Address space for libraries, LLVM and drivers, and for the threads of a core (stacks, and
-malloc's reserve of 64 MiB each). With less, LLVM and PoCL abort the process."""
+"""Address space for libraries, LLVM and drivers, and for the threads of each core.
+
+Each thread needs a stack, and malloc reserves 64 MiB for it. With less, LLVM and PoCL abort the
+process.
+"""
 
 
 def check() -> None:
@@ -42,7 +45,7 @@ def check() -> None:
 
 def _check_address_space() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    least_mib = _SHARED_MIB + _CORE_MIB * bound_cores()  # drivers' threads keep to no quota
+    least_mib = _SHARED_MIB + _CORE_MIB * bound_cores()  # drivers' threads ignore the quota
     if limit != resource.RLIM_INFINITY and limit < least_mib << 20:
         raise HeteroBFSError(
             f"the limit of address space is {limit >> 20} MiB; give at least {least_mib} MiB "
@@ -51,7 +54,7 @@ def _check_address_space() -> None:
 
 
 def _check_by_numba() -> None:
-    """Let Numba read its variables, and load the threading layer that they name, if any."""
+    """Let Numba read its variables, and load the threading layer if they name one."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         import_numba()
@@ -86,7 +89,6 @@ def import_numba() -> None:
 
 
 def cannot_load(error: ImportError) -> str:
-    """Say in one line which part is missing, or that memory ran out."""
     causes: list[str] = []
     cause: BaseException | None = error
     while cause is not None:

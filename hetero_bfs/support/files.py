@@ -1,8 +1,9 @@
-"""Writes files so that a failure leaves no incomplete one.
+"""Writes files so that a failure never leaves an incomplete file.
 
 The writer locks its temporary file. The system releases the lock when the process ends for any
-reason. So a temporary file that can be locked has no owner, and the next writer in the folder
-removes it. Process ids would not suffice: containers and hosts have their own, and they are reused.
+reason. A temporary file that can be locked therefore has no owner, and the next writer in the
+folder removes it. Process ids would not suffice: containers and hosts have their own, and they are
+reused.
 """
 
 from __future__ import annotations
@@ -37,15 +38,10 @@ _temporary: set[Path] = set()
 def replacing(
     path: Path, mode: str = "w", error_class: type[HeteroBFSError] = HeteroBFSError, **options: Any
 ) -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path` for writing; on success it is renamed to `path`.
+    """Open a temporary file next to `path` for writing; on success it is renamed to `path`.
 
-    `mode` is "w" or "wb"; `options` go to `open`.
-
-    Raises
-    ------
-    error_class
-        The system cannot write: no such folder, no permission, a full disk. A file at `path` is
-        then unchanged.
+    `mode` is "w" or "wb"; `options` go to `open`. If the system cannot write, `error_class` is
+    raised, and a file at `path` is unchanged.
     """
     try:
         with temporary_beside(path) as (temporary, descriptor):
@@ -58,7 +54,7 @@ def replacing(
 
 
 def write_array(stream: IO[bytes] | BufferedIOBase, array: npt.NDArray[Any]) -> None:
-    """Write the bytes of a contiguous array.
+    """Write a contiguous array.
 
     NumPy's `tofile`, which `numpy.save` calls, raises no error if the disk is full at the end.
     """
@@ -67,9 +63,9 @@ def write_array(stream: IO[bytes] | BufferedIOBase, array: npt.NDArray[Any]) -> 
 
 @contextmanager
 def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
-    """Make an empty file or folder beside `path`; yield its path and an open descriptor of it.
+    """Make an empty file or folder next to `path`; yield its path and an open descriptor of it.
 
-    The file or folder is removed at the end, and so are those that ended processes left.
+    It is removed at the end. Temporary files that ended processes left are removed at the start.
     """
     _sweep(path.parent)
     with unbroken():
@@ -86,13 +82,13 @@ def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, i
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Keep signals from ending the process within, while names of files change in several steps."""
+    """Keep signals from ending the process while names of files change in several steps."""
     with _change:
         yield
 
 
 def discard_temporaries() -> None:
-    """Remove this process's temporary files before it exits; later writes are impossible."""
+    """Remove this process's temporary files before it exits; other threads' writes then block."""
     _change.acquire()
     for path in _temporary:
         _remove(path)
@@ -121,13 +117,13 @@ def _is_open_as(path: Path, descriptor: int) -> bool:
 
 
 def _open(path: Path | str, folder: bool) -> int:
-    """Open a file or folder for locking; some systems need a writable descriptor for that."""
+    """Open for locking; some systems need a writable descriptor for that."""
     kind = os.O_RDONLY if folder else os.O_RDWR
     return os.open(path, kind | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _lock(descriptor: int, wait: bool) -> bool:
-    """Lock a descriptor; return False if another process holds the lock or locks are missing."""
+    """False if another process holds the lock or locks are missing."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
@@ -136,7 +132,6 @@ def _lock(descriptor: int, wait: bool) -> bool:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove temporary files that this user's ended processes left in the folder."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if _NAME.fullmatch(entry.name):
@@ -157,7 +152,6 @@ def _remove_if_forgotten(entry: os.DirEntry[str]) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder if it is there and can be removed."""
     with suppress(OSError):
         if path.is_dir():
             import shutil
@@ -168,12 +162,11 @@ def _remove(path: Path) -> None:
 
 
 def printable(name: str) -> str:
-    """Return a file's name with a question mark for each undecodable byte."""
     return name.encode("utf-8", "replace").decode()
 
 
 def check_writable(path: Path) -> None:
-    """Raise `HeteroBFSError` if a file of this name cannot be written; for use before the work."""
+    """Raise `HeteroBFSError` if a file of this name cannot be written."""
     if path.is_dir():
         raise HeteroBFSError(f"{path} cannot be written: it is a folder; name a file in it")
     if path.exists() and not path.is_file():  # writing would replace it
@@ -182,7 +175,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_new_entry(path: Path) -> None:
-    """Try to make a file beside `path`; raise `HeteroBFSError` if that fails.
+    """Try to make a file next to `path`; raise `HeteroBFSError` if that fails.
 
     Permission bits are not sufficient: a file system may be read-only, and root may write anywhere.
     """

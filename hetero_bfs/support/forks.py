@@ -1,8 +1,8 @@
 """Forked processes: they lack their parent's threads, and code that waits for these hangs.
 
-GNU OpenMP, which runs the parallel loops of compiled code, ends such a process without a message.
-OpenCL waits for ever. This module records what a parent has started, and refuses to use it in a
-child.
+GNU OpenMP, which runs the parallel loops of compiled code, ends a forked process without a message.
+OpenCL waits for ever. This module records which of them a parent has started, and refuses to use
+them in a child.
 """
 
 from __future__ import annotations
@@ -22,20 +22,18 @@ Threads = Literal["compiled loops", "OpenCL"]
 
 
 class _Process:
-    """State of this process."""
-
     generation = 0
     opencl_started = False
     lost: frozenset[Threads] = frozenset()
 
 
 def generation() -> int:
-    """Return a number that differs between a process and those that fork from it."""
+    """Return a number that is larger in a forked process than in its parent."""
     return _Process.generation
 
 
 def refuse_other_process(born: int) -> None:
-    """Raise `ForkError` in a child of the process in which `generation` was `born`."""
+    """Raise `ForkError` unless `generation` was `born` in this process."""
     if born != _Process.generation:
         raise ForkError(
             f"the engine was opened in process {os.getppid()}, from which this one was forked "
@@ -44,7 +42,6 @@ def refuse_other_process(born: int) -> None:
 
 
 def use_loops() -> None:
-    """Raise `ForkError` if compiled code's parallel loops cannot run in this process."""
     _refuse_lost("compiled loops")
 
 
@@ -55,7 +52,6 @@ def use_opencl() -> None:
 
 
 def lacks_opencl() -> bool:
-    """Tell whether this process was forked from one whose OpenCL it cannot use."""
     return "OpenCL" in _Process.lost
 
 

@@ -1,9 +1,10 @@
 """Machine instructions and system calls that Numba does not offer.
 
 Atomics on array items, arrays by address, bit counts, prefetching, a clock, and waiting without
-using the processor. The atomic updates return the value before the update. `atomic_or` and
-`atomic_add` only make single updates indivisible ("monotonic" ordering). `store`, `fetch_add` and
-`compare_and_swap` release earlier writes; `load`, `fetch_add` and `compare_and_swap` acquire them.
+using the processor. The atomic updates return the value before the update. `atomic_or`,
+`atomic_add` and `atomic_min` only make single updates indivisible ("monotonic" ordering). `store`,
+`exchange`, `fetch_add` and `compare_and_swap` release earlier writes; `load`, `exchange`,
+`fetch_add` and `compare_and_swap` acquire them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ _CLOCK_MONOTONIC: int = time.CLOCK_MONOTONIC
 
 
 def _item(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Return the address of an array's item."""
     value = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, value, [index], wraparound=False)
 
@@ -67,7 +67,7 @@ fetch_add = _atomic("add", "acq_rel")
 
 @intrinsic
 def compare_and_swap(typing_context: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:
-    """compare_and_swap(array, index, expected, value): write if as expected; return whether."""
+    """compare_and_swap(array, index, expected, value): write if as expected; return success."""
     if not _is_integer_array(array):
         return None
 
@@ -199,7 +199,6 @@ def population_count(typing_context: Any, value: Any) -> Any:
 def _system_function(
     builder: Any, name: str, result: Any, arguments: list[Any], values: list[Any]
 ) -> Any:
-    """Call a function of the C library."""
     function_type = ir.FunctionType(result, arguments)
     function = cgutils.get_or_insert_function(builder.module, function_type, name)
     return builder.call(function, values)
@@ -242,7 +241,7 @@ def yield_processor(typing_context: Any) -> Any:
 
 @intrinsic
 def relax(typing_context: Any) -> Any:
-    """relax(): tell the processor that this is a spin loop (x86 only; else nothing)."""
+    """relax(): hint to the processor that this is a spin loop (x86 only; else nothing)."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if platform.machine() in ("x86_64", "AMD64"):
@@ -255,8 +254,6 @@ def relax(typing_context: Any) -> Any:
 
 
 def _thread_call(name: str, addresses: int) -> Callable[..., Any]:
-    """Make an intrinsic of a pthread function on objects in an int64 array."""
-
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_type = signature.args[0]
         pointers = [
@@ -283,10 +280,10 @@ def _thread_call(name: str, addresses: int) -> Callable[..., Any]:
 
 
 mutex_init = _thread_call("pthread_mutex_init", 1)
-"""mutex_init(array, index): make a mutex of the 8 words (64 bytes) from `index` on."""
+"""mutex_init(array, index): make a mutex of the 8 words (64 bytes) that begin at `index`."""
 
 condition_init = _thread_call("pthread_cond_init", 1)
-"""condition_init(array, index): make a condition variable of the 8 words from `index` on."""
+"""condition_init(array, index): make a condition variable of the 8 words that begin at `index`."""
 
 mutex_lock = _thread_call("pthread_mutex_lock", 1)
 mutex_unlock = _thread_call("pthread_mutex_unlock", 1)

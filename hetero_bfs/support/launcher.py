@@ -1,25 +1,25 @@
-"""The environment variables by which an MPI launcher informs the processes that it starts."""
+"""The environment variables with which an MPI launcher informs the processes that it starts."""
 
 from __future__ import annotations
 
 import os
 
 _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
-"""Environment variables with the number of started processes: of MPICH, Intel MPI and MVAPICH
-(Hydra), of Open MPI, of Hydra for one host, and of Slurm's srun."""
+"""Variables with the number of started processes, in this order: MPICH, Intel MPI and MVAPICH
+(Hydra); Open MPI; Hydra on one host; Slurm's srun.
+"""
 
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 
 
 def is_open_mpi() -> bool:
-    """Tell whether the launcher is that of Open MPI."""
     return "OMPI_COMM_WORLD_SIZE" in os.environ
 
 
 def launched_ranks() -> int:
-    """Return how many processes the MPI launcher started; 1 without a launcher.
+    """Processes that the MPI launcher started; 1 without a launcher.
 
-    srun starts single processes, too. So Slurm counts only with a variable of MPI's own.
+    srun also starts single processes. Slurm's variable therefore counts only with one of MPI's own.
     """
     if not any(name in os.environ for name in _RANK_VARIABLES):
         return 1
@@ -28,13 +28,13 @@ def launched_ranks() -> int:
 
 
 def tasks_without_mpi() -> int:
-    """Return how many tasks Slurm's srun started that do not know of each other; 1 if none."""
+    """Tasks that Slurm's srun started without MPI; 1 if none."""
     tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
     return int(tasks) if tasks.isdigit() and launched_ranks() == 1 else 1
 
 
 def launched_rank() -> int:
-    """Return the number that the launcher gave this process; 0 without a launcher."""
+    """0 without a launcher."""
     if launched_ranks() == 1:
         return 0
     ranks = (os.environ.get(name, "") for name in (*_RANK_VARIABLES, "SLURM_PROCID"))

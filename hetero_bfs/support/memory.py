@@ -25,7 +25,7 @@ _PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return a one-dimensional array that starts on a page and owns whole pages.
 
-    The system maps it, so that `shrink` can return a part, and fills it with zeros.
+    The system maps it, so that `shrink` can release a part, and fills it with zeros.
     """
     dtype = np.dtype(dtype)
     num_bytes = -(-max(size * dtype.itemsize, 1) // PAGE_BYTES) * PAGE_BYTES
@@ -36,18 +36,17 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 class Recycler:
-    """Makes arrays, and reuses the memory of those that are no longer referenced.
+    """Makes arrays, and reuses the memory of arrays that are no longer referenced.
 
-    Fresh memory costs as much as filling it: the system provides it page by page, with zeros.
+    Fresh memory takes as long as filling it: the system provides it page by page, with zeros.
+    Memory of one size is kept, at most `most_bytes` in all.
     """
 
     def __init__(self, most_bytes: int) -> None:
-        """Keep memory of one size, at most `most_bytes` in all."""
         self.most_bytes = most_bytes
         self._spare: list[npt.NDArray[np.uint8]] = []
 
     def empty(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an uninitialised array."""
         dtype = np.dtype(dtype)
         num_bytes = size * dtype.itemsize
         if not 0 < num_bytes <= self.most_bytes:
@@ -55,7 +54,7 @@ class Recycler:
         if self._spare and self._spare[0].size != num_bytes:
             self._spare.clear()
         memory = self._spare.pop() if self._spare else np.empty(num_bytes, np.uint8)
-        # The buffer is no array, so that views of the returned array keep that array alive.
+        # The buffer is not an array, so that views of the returned array keep that array alive.
         array = np.frombuffer(memory.data, dtype, size)
         weakref.finalize(array, _keep, self._spare, memory, self.most_bytes).atexit = False
         return array
@@ -64,7 +63,6 @@ class Recycler:
 def _keep(
     spare: list[npt.NDArray[np.uint8]], memory: npt.NDArray[np.uint8], most_bytes: int
 ) -> None:
-    """Keep unreferenced memory, with other memory of the same size."""
     if spare and spare[0].size != memory.size:
         spare.clear()
     if (len(spare) + 1) * memory.size <= most_bytes:
@@ -96,14 +94,13 @@ def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def format_bytes(size: float) -> str:
-    """Return a readable size such as "2.1 GiB"."""
     units = ("bytes", "KiB", "MiB", "GiB", "TiB")
     power = min(max(int(size).bit_length() - 1, 0) // 10, len(units) - 1)
     return f"{size / 2 ** (10 * power):.3g} {units[power]}" if power else f"{size:.0f} bytes"
 
 
 def free_bytes() -> int:
-    """Return the bytes of memory that this process may still use, on the host or in its cgroup."""
+    """Bytes that this process may still use, on the host or in its control group."""
     import psutil
 
     free, limit = int(psutil.virtual_memory().available), memory_limit()
@@ -111,7 +108,7 @@ def free_bytes() -> int:
 
 
 def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
-    """Raise `GraphError` if the host has less free memory than an estimate."""
+    """`num_bytes` is an estimate."""
     free = free_bytes()
     if num_bytes > free:
         raise GraphError(
@@ -121,12 +118,11 @@ def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
 
 
 def free_shared_bytes() -> int | None:
-    """Return how many bytes more processes can share; None if the system does not say."""
     return shutil.disk_usage(_SHARED_MEMORY).free if _SHARED_MEMORY.is_dir() else None
 
 
 def check_shared_memory(num_bytes: int, what: str, remedy: str) -> None:
-    """Raise `GraphError` if processes cannot share so much memory.
+    """Raise `GraphError` if processes cannot share `num_bytes` more.
 
     The system grants any amount, and ends a process that uses more than there is.
     """

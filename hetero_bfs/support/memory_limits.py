@@ -1,6 +1,6 @@
 """Memory limits of Linux control groups, as containers and batch systems set them.
 
-A process that exceeds one is ended by the system.
+The system ends a process that exceeds its limit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hetero_bfs.support.control_groups import groups
 
 
 class _Files(NamedTuple):
-    """The files of a group, and how entries of `memory.stat` begin that count all its groups."""
+    """A group's files; `prefix` begins the entries of `memory.stat` that include its subgroups."""
 
     limit: str
     usage: str
@@ -25,14 +25,13 @@ _RECLAIMABLE = "active_file", "inactive_file"  # the page cache
 
 
 class MemoryLimit(NamedTuple):
-    """The limit of a control group that leaves the least, in bytes."""
+    """The limit of the control group that leaves the least memory, in bytes."""
 
     limit_bytes: int
     free_bytes: int
 
 
 def memory_limit() -> MemoryLimit | None:
-    """Return the control group's limit that leaves the least memory; None if there is none."""
     found = (
         _read_limit(folder, _VERSION_2 if version_2 else _VERSION_1)
         for folder, version_2 in groups("memory")

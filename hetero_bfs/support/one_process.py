@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 class OfOneProcess:
-    """A base of classes that hold threads, devices or ranks: neither pickled nor copied."""
+    """Base of classes that hold threads, devices or ranks: no pickling, no copying."""
 
     def __reduce__(self) -> NoReturn:
         name = type(self).__name__

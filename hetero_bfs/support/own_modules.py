@@ -1,4 +1,4 @@
-"""Runs a module of this package in another process, with the packages of this one."""
+"""Runs a module of this package in another process, with this process's packages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import sys
 
 
 def module_command(module: str) -> list[str]:
-    """Return the command that runs a module.
-
-    With -P Python does not look for modules in the current folder, which may have a malicious
+    """With -P Python does not look for modules in the current folder, which may have a malicious
     numpy.py.
     """
     return [sys.executable, "-P", "-m", module]

@@ -1,7 +1,7 @@
 """Runs parts of some work on several threads.
 
-Numba compiles the body of each parallel loop three times. So there is one such loop, which calls
-all work by address (by_address.py).
+Numba compiles the body of each parallel loop three times. Therefore there is only one such loop,
+which calls all work by address (by_address.py).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hetero_bfs.support.compiling import kernel
 
 
 def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
-    """Let several threads call `work(given, part, parts)` for all parts, from 0 on.
+    """Let several threads call `work(given, part, parts)` for each part from 0 to `parts` - 1.
 
     `work` is a kernel that returns nothing. `given` is a struct of the keyword arguments. By
-    default there are as many parts as threads. The calling thread runs a single part itself,
-    without a barrier.
+    default `parts` is the number of threads. A single part runs on the calling thread, without a
+    barrier.
     """
     parts = numba.get_num_threads() if parts is None else parts
     struct = Struct(work.py_func.__name__, given)
@@ -33,7 +33,7 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
 
 @contextmanager
 def at_most(threads: int) -> Iterator[None]:
-    """Let `in_parallel` use no more threads, in this thread."""
+    """Limit `in_parallel` in this thread to `threads` threads."""
     before = numba.get_num_threads()
     numba.set_num_threads(min(threads, before))
     try:
@@ -56,5 +56,4 @@ def _call_one(address, struct, parts):
 
 @njit(inline="always")
 def part_of(size, part, parts):
-    """Return the begin and end of a part of `size` items."""
     return size * part // parts, size * (part + 1) // parts

@@ -1,9 +1,9 @@
 """A folder for compiled code and results of tests, kept between processes, which only you may use.
 
-Compiled code runs with your rights. So an entry is read only from a folder that you own and that
-nobody else may access, and only if it is a regular file that you own. It begins with a SHA-256
-digest of its content and of all that the content depends on, its stamp. So a damaged, stale or
-incomplete entry does not match; it is as if it were not there.
+Compiled code runs with your rights. An entry is therefore read only from a folder that you own and
+that nobody else may access, and only if it is a regular file that you own. It begins with a SHA-256
+digest of its content and its stamp, which names everything that the content depends on. A damaged,
+stale or incomplete entry does not match and is ignored.
 
 `NUMBA_CACHE_DIR` names the folder; by default it is the user's folder for caches.
 """
@@ -25,13 +25,13 @@ from hetero_bfs.support.files import replacing
 
 
 def tell(text: str) -> None:
-    """Say why nothing is kept. The command line replaces this function."""
+    """Warn why nothing is kept. The command line replaces this function."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 @cache
 def folder() -> Path | None:
-    """Return the folder; if it cannot be used, say why and return None."""
+    """Return the folder; if it cannot be used, warn and return None."""
     try:
         place = _place()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,13 +48,7 @@ def folder() -> Path | None:
 
 
 def read(name: str, stamp: bytes) -> bytes:
-    """Return the content of an entry.
-
-    Raises
-    ------
-    OSError
-        There is no such entry of this user's that is complete and has this stamp.
-    """
+    """Return an entry; raise OSError if this user has no complete one of this name and stamp."""
     place = folder()
     if place is None:
         raise FileNotFoundError
@@ -70,7 +64,7 @@ def read(name: str, stamp: bytes) -> bytes:
 
 
 def write(name: str, stamp: bytes, content: bytes) -> None:
-    """Keep an entry in place of an older one of its name; if that fails, say so once."""
+    """Store an entry in place of an older one of its name; if that fails, warn once."""
     place = folder()
     if place is None:
         return

@@ -14,14 +14,12 @@ T = TypeVar("T")
 
 
 def announce(text: str) -> None:
-    """Print a line about the next step on stderr."""
     if enabled:
         print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Suppress lines and bars within."""
     global enabled
     before, enabled = enabled, False
     try:
@@ -33,7 +31,7 @@ def hidden() -> Iterator[None]:
 def progress(
     items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
 ) -> Iterator[T]:
-    """Yield the items, and draw a bar after `delay_seconds` if stderr is a terminal."""
+    """Draw a bar after `delay_seconds` if stderr is a terminal."""
     if not enabled:
         yield from items
         return
@@ -46,5 +44,5 @@ def progress(
         delay=delay_seconds,
         file=sys.stderr,
         leave=False,
-        disable=None,  # disabled if stderr is no terminal
+        disable=None,  # disabled if stderr is not a terminal
     )

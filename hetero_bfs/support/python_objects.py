@@ -1,7 +1,7 @@
 """Python's dicts and integers in compiled code, through functions of Python's stable ABI.
 
-Objects are given by their `id`, which is their address. The kernel that calls these must hold
-Python's lock (`kernel(holds_lock=True)`), and its caller a reference to each object.
+Objects are given by their `id`, which is their address. The kernel that calls these functions must
+hold Python's lock (`kernel(holds_lock=True)`). Its caller must hold a reference to each object.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _INT64, _INT32 = ir.IntType(64), ir.IntType(32)
-_TYPE_OFFSET = 8  # in an object, behind its count of references
+_TYPE_OFFSET = 8  # in an object, after its reference count
 
 
 def are_readable() -> bool:
-    """Tell whether kernels may read Python's objects.
+    """Whether kernels may read Python's objects.
 
     On free-threaded Python other threads may change a dict meanwhile, and an object's type has
     another offset.
@@ -28,7 +28,6 @@ def are_readable() -> bool:
 
 
 def _call(builder: Any, name: str, result: Any, addresses: list[Any]) -> Any:
-    """Call a function of Python's that takes pointers only."""
     pointers = [
         builder.inttoptr(one, cgutils.voidptr_t) if one.type == _INT64 else one for one in addresses
     ]
@@ -41,7 +40,7 @@ def _call(builder: Any, name: str, result: Any, addresses: list[Any]) -> Any:
 def next_key(typing_context: Any, address: Any, position: Any) -> Any:
     """next_key(address, position): (next position, address of the key); position 0 starts.
 
-    The key is 0 if there are no more.
+    The key is 0 at the end of the dict.
     """
     result = types.UniTuple(types.int64, 2)
 
@@ -80,7 +79,7 @@ def _next_item(builder: Any, address: Any, position: Any) -> tuple[Any, Any, Any
 
 @intrinsic
 def dict_value(typing_context: Any, address: Any, key: Any) -> Any:
-    """dict_value(address, key): the address of a key's value; 0 and perhaps an error of Python's.
+    """dict_value(address, key): the address of a key's value; 0, perhaps with an exception set.
 
     A comparison of keys other than strings and numbers may run Python code.
     """
@@ -119,7 +118,7 @@ def prefetch_object(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def value_of_int(typing_context: Any, address: Any) -> Any:
-    """value_of_int(address): an int's value; if it is too large, -1 and an error of Python's."""
+    """value_of_int(address): an int's value; if it is too large, -1 with an exception set."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _call(builder, "PyLong_AsLongLong", _INT64, [arguments[0]])
@@ -129,7 +128,7 @@ def value_of_int(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def clear_error(typing_context: Any) -> Any:
-    """clear_error(): forget an error of Python's."""
+    """clear_error(): clear the exception that is set."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _call(builder, "PyErr_Clear", ir.VoidType(), [])

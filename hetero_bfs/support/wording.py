@@ -11,13 +11,7 @@ _options: ContextVar[Mapping[str, str] | None] = ContextVar("hetero_bfs_options"
 
 @contextmanager
 def naming_options(options: Mapping[str, str]) -> Iterator[None]:
-    """Within this context, name settings as the command line's options.
-
-    Parameters
-    ----------
-    options : mapping of str
-        The option for each argument.
-    """
+    """Name settings as the command line's options, which are given by argument."""
     token = _options.set(options)
     try:
         yield
@@ -26,23 +20,23 @@ def naming_options(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def number_of(count: int, noun: str) -> str:
-    """Return "1 window", "2 windows" and so on."""
+    """Return a count with its noun: "1 window", "2 windows"."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun.removesuffix('ex')}ices" if noun.endswith("ex") else f"{count} {noun}s"
 
 
 def shown(value: object, most: int = 60) -> str:
-    """Return a value in one short line: the text of an array has many."""
+    """Return a value in one short line."""
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # Python writes no integers of more than 4300 digits
+    except ValueError:  # Python does not format integers of more than 4300 digits
         return f"a huge {type(value).__name__}"
     return text if len(text) <= most else f"{text[:most]}..."
 
 
 def setting(name: str, value: object = None) -> str:
-    """Name an argument, with its value if one is given: device='0', or --device 0."""
+    """device='0', or --device 0 on the command line."""
     option = (_options.get() or {}).get(name)
     if option is not None:
         return option if value is None else f"{option} {value}"

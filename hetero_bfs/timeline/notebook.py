@@ -17,12 +17,11 @@ _FINEST_PIXELS = 10.0
 
 
 class _Trace(Protocol):
-    def row(self) -> dict[str, Any]:
-        """Return the record of one step."""
+    def row(self) -> dict[str, Any]: ...
 
 
 def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ()) -> str:
-    """Return a table of facts, and below it the timeline of the steps; all text is escaped."""
+    """Return a table of facts and the timeline of the steps; all text is escaped."""
     rows = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(_shown(value))}</td></tr>'
@@ -34,7 +33,6 @@ def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ())
 
 
 def _picture(title: str, traces: Iterable[_Trace]) -> str:
-    """Return a timeline without the numbers of the steps."""
     steps = [trace.row() for trace in traces]
     if not 0 < len(steps) <= _MOST_STEPS:
         return ""

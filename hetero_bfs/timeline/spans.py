@@ -1,7 +1,7 @@
-"""Spans of a timeline, made of trace records.
+"""Spans of a timeline, made from trace records.
 
 A record has no start time: steps follow each other, and each takes the seconds that were measured.
-Before a step come its choice and its migration, after it the exchange with other ranks, if any.
+A step's choice and migration come before it, and the exchange with other ranks, if any, after it.
 Time between steps is not in the records, so a timeline is a little shorter than the run.
 """
 
@@ -24,24 +24,24 @@ _LANES = ("runs", "steps", "choices", "migrations", "exchanges", "CPU", "device"
 Row = Mapping[str, Any]
 
 _STEPS = {"level": "level", "iteration": "iteration", "rounds": "window"}
-"""The column that identifies a kind of record, and what such a record describes."""
+"""The column that identifies a kind of record, and the name of its steps."""
 
 _DRAWN_SECONDS = tuple(
     f"{name}seconds" for name in ("", "transfer_", "select_", "migration_", "exchange_")
 )
 
 _LONGEST_SECONDS = 1e9
-"""Longest step that is drawn: the nanoseconds of many such steps are finite numbers."""
+"""Longest step that is drawn; it keeps the nanoseconds of a whole run finite."""
 
-_DEVICE = "device "  # before the strategy's name in records of iterations and windows
+_DEVICE = "device "  # precedes the strategy's name in records of iterations and windows
 
 
 @dataclass(frozen=True)
 class Span:
     """A stretch of time in one lane.
 
-    `kind` is a strategy's name or what happened; it decides the colour. Viewers show `details` on
-    demand.
+    `kind` is a strategy's name or an event such as "migration"; it decides the colour. Viewers show
+    `details` on demand.
     """
 
     lane: str
@@ -53,12 +53,10 @@ class Span:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the records of a CSV file that `--trace` wrote; numbers become numbers.
+    """Read the records of a CSV file that `--trace` wrote, with numbers converted.
 
-    Raises
-    ------
-    HeteroBFSError
-        The file cannot be read, or --trace did not write it; the message names line and column.
+    Raises `HeteroBFSError` if the file cannot be read, or --trace did not write it; the message
+    names line and column.
     """
     try:
         with path.open(newline="", encoding="utf-8") as stream:
@@ -84,14 +82,13 @@ def _number(text: Any) -> Any:
         try:
             number = kind(text)
             float(number)
-        except (TypeError, ValueError, OverflowError):  # integers that no float holds: infinity
+        except (TypeError, ValueError, OverflowError):  # an int too large for a float becomes inf
             continue
         return number
     return text
 
 
 def _check(row: Row) -> None:
-    """Raise ValueError unless the record has what a span needs."""
     if not _strategy(row) or not any(name in row for name in _STEPS):
         raise ValueError("no record of a trace; name a CSV file that --trace wrote")
     if "seconds" not in row:
@@ -107,7 +104,7 @@ def _check(row: Row) -> None:
 
 
 def spans_of(*records: Iterable[Row]) -> list[Span]:
-    """Return the spans of one or several runs, in turn, from time 0 on.
+    """Return the spans of one or several runs, one after another, starting at time 0.
 
     Each of `records` has the rows of one or several whole runs.
     """
@@ -142,14 +139,14 @@ def _runs(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _step_column(row: Row) -> str:
-    """Return the column that counts steps; windows have none and belong to one run."""
+    """Windows have no such column and belong to one run."""
     return next((name for name in ("level", "iteration") if name in row), "")
 
 
 def _add_step(
     spans: list[Span], row: Row, place: int, lane_before: str | None, now: float
 ) -> float:
-    """Append the spans of one record, which starts now; return its end."""
+    """Append the spans of one record, which starts at `now`; return its end."""
     strategy, lane = _strategy(row), _lane_of(row)
     choice = _choice(row)
     parts: list[tuple[str, str, str, float, Mapping[str, Any]]] = [
@@ -170,18 +167,17 @@ def _add_step(
 
 
 def lanes_of(spans: Iterable[Span]) -> list[str]:
-    """Return the lanes that have spans, in the order in which they are drawn."""
     used = {span.lane for span in spans}
     return sorted(used, key=lambda lane: (_LANES.index(lane.partition(" ")[0]), lane))
 
 
 def _strategy(row: Row) -> str:
-    """Return the strategy; searches of many ranks have a direction instead."""
+    """Searches of many ranks have a direction instead."""
     return str(row.get("strategy") or row.get("direction") or "")
 
 
 def _lane_of(row: Row) -> str:
-    """Tell where a step ran; TG@2 ran on the second device."""
+    """TG@2 ran on the second device."""
     strategy = _strategy(row)
     name, _, number = strategy.partition("@")
     known = STRATEGIES.get(name)
@@ -202,14 +198,14 @@ def _moved(row: Row) -> dict[str, Any]:
 
 
 def _migration(before: str | None, lane: str) -> str:
-    """Name what happened between two steps, by their lanes, or before the first one."""
+    """Name the transition between two lanes, or the start before the first step."""
     if before is None:
         return f"start on {lane}"
     return "convert frontier" if before == lane else f"migrate to {lane}"
 
 
 def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out NaN and infinity, which JSON lacks: streamed windows have no start, say."""
+    """Leave out NaN and infinity, which JSON lacks; for example, streamed windows have no start."""
     return {
         name: value
         for name, value in details.items()
@@ -218,7 +214,6 @@ def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choice(row: Row) -> dict[str, Any]:
-    """Return the reason of a choice, and the predicted milliseconds of each strategy."""
     reason = {"reason": row["reason"]} if row.get("reason") else {}
     return reason | {
         f"predicted_ms_{name.removeprefix('predicted_')}": 1e3 * value

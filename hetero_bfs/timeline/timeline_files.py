@@ -16,14 +16,12 @@ from hetero_bfs.timeline.trace_events import trace_events
 
 
 class _Trace(Protocol):
-    def row(self) -> dict[str, Any]:
-        """Return the record of one step."""
+    def row(self) -> dict[str, Any]: ...
 
 
 class _Result(Protocol):
     @property
-    def traces(self) -> Iterable[_Trace]:
-        """The records of a run."""
+    def traces(self) -> Iterable[_Trace]: ...
 
 
 def _as_events(spans: Sequence[Span], title: str) -> str:
@@ -41,18 +39,16 @@ _WRITERS: dict[str, Callable[[Sequence[Span], str], str]] = {
 
 
 def is_timeline_path(path: Path) -> bool:
-    """Tell whether the suffix names a format."""
     return path.suffix.lower() in _WRITERS
 
 
 def check_timeline_path(path: Path) -> None:
-    """Raise `ArgumentError` unless the suffix names a format."""
     if not is_timeline_path(path):
         raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_WRITERS)}")
 
 
 def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
-    """Write spans in the format that the suffix names, all or nothing."""
+    """A failure leaves no incomplete file."""
     check_timeline_path(path)
     text = _WRITERS[path.suffix.lower()](spans, title)
     with replacing(path, encoding="utf-8") as stream:

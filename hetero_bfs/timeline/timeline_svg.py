@@ -13,7 +13,7 @@ from hetero_bfs.timeline.spans import Span, lanes_of
 _WIDTH, _LEFT, _RIGHT = 960, 96, 16
 _TOP, _LANE_HEIGHT, _BAR_HEIGHT = 8, 30, 22
 _AXIS_HEIGHT = 34
-_LETTER = 7.2  # the widest width of a letter at 12 px, on average
+_LETTER = 7.2  # upper bound of a letter's average width at 12 px
 _LEAST_WIDTH = 1.0
 _TICKS = 8
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -26,14 +26,15 @@ _COLORS = {
     "exchange": "#ffffff",
 }
 _OTHERS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#B8A800", "#D55E00")
-"""For strategies that are not in the table: those of vertex programs and the other algorithms."""
+"""For strategies that are not in the table, of vertex programs and of other algorithms."""
 
 
 def timeline_svg(spans: Sequence[Span], title: str, finest_pixels: float = 2.0) -> str:
-    """Return an SVG element for HTML. `title` is read out by screen readers; spans have details.
+    """Return an SVG element for HTML. `title` is for screen readers; tooltips show the spans'
+    details.
 
-    Spans of one kind that follow each other in a lane, and take less than `finest_pixels`
-    together, are drawn as one.
+    Consecutive spans of one kind in a lane are drawn as one if together they are narrower than
+    `finest_pixels`.
     """
     lanes = lanes_of(spans)
     end = max((span.start_seconds + span.seconds for span in spans), default=0.0)
@@ -59,12 +60,10 @@ def timeline_svg(spans: Sequence[Span], title: str, finest_pixels: float = 2.0) 
 
 
 def svg_file(element: str) -> str:
-    """Return the content of an SVG file with this element."""
     return element.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
 def _colors(spans: Sequence[Span]) -> dict[str, str]:
-    """Return a colour for each kind of span."""
     known = _COLORS | {strategy.name: strategy.color for strategy in STRATEGIES.values()}
     kinds = (span.kind.partition("@")[0] for span in spans)
     others = list(dict.fromkeys(kind for kind in kinds if kind not in known))
@@ -115,7 +114,6 @@ def _bar(span: Span, y: int, scale: float, colors: dict[str, str]) -> str:
 
 
 def _told(span: Span) -> str:
-    """Return the tooltip of a span."""
     lines = [f"{span.name}: {with_unit(span.seconds)}"]
     for name, value in span.details.items():
         shown = f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -124,7 +122,6 @@ def _told(span: Span) -> str:
 
 
 def _axis(end: float, scale: float, y: int) -> Iterator[str]:
-    """Yield vertical lines at round times, with the times beneath."""
     step = _round_step(end / _TICKS) if end > 0 else 1.0
     factor, unit = _unit_of(end)
     for number in range(math.floor(end / step) + 1):
@@ -138,7 +135,7 @@ def _axis(end: float, scale: float, y: int) -> Iterator[str]:
 
 
 def _round_step(least: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, at least this."""
+    """Return 1, 2 or 5 times a power of ten, at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * digit for digit in (1.0, 2.0, 5.0, 10.0) if power * digit >= least)
 
@@ -148,6 +145,6 @@ def _unit_of(seconds: float) -> tuple[float, str]:
 
 
 def with_unit(seconds: float) -> str:
-    """Return a readable time such as "0.188 ms"; 0 as "0 s"."""
+    """Return a readable time such as "0.188 ms"; "0 s" for 0."""
     factor, unit = _unit_of(seconds) if seconds > 0 else _UNITS[0]
     return f"{seconds / factor:.4g} {unit}"

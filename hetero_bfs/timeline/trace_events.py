@@ -3,7 +3,7 @@
 The format: "Trace Event Format" by the Chromium authors, and "Visualizing external trace formats"
 in Perfetto's documentation. Lanes are threads of one process, named and ordered by metadata events
 ("M"). Spans are complete events ("X"). `ts` and `dur` are in microseconds; here they are whole
-nanoseconds, so that rounding makes no two spans of a lane overlap. Counters ("C") follow the
+nanoseconds, so that rounding never makes two spans of a lane overlap. Counters ("C") show the
 frontier.
 """
 
@@ -19,7 +19,7 @@ _COUNTERS = ("frontier_edges", "unvisited_edges", "vertices")
 
 
 def trace_events(spans: Sequence[Span], about: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the content of a trace file; `about` is kept in it, by name."""
+    """Return the content of a trace file, with `about` as metadata."""
     threads = {lane: number for number, lane in enumerate(lanes_of(spans), 1)}
     events = [
         *_metadata(threads),
@@ -55,7 +55,6 @@ def _event(span: Span, thread: int) -> dict[str, Any]:
 
 
 def _counts(spans: Iterable[Span]) -> Iterator[dict[str, Any]]:
-    """Yield counter events of the numbers in spans."""
     for span in spans:
         for name in _COUNTERS:
             if name in span.details:

@@ -1,4 +1,4 @@
-"""Reads neighbours from dicts of dicts without an iterator's step and an object for each."""
+"""Reads neighbours from dicts of dicts without an iterator and a Python object for each."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hetero_bfs.support.python_objects import (
     value_of_int,
 )
 
-_PREFETCHED = 256  # keys between a key's prefetch and its use, at most
+_PREFETCHED = 256  # most keys between a key's prefetch and its use
 
 
 @kernel(holds_lock=True)
 def read_ids(adjacency, number, int_type, str_type, num_nodes, indices):
-    """Fill indices with the ids of all inner dicts' keys; return whether that was possible.
+    """Fill `indices` with the ids of all inner dicts' keys; return whether that was possible.
 
-    `adjacency` is the address of a dict of dicts. Other threads cannot change them meanwhile: they
-    wait for Python's lock. `number` is the address of a dict of ids by key, whose keys are strings
-    and integers, or 0: then keys equal their ids. Keys of types other than these two, whose
-    addresses are given, could run Python code, so they end the loop.
+    `adjacency` is the address of a dict of dicts. Other threads cannot change them meanwhile, since
+    they wait for Python's lock. `number` is the address of a dict of ids, whose keys are strings
+    and integers; or 0 if keys equal their ids. `int_type` and `str_type` are the addresses of these
+    types. Keys of other types could run Python code, so they end the loop.
     """
     keys, waiting = np.empty(_PREFETCHED, np.int64), 0
     end, outer = 0, 0
@@ -54,7 +54,7 @@ def read_ids(adjacency, number, int_type, str_type, num_nodes, indices):
 
 @kernel(holds_lock=True, inner=True)
 def _append_ids(keys, count, number, int_type, str_type, num_nodes, indices, end):
-    """Append the ids of some keys; return the end, -1 if one has none or there is no room."""
+    """Append the ids of some keys; return the new end, -1 if a key has no id or no room is left."""
     if end + count > indices.size:
         return -1
     for i in range(count):
