@@ -1,10 +1,12 @@
-"""A graph whose vertices are ordered by parts, for the modes that process it part by part.
+"""A graph whose vertices are ordered part by part, for the modes that process one part at a time.
 
-"asynchronous" takes the classes of a hybrid colouring: a few colours, whose vertices are not
-adjacent, and all other vertices (Shi et al., 2018, "Frog: asynchronous graph processing on GPU with
-hybrid coloring model"). "layered" takes the levels of a breadth-first search (Zhu et al., 2020,
-"WolfPath: accelerating iterative traversing-based graph processing algorithms on GPU"). There
-levels with few edges are joined to one part, which a sweep goes through once for each of them.
+In mode "asynchronous" the parts are the classes of a hybrid colouring: a few colours, whose
+vertices are not adjacent, and one class of all other vertices (Shi et al., 2018, "Frog:
+asynchronous graph processing on GPU with hybrid coloring model").
+
+In mode "layered" the parts are the levels of a breadth-first search (Zhu et al., 2020, "WolfPath:
+accelerating iterative traversing-based graph processing algorithms on GPU"). Consecutive levels
+with few edges are joined to one part. A sweep goes through that part once per level in it.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.support.memory import aligned_empty
 
 BEGIN, HEAVY, END, EXACT, TIMES = range(5)
-"""Columns of parts: vertices from BEGIN to END, those before HEAVY with long lists; whether no two
-of them are adjacent; how often a sweep goes through the part."""
+"""Columns of `parts`. A part holds the vertices from BEGIN to END, the vertices before HEAVY have
+long neighbour lists. EXACT: whether no two of its vertices are adjacent. TIMES: how often one sweep
+goes through it."""
 
 _PART_EDGES = 1 << 12
 
@@ -30,22 +33,12 @@ Order = npt.NDArray[np.uint32]
 
 
 class ArrangedGraph(PlacedGraph):
-    """A copy of a placed graph's lists, with vertices numbered part by part.
+    """A copy of a placed graph's CSR arrays, with vertices numbered part by part.
 
-    All vertices are in parts, those without edges too: `num_searched` is `num_vertices`.
-
-    Parameters
-    ----------
-    placed : PlacedGraph
-    mode : str
-    order : uint32 array, shape (num_vertices,)
-        The vertices of `placed`, part by part.
-    ends : sequence of int
-        Where each part ends in `order`.
-    exact, times : sequences of int
-        Of each part; see the columns of parts.
-    heavy_edges : int
-        Lists with more entries are long ones.
+    All vertices are in parts, including isolated ones: `num_searched` is `num_vertices`. `order`,
+    shape (num_vertices,), has the vertices of `placed` part by part, and `ends` the end of each
+    part in it. `exact` and `times` have an item per part (see the columns of `parts`). Neighbour
+    lists with more than `heavy_edges` entries are long.
     """
 
     def __init__(
@@ -66,12 +59,12 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def forward(self) -> CSRGraph:
-        """Lists of the receivers of each vertex."""
+        """Receivers of each vertex."""
         return self._arranged(self._placed.forward)
 
     @cached_property
     def backward(self) -> CSRGraph:
-        """Lists of the senders to each vertex."""
+        """Senders to each vertex."""
         placed = self._placed
         is_one = placed.backward is placed.forward
         return self.forward if is_one else self._arranged(placed.backward)
@@ -94,17 +87,17 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def names(self) -> Order:
-        """The caller's id of each vertex, uint32 (num_vertices,)."""
+        """The caller's id of each vertex, shape (num_vertices,)."""
         return self._placed.names[self._order]
 
     @cached_property
     def degree(self) -> Order:
-        """Edges along which each vertex sends, uint32 (num_vertices,)."""
+        """Number of edges along which each vertex sends, shape (num_vertices,)."""
         return self._placed.degree[self._order]
 
 
 def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
-    """Tell which vertices have a long list, in either direction."""
+    """Mark the vertices with a long neighbour list in either direction."""
     heavy = placed.degree > edges
     heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
     return heavy
@@ -115,13 +108,8 @@ def by_class(
 ) -> ArrangedGraph:
     """Arrange a graph for the mode "asynchronous".
 
-    Parameters
-    ----------
-    placed : PlacedGraph
-    classes : uint8 array, shape (num_vertices,)
-        In the caller's ids: no edge joins two vertices of a class below `num_exact`; all other
-        vertices are in the class of that number.
-    num_exact, heavy_edges : int
+    `classes` is a uint8 array of shape (num_vertices,), in the caller's ids. No edge joins two
+    vertices of the same class below `num_exact`. All other vertices are in class `num_exact`.
     """
     of_vertex = classes[placed.names]
     order = np.argsort(of_vertex, kind="stable").astype(np.uint32)
@@ -132,9 +120,9 @@ def by_class(
 
 
 def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
-    """Arrange a graph for the mode "layered": by level from a root, in the caller's ids.
+    """Arrange a graph for the mode "layered". `root` is in the caller's ids.
 
-    Vertices that the root does not reach are a part of their own.
+    Vertices that the root does not reach form one more part.
     """
     from hetero_bfs.programs.kernels.arranging import order_by_level
 
@@ -154,7 +142,7 @@ def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
 
 
 def _longest_lists(placed: PlacedGraph) -> npt.NDArray[np.int64]:
-    """Return the length of each vertex's longer list: of its receivers or of its senders."""
+    """Return the length of each vertex's longer list, of receivers or of senders."""
     entries = placed.degree.astype(np.int64)
     searched = entries[: placed.num_searched]
     np.maximum(searched, np.diff(placed.backward.indptr), out=searched)
@@ -164,13 +152,13 @@ def _longest_lists(placed: PlacedGraph) -> npt.NDArray[np.int64]:
 def _join_levels(
     ends: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]
 ) -> tuple[list[int], list[int]]:
-    """Join levels until they have enough edges; return where each part ends, and its levels.
+    """Join consecutive levels with few edges; return each part's end and its number of levels.
 
-    Vertex i of the order has edges[i + 1] - edges[i]. A level with enough of them is not joined.
+    `edges` holds prefix sums: vertex i of the order has edges[i + 1] - edges[i] edges.
     """
     part_ends: list[int] = []
     times: list[int] = []
-    joined = before = 0  # edges of the part so far; where the level begins
+    joined = before = 0  # edges of the current part; start of the current level
     for end in ends.tolist():
         size = int(edges[end] - edges[before])
         if times and joined < _PART_EDGES and size < _PART_EDGES:

@@ -1,4 +1,4 @@
-"""Built-in algorithms as vertex programs, for lists that stream and for several ranks."""
+"""Built-in algorithms as vertex programs, for streamed graphs and for several ranks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hetero_bfs.programs.program import Program
 
 
 class PowerRanks(Program):
-    """The power method; `restart` is each vertex's share of the restarts.
+    """The power method of PageRank. `restart` is each vertex's restart probability.
 
-    It ends when the sum of the ranks' changes is below `goal`.
+    It ends when the sum of absolute score changes is below `goal`.
     """
 
     state = {"rank": np.float64}  # noqa: RUF012
@@ -37,7 +37,7 @@ class PowerRanks(Program):
 
 
 class WeightedPowerRanks(PowerRanks):
-    """The same by weights; `given` is the sum of the weights of a vertex's edges."""
+    """The power method by weights; `given` is the sum of the weights of a vertex's edges."""
 
     def message(self, state, weight, given):
         return state.rank * weight / given if given > 0.0 else 0.0
@@ -47,7 +47,7 @@ class WeightedPowerRanks(PowerRanks):
 
 
 class FloatPaths(Program):
-    """Bellman and Ford's method in buckets; `unreached` is beyond all distances."""
+    """Shortest paths by Bellman-Ford in buckets; `unreached` is greater than all distances."""
 
     state = {"distance": np.float32}  # noqa: RUF012
     combine = minimum
@@ -69,13 +69,13 @@ class FloatPaths(Program):
 
 
 class DoublePaths(FloatPaths):
-    """The same with weights of 64 bits."""
+    """`FloatPaths` with float64 weights."""
 
     state = {"distance": np.float64}  # noqa: RUF012
 
 
 class WholePaths(FloatPaths):
-    """The same with integers, whose sums may need 64 bits."""
+    """`FloatPaths` with integer weights, whose sums may need 64 bits."""
 
     state = {"distance": np.int64}  # noqa: RUF012
 
@@ -85,17 +85,16 @@ PATHS: dict[str, type[FloatPaths]] = {
     "float32": FloatPaths,
     "float64": DoublePaths,
 }
-"""By the type of the weights."""
+"""Programs by weight type."""
 
 
 def beyond_all(program: FloatPaths) -> int | float:
-    """Return the value for the distance of an unreached vertex."""
     dtype = np.dtype(program.state["distance"])
     return int(np.iinfo(dtype).max) if dtype.kind == "i" else np.inf
 
 
 class LeastLabels(Program):
-    """(Weakly) connected components: each vertex gets the smallest vertex of its component."""
+    """(Weakly) connected components: each vertex gets the smallest vertex id of its component."""
 
     state = {"label": np.uint32}  # noqa: RUF012
     combine = minimum

@@ -1,4 +1,4 @@
-"""A vertex program on an OpenCL device: its arrays, its kernels, and the batches of launches."""
+"""A vertex program on an OpenCL device: its arrays, its kernels, and batches of launches."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from hetero_bfs.scheduling.program_costs import ProgramCosts
 
 _PHASES = ("state", "monotone", "messages", "device", "loop")
 _OF_GRAPH = ("names", "degree")
-_LEAST_VERTEX_BYTES = 40  # of a vertex, whatever the program
+_LEAST_VERTEX_BYTES = 40  # per vertex, a lower bound for all programs
 _HEAVY_EDGES = 1 << 12
 _LONG_PULL_OF_GPU = 1 << 6
-_PIECE_EDGES = 1 << 12  # edges of a piece of a long list in a pull; a work-group takes one piece
+_PIECE_EDGES = 1 << 12  # a pull cuts long lists into pieces; a work-group takes one piece
 _MOST_RECORDS = 1 << 14
 _FIRST_BATCH, _MOST_BATCH = 8, 64  # iterations queued at a time
 
 _BYTES = {"uchar": 1, "int": 4, "uint": 4, "float": 4}
-"""Bytes of an item, by its type in OpenCL C; all others have 8."""
+"""Bytes per item of an OpenCL C type; all other types have 8."""
 
 
 def num_planned(limits: Limits) -> int:
-    """Return the number of iterations for which the records can hold a planned direction."""
+    """Return the number of iterations whose planned direction fits into the records."""
     return min(len(limits.pulls), _MOST_RECORDS)
 
 
 def long_pull(info: DeviceInfo) -> int:
-    """Return beyond which number of entries a pull gives a list to work-groups of its own.
+    """Return the list length beyond which a pull gives a list to work-groups of its own.
 
-    A GPU's group with long lists works long after the others. A CPU's shares are even anyway.
+    On a GPU, a group with long lists finishes long after the others. A CPU balances them anyway.
     """
     return _HEAVY_EDGES if info.type == "CPU" else _LONG_PULL_OF_GPU
 
@@ -52,24 +52,17 @@ def long_pull(info: DeviceInfo) -> int:
 def open_device(num_vertices: int, info: DeviceInfo) -> OpenCLDevice:
     """Open a device for programs.
 
-    Raises
-    ------
-    BudgetError
-        The device cannot hold arrays with an entry for each vertex.
+    Raises `BudgetError` if the device cannot hold arrays with an entry for each vertex.
     """
     info.check_room(DeviceProgram.need, 8 * num_vertices, _LEAST_VERTEX_BYTES * num_vertices)
     return OpenCLDevice(info, DeviceProgram.family)
 
 
 class DeviceProgram(DeviceRun):
-    """A program compiled for a device, with arrays for one graph, whose lists the device holds.
+    """A program compiled for a device that holds the graph's CSR arrays.
 
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the lists.
-    DeviceError
-        The device lacks a type that the program needs, or memory; failures of its driver.
+    Raises `BudgetError` if the device cannot hold them. Raises `DeviceError` if it lacks memory or
+    a type that the program needs, or if its driver fails.
     """
 
     family = "vertex programs"
@@ -80,7 +73,7 @@ class DeviceProgram(DeviceRun):
     )
     constants = schema.OPENCL
     keeps_order: ClassVar = True
-    """Whether it uses a program's promise to be monotone."""
+    """Whether a monotone program reads neighbour lists by rising weight."""
 
     def __init__(
         self, plan: Plan, device: OpenCLDevice, graph: PlacedGraph, costs: ProgramCosts
@@ -88,7 +81,7 @@ class DeviceProgram(DeviceRun):
         self.plan, self.graph, self._costs = plan, graph, costs
         self._monotone = plan.monotone and self.keeps_order
         self._in_order = self._monotone and plan.uses_weights
-        """Whether lists are read by rising weight."""
+        """Whether neighbour lists are sorted by rising weight."""
         if plan.counts:
             self.files = [*self.files, "programs/kernels/counting.cl"]
             self.slots = [(schema.SLOTS, plan.stored_type), (schema.SLOTS, np.uint32)]
@@ -113,7 +106,7 @@ class DeviceProgram(DeviceRun):
         self._bind()
 
     def _entries(self) -> list[Entries]:
-        """Return the lists of each direction, by rising weight for a monotone program."""
+        """Return the CSR arrays of each direction, by rising weight for a monotone program."""
         graph, weighted = self.graph, self.plan.uses_weights
         if self._in_order:
             lists = graph.by_weight
@@ -124,7 +117,7 @@ class DeviceProgram(DeviceRun):
         ways = [graph.forward]
         if graph.backward is not graph.forward:
             ways.append(graph.backward)
-        if self.plan.all_active:  # nothing is pushed
+        if self.plan.all_active:  # it never pushes
             ways = ways[-1:]
         return [
             Entries(way.indptr, [way.indices, *([weights_of(way, True)] if weighted else [])])
@@ -132,7 +125,7 @@ class DeviceProgram(DeviceRun):
         ]
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
-        """Return size and type of the arrays that state.cl lists."""
+        """Return size and type of the arrays that state.cl declares."""
         plan, n, stored = self.plan, self._n, np.dtype(self.plan.stored_type)
         pieces = self.graph.num_stored_edges // _PIECE_EDGES + 1
         return {
@@ -172,7 +165,6 @@ class DeviceProgram(DeviceRun):
         )
 
     def _bind(self) -> None:
-        """Set the arguments of all kernels."""
         self._begin = self._bind_own("begin")
         self._bind_expand()
         self._apply = self._bind_own("apply_messages")
@@ -181,32 +173,32 @@ class DeviceProgram(DeviceRun):
         )
 
     def _bind_own(self, name: str, *first: Any) -> BoundKernel:
-        """Set the arguments of a kernel that ends with GRAPH, SHARED and STATE of state.cl."""
+        """Bind a kernel whose last arguments are GRAPH, SHARED and STATE of state.cl."""
         return self.device.bind(self._program, name, *first, *self.forward(), *self.arrays())
 
     def forward(self) -> list[Any]:
-        """Return the arguments GRAPH in state.cl."""
+        """Return the arguments GRAPH of state.cl."""
         return [*self._lists(0), *self.sizes()]
 
     def sizes(self) -> list[Any]:
-        """Return the last arguments of GRAPH."""
+        """Return the last arguments of GRAPH: numbers of searched and of all vertices."""
         return [np.uint32(self.graph.num_searched), np.uint32(self.graph.num_vertices)]
 
     def arrays(self) -> list[Any]:
-        """Return the arguments SHARED and STATE in state.cl."""
+        """Return the arguments SHARED and STATE of state.cl."""
         return [*self.shared.values(), *self.state.buffers.values()]
 
     def _lists(self, way: int) -> list[Any]:
-        """Return the buffers of a direction's lists."""
+        """Return the three CSR buffers of a direction; a dummy stands for missing weights."""
         return [*self.buffers(way), self._nothing][:3]
 
     @property
     def _expand_names(self) -> tuple[str, str]:
-        """Kernels that send the messages of short lists and of long ones."""
+        """Kernels that send messages along short and along long neighbour lists."""
         return ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
 
     def _bind_expand(self) -> None:
-        """Set the arguments of the kernels that read the lists."""
+        """Bind the kernels that read neighbour lists."""
         lists = [*self.forward(), *self._lists(-1), *self.make_slots()]
         self._expand: list[BoundKernel] = [
             self.device.bind(self._program, name, *lists, *self.arrays())
@@ -215,39 +207,39 @@ class DeviceProgram(DeviceRun):
 
     @property
     def current(self) -> DeviceProgram:
-        """The program to run: this one, or its replacement."""
+        """The program to run: this one, or its replacement after a stall."""
         return self
 
     def after_stall(self) -> None:
-        """Do nothing: launches for each phase do not stall."""
+        """Do nothing: with one launch per phase the grid cannot stall."""
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes of lists that were sent to the device, if it does not hold them."""
+        """Total bytes of streamed CSR arrays sent so far; 0 if the device holds them."""
         return 0
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, which has the types of this program's own.
+        """Run with the parameters of `plan`, which has the same types as `self.plan`.
 
-        Iterations that are queued at once have equal shares of the seconds.
+        The seconds of a batch are divided equally among its iterations.
         """
         before = self.start(plan, limits)
         self.launch_start()
         done, converged, records = self.run_on(limits.max_iterations)
-        self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # as many as this run took
+        self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # a guess for the next run
         sent = self.bytes_sent - before
         state, totals = self.state.read_fields(self._n), self.state.read_totals()
         return Run(state, done, converged, totals, records, sent)
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write the inputs of a run; return `bytes_sent`."""
+        """Write the inputs of a run; return `bytes_sent` before the run."""
         self.state.write_parameters(plan, self.graph)
         self._write_limits(limits)
         self._clocked = limits.clocked
         return self.bytes_sent
 
     def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
-        """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
+        """Run from iteration `first`; return total iterations, `converged`, and records."""
         began = time.perf_counter()
         loop = np.zeros(len(Word), np.int64)
         seconds: list[float] = []
@@ -274,7 +266,7 @@ class DeviceProgram(DeviceRun):
         self.launch(self._advance, 1, np.int32(1))
 
     def launch_own(self, name: str) -> None:
-        """Queue a kernel that takes the arguments of `begin`, for a run that migrates."""
+        """Queue a kernel with the same arguments as `begin`, for a run that migrates."""
         if name not in self._own:
             self._own[name] = self._bind_own(name)
         self.launch_all(self._own[name])
@@ -290,7 +282,7 @@ class DeviceProgram(DeviceRun):
         self.launch(self._advance, 1, np.int32(0))
 
     def _write_limits(self, limits: Limits) -> None:
-        """Write the limits, and what iterations count."""
+        """Write the limits, the initial counters, and the planned directions."""
         device, graph = self.device, self.graph
         counters = np.zeros(len(Counter), np.uint64)
         counters[Counter.LOWEST] = 0x7FFFFFFF
@@ -326,7 +318,7 @@ class DeviceProgram(DeviceRun):
 
 
 def _state_sizes(plan: Plan, num_vertices: int) -> dict[str, tuple[int, npt.DTypeLike]]:
-    """Return bytes and type of each array, in the order in which kernels take them."""
+    """Return bytes and type of each array, in the order of the kernels' arguments."""
     parameters = plan.parameters
     items = {
         "integers": 1 + len(parameters.integers),
@@ -340,12 +332,9 @@ def _state_sizes(plan: Plan, num_vertices: int) -> dict[str, tuple[int, npt.DTyp
 
 
 class DeviceState:
-    """The arrays, for programs of the same types as `plan`.
+    """A program's arrays, for programs of the same types as `plan`.
 
-    Parameters
-    ----------
-    buffers : dict
-        Memory of the sizes that `state_sizes` returns, by the arrays' names.
+    `buffers` has memory of the sizes that `_state_sizes` returns, by name.
     """
 
     def __init__(self, plan: Plan, device: OpenCLDevice, buffers: dict[str, Any]) -> None:
@@ -353,11 +342,9 @@ class DeviceState:
         self._total_type = np.float64 if device.info.has_double else np.float32
 
     def field(self, name: str) -> Any:
-        """Return the memory of a field of the vertices' states."""
         return self.buffers[f"state_{name}"]
 
     def write_parameters(self, plan: Plan, graph: PlacedGraph) -> None:
-        """Write the parameters of a run on this graph."""
         device, parameters = self._device, plan.parameters
         integers = [graph.num_vertices, *parameters.integers.values()]
         device.write(self.buffers["integers"], np.array(integers, np.int64))
@@ -370,7 +357,6 @@ class DeviceState:
                 device.write(self.buffers[f"parameter_{name}"], placed.view(np.uint8))
 
     def read_fields(self, num_vertices: int) -> dict[str, npt.NDArray[Any]]:
-        """Return the vertices' states."""
         state = {}
         for name, kind in self._plan.fields.items():
             array = np.empty(num_vertices, kind)
@@ -380,7 +366,6 @@ class DeviceState:
         return state
 
     def read_totals(self) -> dict[str, float]:
-        """Return the program's sums."""
         if not self._plan.totals:
             return {}
         totals = np.empty(len(self._plan.totals), self._total_type)
@@ -388,13 +373,12 @@ class DeviceState:
         return dict(zip(self._plan.totals, totals.tolist(), strict=True))
 
     def write_totals(self, totals: npt.NDArray[np.float64]) -> None:
-        """Write the program's sums."""
         if self._plan.totals:
             self._device.write(self.buffers["totals"], totals.astype(self._total_type))
 
 
 def _check_types(plan: Plan, info: DeviceInfo) -> None:
-    """Raise `DeviceError` if a device lacks a type that a program needs."""
+    """Raise `DeviceError` if the device lacks a type that the program needs."""
     kinds = {*plan.fields.values(), plan.stored_type, plan.weight_type}
     doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
     if doubles and not info.has_double:

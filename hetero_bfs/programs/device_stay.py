@@ -1,4 +1,4 @@
-"""A run's stays on a device, between migrations: reading and writing the program's state."""
+"""A run's stays on a device between migrations: reading and writing the program's state."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from hetero_bfs.programs.schema import Counter, Limit, Mode, Waiting, Word
 from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, NUM_COSTS
 
 _KERNELS = ["programs/kernels/migration.cl"]
-_NO_PRIORITY = 0x7FFFFFFF  # the lowest priority if none waits
+_NO_PRIORITY = 0x7FFFFFFF  # the lowest priority if no vertex waits
 _WAITING = np.uint8(Waiting.WAITING)
 _ZERO = np.uint32(0)
 _ENTERS, _BEGINS, _GOES_ON = range(3)
 
 
 def _ordered(value: float) -> int:
-    """Return a float as an integer in the same order, as state.cl does."""
+    """Map a float to an integer with the same order, as state.cl does."""
     bits = int(np.float32(value).view(np.int32))
     return bits ^ 0x7FFFFFFF if bits < 0 else bits
 
@@ -43,7 +43,7 @@ def _from_ordered(bits: int) -> float:
 
 
 class Packing:
-    """Kernels that pack and unpack, bound to a program's arrays, and memory to copy from and to."""
+    """Kernels that pack and unpack a program's arrays, and staging memory on the host."""
 
     def __init__(self, program: DeviceProgram) -> None:
         self._program, self.device = program, program.device
@@ -53,13 +53,17 @@ class Packing:
         self._searched = graph.num_searched
         self._bits = self.device.buffer(self._words, np.uint32)
         self._count = self.device.buffer(1, np.uint32)
-        self._items = program.shared["touched_items"]  # free between iterations, as `heavy`
+        self._items = program.shared["touched_items"]  # free between iterations, like `heavy`
         self._values = program.shared["heavy"]
         self._staging: dict[str, npt.NDArray[Any]] = {}
         self._bound: dict[Any, Any] = {}
 
     def launch(self, name: str, *arguments: Any) -> None:
-        """Queue a kernel of migration.cl; NumPy's scalars vary, buffers are few."""
+        """Queue a kernel of migration.cl.
+
+        NumPy scalars may differ at each call. Other arguments are buffers, which the bound kernel
+        keeps.
+        """
         given = [argument for argument in arguments if isinstance(argument, np.generic)]
         fixed = [VARIES if isinstance(one, np.generic) else one for one in arguments]
         key = name, *map(id, fixed)
@@ -68,13 +72,16 @@ class Packing:
         self._program.launch_all(self._bound[key], *given)
 
     def staging(self, name: str, size: int, kind: Any, most: int) -> npt.NDArray[Any]:
-        """Return a pinned array on the host, of at most `most` items; the next call reuses it."""
+        """Return a pinned host array of `size` items; the next call with this name reuses it.
+
+        `most` is the largest size that any call with this name asks for.
+        """
         if name not in self._staging:
             self._staging[name] = self.device.host_array(most, kind)
         return self._staging[name][:size]
 
     def read_list(self, buffer: Any, count: int, first: int, name: str) -> VertexSet:
-        """Read a list of vertices that begins at an item of a buffer, or a bitmap of it."""
+        """Read `count` vertices from item `first` of a buffer, as a list or as a bitmap."""
         size, whole = count, self._words
         if not is_listed(count, self._searched):
             self.device.fill(self._bits, 0)
@@ -86,7 +93,7 @@ class Packing:
         return VertexSet(words, count, is_listed(count, self._searched))
 
     def write_list(self, vertices: VertexSet, buffer: Any, first: int) -> None:
-        """Write a list of vertices to a buffer from an item on."""
+        """Write a set of vertices as a list, from item `first` of a buffer."""
         if vertices.is_list:
             if vertices.num_vertices:
                 self.device.write(buffer, vertices.words, 4 * first)
@@ -97,7 +104,7 @@ class Packing:
         self.launch("list_bits", searched, self._bits, np.uint32(first), buffer, self._count)
 
     def list_marked(self, marks: Any, mark: np.uint8, vertices: int) -> int:
-        """List the vertices with a mark in `items`; return how many there are."""
+        """Write the vertices with this mark to `items`; return their number."""
         self.device.fill(self._count, 0)
         self.launch("list_marked", np.uint32(vertices), marks, mark, self._items, self._count)
         count = np.empty(1, np.uint32)
@@ -133,7 +140,7 @@ class Packing:
     def write_states(
         self, changed: npt.NDArray[np.uint32] | None, values: dict[str, npt.NDArray[Any]]
     ) -> None:
-        """Write the states of some vertices, or of all."""
+        """Write the states of the `changed` vertices; None: of all."""
         device = self.device
         if changed is not None and changed.size:
             device.write(self._items, changed)
@@ -148,7 +155,7 @@ class Packing:
                 self.launch(kernel, size, np.uint32(first), self._items, field, self._values)
 
     def _portions(self, array: npt.NDArray[Any]) -> list[tuple[int, npt.NDArray[Any]]]:
-        """Divide an array into parts that fit into `values`, each with its first item."""
+        """Divide an array into parts that fit into `values`; return them with first indices."""
         most = max(4 * self._n // array.itemsize, 1)
         return [(first, array[first : first + most]) for first in range(0, array.size, most)]
 
@@ -156,17 +163,8 @@ class Packing:
 class DeviceStay:
     """One run's stays on a device.
 
-    Parameters
-    ----------
-    program : DeviceProgram
-        Not of sweeps.
-    packing : Packing
-        Of this program.
-    plan : Plan
-        Of this run.
-    limits : Limits
-    costs : float64 array
-        See place_costs.py; here, and on the other place.
+    `program` runs iterations, not sweeps; `packing` belongs to it. `costs` is a float64 array in
+    the layout of place_costs.py, with the costs on the device first, then those on the host.
     """
 
     def __init__(
@@ -188,7 +186,6 @@ class DeviceStay:
         self._has_begun, self._next = False, _BEGINS
 
     def _write_limits(self, end: float) -> None:
-        """Write where the bucket ends, its width, and the costs."""
         with np.errstate(over="ignore"):
             numbers = np.array([end, self._width, *self._costs]).astype(np.float32)
         self.device.write(self._program.shared["limits"], numbers)
@@ -221,19 +218,17 @@ class DeviceStay:
 
     @property
     def streamed_bytes(self) -> int:
-        """Bytes of the lists that were sent in this run."""
+        """Bytes of CSR arrays that this run has sent to the device."""
         return self._program.bytes_sent - self._bytes_before
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the vertices' states."""
         return self._program.state.read_fields(self._n)
 
     def totals(self) -> dict[str, float]:
-        """Return the program's sums."""
         return self._program.state.read_totals()
 
     def leave(self) -> Handover:
-        """Return the state for the next place."""
+        """Return the state for the host."""
         program, packing, loop = self._program, self._packing, self._loop
         limits = np.empty(Limit.FIRST_COST + NUM_COSTS, np.float32)
         self.device.read(limits, program.shared["limits"])
@@ -256,7 +251,7 @@ class DeviceStay:
         )  # fmt: skip
 
     def enter(self, handover: Handover) -> None:
-        """Take over the state of the place before."""
+        """Take over the state from the host."""
         program, packing, loop, n = self._program, self._packing, self._loop, self._n
         if not self._has_begun:
             self.device.write(program.shared["loop"], loop)

@@ -1,8 +1,8 @@
-"""A vertex program on an OpenCL device, in sweeps over an arranged graph, whose lists may stream.
+"""A vertex program on an OpenCL device, in sweeps over an arranged graph, which may be streamed.
 
-If they do, the parts of the graph, layers or colours, come one after another. For each part the
-host reads which blocks have dirty vertices (sweep_blocks.cl), sends those that are not resident,
-and launches the turn on what it sent.
+Streamed sweeps process one part (layer or colour) at a time. For each part the host reads which
+blocks have dirty vertices (sweep_blocks.cl), sends those that are not resident, and launches the
+kernels on them.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _BATCH_LAUNCHES = 1 << 9
 _HEAVY_EDGES, _HEAVY_EDGES_OF_CPU = 1 << 7, 1 << 12
 
 _EXACT, _STEP, _TIMES = 3, 5, 6
-"""Where a turn has whether its part is exact, its number, and how many turns are one launch."""
+"""Items of a `Turn`: whether its part is exact, its number, and how many turns one launch makes."""
 
 Turn = npt.NDArray[np.uint32]
-"""A turn through a part, as sweep_vertex.cl explains it."""
+"""One pass through a part, as sweep_vertex.cl describes it."""
 
 
 def heavy_edges(info: DeviceInfo) -> int:
-    """Return the length of list from which a work-group shares a vertex's list.
+    """Return the list length from which a work-group shares one vertex's neighbour list.
 
-    A CPU runs the work-items of a group one after another: sharing costs it barriers only.
+    A CPU runs the work-items of a group one after another, so sharing only costs it barriers.
     """
     return _HEAVY_EDGES_OF_CPU if info.type == "CPU" else _HEAVY_EDGES
 
 
 def turn_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
-    """Return a part as a `Turn` (sweep_vertex.cl); its number is to be written."""
+    """Return a part as a `Turn` (sweep_vertex.cl); the caller writes its number."""
     return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
 
 
 class DeviceSweeps(DeviceProgram):
-    """As `DeviceProgram`, for lists of an arranged graph; sweep.cl has its kernels."""
+    """A `DeviceProgram` for an arranged graph, with the kernels of sweep.cl."""
 
     graph: ArrangedGraph
     files: Sequence[str] = tuple(
@@ -63,7 +63,7 @@ class DeviceSweeps(DeviceProgram):
     keeps_order: ClassVar = False
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
-        """Return size and type of the arrays that sweep_vertex.cl lists."""
+        """Return size and type of the arrays that sweep_vertex.cl declares."""
         n, stored = self._n, np.dtype(self.plan.stored_type)
         return {
             "outgoing": (n if self.plan.prepares else 1, stored),
@@ -77,7 +77,6 @@ class DeviceSweeps(DeviceProgram):
         }
 
     def _bind(self) -> None:
-        """Set the arguments of all kernels."""
         offsets, *_ = self._lists(0)
         self._without_lists = [
             offsets, self._nothing, self._nothing, np.uint32(self._n), *self.arrays()
@@ -91,7 +90,7 @@ class DeviceSweeps(DeviceProgram):
         self._bind_parts()
 
     def _bind_parts(self) -> None:
-        """Set the arguments of the kernels that read lists, and list the launches of a sweep."""
+        """Bind the kernels that read neighbour lists, and list the launches of a sweep."""
         lists, backward = [*self._lists(0), np.uint32(self._n)], self._lists(-1)
         bind, program, arrays = self.device.bind, self._program, self.arrays()
         self._spread = bind(program, "spread", *lists, *arrays)
@@ -103,7 +102,7 @@ class DeviceSweeps(DeviceProgram):
         self._batch = min(self._batch, self._most_batch)
 
     def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
-        """Return kernel, work-groups and turn of each launch; see `Turn` in sweep_vertex.cl."""
+        """Return kernel, number of work-groups and `Turn` of each launch in a sweep."""
         launches = []
         for begin, heavy, end, exact, times in self.graph.parts.tolist():
             turn = turn_of(begin, heavy, end, exact, times)
@@ -116,7 +115,6 @@ class DeviceSweeps(DeviceProgram):
         return launches
 
     def launch_start(self) -> None:
-        """Queue the kernels that make the initial states."""
         self._step = 1
         self.device.fill(self.shared["sums"], 0)
         self.launch_all(self._begin)
@@ -124,25 +122,24 @@ class DeviceSweeps(DeviceProgram):
         self.launch(self._end, 1, np.int32(1))
 
     def _launch_spread(self) -> None:
-        """Queue the kernels that mark the neighbours of initially active vertices."""
+        """Queue the kernel that marks the neighbours of initially active vertices."""
         self.launch_all(self._spread)
 
     def _launch_iteration(self) -> None:
         """Queue a sweep, which does nothing after the end of the run."""
         group = self.group
         for kernel, groups, turn in self._launches:
-            if kernel is not self._apply:  # which has the turn of the gather before it
+            if kernel is not self._apply:  # it uses the number of the gather before it
                 self._number(turn)
             kernel.launch(groups * group, group, turn)
         self.launch(self._end, 1, np.int32(0))
 
     def _number(self, turn: npt.NDArray[np.uint32]) -> None:
-        """Give a turn its number, or the first of its numbers."""
+        """Give a turn its number, or the first of its numbers if it is repeated."""
         turn[_STEP] = self._step
         self._step += int(turn[_TIMES])
 
     def _write_limits(self, limits: Limits) -> None:
-        """Write the limit of iterations."""
         loop = np.zeros(len(Word), np.int64)
         loop[Word.LIMIT] = limits.max_iterations
         self.device.write(self.shared["loop"], loop)
@@ -154,7 +151,7 @@ class DeviceSweeps(DeviceProgram):
 
 
 class _BlocksOfPart:
-    """A part's turn, and the numbers of its blocks: those of long lists come before `others`."""
+    """A part's turn and its range of blocks; blocks of long lists come before block `others`."""
 
     def __init__(self, part: list[int], begin: int, others: int, end: int) -> None:
         self.turn = turn_of(*part)
@@ -166,9 +163,9 @@ class _BlocksOfPart:
 def _cut(
     parts: npt.NDArray[np.int64], group: int
 ) -> tuple[npt.NDArray[np.uint32], list[_BlocksOfPart]]:
-    """Cut parts into blocks; return the first vertex of each, and of which blocks a part is.
+    """Cut parts into blocks; return the first vertex of each block, and the blocks of each part.
 
-    A block is a vertex with long lists, up to `group` other vertices, or joined levels as a whole.
+    A block is one vertex with a long list, up to `group` other vertices, or a whole joined part.
     """
     firsts: list[npt.NDArray[np.int64]] = []
     of_parts, count = [], 0
@@ -185,17 +182,10 @@ def _cut(
 
 
 class StreamedSweeps(InBlocks, DeviceSweeps):
-    """As `DeviceSweeps`; the device has arrays of the vertices, and some blocks of the lists.
+    """`DeviceSweeps` whose vertex arrays and a few blocks of CSR arrays fit on the device.
 
-    In a directed graph a turn gathers along the lists of one direction, then applies along those
-    of the other one, in exact parts, too.
-
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the vertices' arrays and room for a few blocks.
-    DeviceError
-        As `DeviceProgram` does.
+    In a directed graph every turn, even of an exact part, gathers along one direction and then
+    applies along the other. Raises `BudgetError` if vertex arrays and a few blocks do not fit.
     """
 
     files = (
@@ -205,14 +195,14 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
     )
 
     def _make_room(self, array_bytes: list[int], firsts: npt.NDArray[Any] | None = None) -> None:
-        """Choose the resident blocks beside arrays of these sizes."""
+        """Choose the resident blocks that fit with arrays of these sizes."""
         blocks, self._parts = _cut(self.graph.parts, self.group)
         super()._make_room([*array_bytes, blocks.nbytes], blocks)
         self._firsts = self.device.buffer(blocks.size, np.uint32)
         self.device.write(self._firsts, blocks)
 
     def _bind_parts(self) -> None:
-        """Set the arguments of the kernel that chooses blocks, and take memory for the lists."""
+        """Bind the kernel that chooses blocks, and allocate memory for the blocks."""
         self._choose = self.device.bind(
             self._program, "choose_in_sweep", VARIES, self._firsts, self.marks_buffer,
             *self._without_lists,
@@ -222,7 +212,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self.memory.take()
 
     def _kernel_on(self, name: str, room: Part | Slot, backward: Part | Slot) -> BoundKernel:
-        """Return a kernel that reads lists in the buffers of `room`, and others in `backward`."""
+        """Return a kernel bound to the buffers of `room`, and of `backward` if it reads both."""
         key = name, id(room), id(backward)
         if key not in self.kernels_of:
             self.kernels_of[key] = self._bind_on(name, room.buffers, backward.buffers)
@@ -232,7 +222,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
     def _bind_on(
         self, name: str, forward: list[Any] | None, backward: list[Any] | None
     ) -> BoundKernel:
-        """Set a kernel's arguments; None for lists that it does not read."""
+        """Bind a kernel to buffers; None for a direction that it does not read."""
         nothing = self._nothing
 
         def arrays(buffers: list[Any] | None) -> list[Any]:
@@ -248,7 +238,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         return self.device.bind(self._program, name, *turn, *arguments, *self.arrays())
 
     def _launch_spread(self) -> None:
-        """Run the kernels that mark the neighbours of initially active vertices."""
+        """Queue the kernel that marks the neighbours of initially active vertices."""
         if self.plan.all_active:
             return
         chosen = self._chosen(Phase.STARTS, 0, self.marks.size - 1)
@@ -264,7 +254,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self.launch(self._end, 1, np.int32(0))
 
     def _run_turn(self, part: _BlocksOfPart) -> None:
-        """Queue a turn through a part, or all turns of joined levels."""
+        """Queue a pass through a part, or all passes through joined levels."""
         turn, all_active = part.turn, self.plan.all_active
         blocks = part.begin, part.end
         dirty = np.arange(*blocks) if all_active else self._chosen(Phase.GATHERS, *blocks)
@@ -284,7 +274,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
             self._launch_along(0, "apply_part", gathered, turn, part.others)
 
     def _chosen(self, phase: int, begin: int, end: int, step: int = 0) -> Numbers:
-        """Return the blocks, of some in sequence, whose lists a phase reads."""
+        """Return the blocks from `begin` to `end` whose neighbour lists a phase reads."""
         numbers = np.array([phase, begin, end, step], np.uint32)
         self.launch(self._choose, (end - begin) * self.group, numbers)
         marks = self.marks[begin:end]
@@ -294,7 +284,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
     def _launch_along(
         self, way: int, name: str, blocks: Numbers, turn: Turn | None, others: int
     ) -> Sent:
-        """Queue a kernel on blocks of a direction; those before `others` are of long lists."""
+        """Queue a kernel on blocks of a direction; blocks before `others` have long lists."""
         return self.memory.launch_along(way, blocks, self._launching(name, turn, others))
 
     def _launch_again(self, sent: Sent, turn: Turn, others: int) -> bool:
@@ -320,7 +310,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         return np.array([*numbers, self.marks.size - 1], np.uint32)
 
     def _run_joined(self, block: int, turn: Turn) -> None:
-        """Queue all turns through joined levels, which are a block."""
+        """Queue all passes through joined levels, which are one block."""
 
         def launch(rooms: list[Part | Slot], after: Sequence[Any]) -> Any:
             at = [block - room.begin if isinstance(room, Part) else 0 for room in rooms]
@@ -334,7 +324,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 def sweeps_on(
     plan: Plan, device: OpenCLDevice, graph: ArrangedGraph, costs: ProgramCosts
 ) -> DeviceSweeps:
-    """Compile a program for a device, in sweeps; lists stream if they must."""
+    """Compile a program for sweeps on a device; stream the graph if it does not fit."""
     try:
         return DeviceSweeps(plan, device, graph, costs)
     except BudgetError:

@@ -1,10 +1,10 @@
-"""The data that is transferred when a vertex program's run migrates between two iterations.
+"""The data that moves when a vertex program's run migrates between two iterations.
 
-Both places use the same vertex numbers and compute the initial states themselves. From then on a
-run marks the vertices whose states it writes. So the places differ only in marked vertices, and
-only their states are transferred, each with the vertex's number; or all states if that is smaller.
-The active vertices, and those that wait for their priority, are sent as a list or as a bitmap,
-whichever is smaller. Counters of the iterations are about 100 bytes, which are not counted.
+Both places use the same vertex numbers and compute the initial states themselves. During a run
+each place marks the vertices whose states it writes, so the places differ only in marked vertices.
+The migration transfers their states with their numbers, or all states if that is smaller. It
+transfers the active vertices, and those that wait for their priority, as a list or as a bitmap,
+whichever is smaller. `num_bytes` does not count about 100 bytes of counters.
 
 GraphMat's hybrid also sends sparse vectors as pairs of index and value.
 """
@@ -21,34 +21,33 @@ _ID_BYTES = 4
 
 
 def state_bytes(changed: int, num_vertices: int, item_bytes: int) -> int:
-    """Return the bytes of transferred states: of marked vertices with their numbers, or all."""
+    """Return the bytes of transferred states: changed ones with vertex numbers, or all."""
     return min(changed * (_ID_BYTES + item_bytes), num_vertices * item_bytes)
 
 
 def crosses_whole(changed: int, num_vertices: int, item_bytes: int) -> bool:
-    """Tell whether all states are smaller than those of marked vertices with their numbers."""
+    """Tell whether all states are smaller than the changed ones with their vertex numbers."""
     return state_bytes(changed, num_vertices, item_bytes) < changed * (_ID_BYTES + item_bytes)
 
 
 def bitmap_words(num_vertices: int) -> int:
-    """Return the words of 32 bits of a bitmap."""
+    """Return the number of 32-bit words in a bitmap."""
     return -(-num_vertices // 32)
 
 
 def is_listed(count: int, num_vertices: int) -> bool:
-    """Tell whether a list of so many vertices is no larger than a bitmap."""
+    """Tell whether a list of `count` vertices is at most as large as a bitmap."""
     return count <= bitmap_words(num_vertices)
 
 
 class VertexSet(NamedTuple):
-    """A set of vertices in transfer: uint32, their numbers or the words of a bitmap."""
+    """A set of vertices in transfer: uint32, either vertex numbers or words of a bitmap."""
 
     words: npt.NDArray[np.uint32]
     num_vertices: int
     is_list: bool
 
     def listed(self) -> npt.NDArray[np.uint32]:
-        """Return the vertices' numbers."""
         if self.is_list:
             return self.words
         bits = np.unpackbits(self.words.view(np.uint8), bitorder="little")
@@ -56,7 +55,7 @@ class VertexSet(NamedTuple):
 
     @classmethod
     def of_list(cls, items: npt.NDArray[np.uint32], num_vertices: int) -> VertexSet:
-        """Return a list in the smaller representation."""
+        """Convert a list to the smaller representation."""
         if is_listed(items.size, num_vertices):
             return cls(items, items.size, True)
         bits = np.zeros(32 * bitmap_words(num_vertices), np.bool_)
@@ -65,29 +64,19 @@ class VertexSet(NamedTuple):
 
     @classmethod
     def of_bitmap(cls, words: npt.NDArray[np.uint32], count: int, num_vertices: int) -> VertexSet:
-        """Return a bitmap with `count` bits set in the smaller representation."""
+        """Convert a bitmap with `count` bits set to the smaller representation."""
         bitmap = cls(words, count, False)
         return cls(bitmap.listed(), count, True) if is_listed(count, num_vertices) else bitmap
 
 
 @dataclass
 class Handover:
-    """See the head of this file; the arrays are the sender's, which it may use again.
+    """State in transfer; its arrays belong to the sender, which may overwrite them later.
 
-    Parameters
-    ----------
-    iteration, num_active, edges, receivers : int
-        The next iteration, its active vertices and their edges; vertices that are expected to
-        receive.
-    changes_per_edge : float
-        See place_costs.py.
-    bucket_end, lowest : float
-        Where the bucket of priorities ends, and the lowest priority that waits.
-    totals : float64 array
-    active, waiting : VertexSet
-    changed : uint32 array or None
-        The vertices to which `values` belong; None: all.
-    values : mapping of a field's name to array
+    `edges` counts the edges of the `num_active` active vertices; `receivers` is the expected number
+    of receivers. place_costs.py explains `changes_per_edge`. `lowest` is the lowest priority that
+    waits. `values` has arrays by field, for the vertices in `changed`, or for all vertices if that
+    is None.
     """
 
     iteration: int
@@ -105,7 +94,6 @@ class Handover:
 
     @property
     def num_bytes(self) -> int:
-        """The transferred bytes."""
         arrays = [self.active.words, self.waiting.words, *self.values.values()]
         return sum(array.nbytes for array in arrays) + (
             0 if self.changed is None else self.changed.nbytes

@@ -20,13 +20,14 @@ from hetero_bfs.scheduling.program_costs import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
-"""In graphs with fewer stored edges no iteration is worth waking another thread."""
+"""Below this number of stored edges no iteration is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 14
 
 _FIRST_PORTION = 16
-"""Iterations of a run before Python may handle a signal such as Ctrl-C. Later portions are twice as
-long as the one before if that took less than _PORTION_SECONDS, else half as long."""
+"""Iterations of the first call to compiled code. Between calls Python handles signals such as
+Ctrl-C. The next call runs twice as many iterations if this one took less than _PORTION_SECONDS,
+else half as many."""
 
 _PORTION_SECONDS = 0.1
 
@@ -34,14 +35,8 @@ _PORTION_SECONDS = 0.1
 class HostProgram(HostRun):
     """A program compiled for the host, with arrays for one graph.
 
-    Parameters
-    ----------
-    plan : Plan
-    graph : PlacedGraph
-    threads : int
-        The caller's own among them.
-    costs : ProgramCosts
-        First costs by which iterations choose their direction.
+    `threads` includes the calling thread. `costs` are first guesses, by which iterations choose
+    their direction.
     """
 
     _name = "Program"
@@ -62,7 +57,7 @@ class HostProgram(HostRun):
         return common | self._own_fields()
 
     def _common_fields(self) -> dict[str, Any]:
-        """Return the fields that all programs share; loop.py lists them."""
+        """Return the fields that all programs share; loop.py declares them."""
         from hetero_bfs.devices.cpu.blocks import most_blocks
         from hetero_bfs.programs.kernels.loop import NUM_TASKS, SUM_CHUNK
 
@@ -102,7 +97,7 @@ class HostProgram(HostRun):
         }
 
     def _own_fields(self) -> dict[str, Any]:
-        """Return the other fields; host.py lists them."""
+        """Return the other fields; host.py declares them."""
         from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
 
         plan, graph = self.plan, self.graph
@@ -141,7 +136,7 @@ class HostProgram(HostRun):
         return fields
 
     def _program_fields(self) -> dict[str, Any]:
-        """Return the graph's lists, the program's state, and the parameters."""
+        """Return the CSR arrays, the program's state, and the parameters."""
         plan, graph, n = self.plan, self.graph, self.graph.num_vertices
         parameters, uses_weights = plan.parameters, plan.uses_weights
         fields: dict[str, Any] = {
@@ -177,13 +172,12 @@ class HostProgram(HostRun):
 
     @property
     def _loop(self) -> Any:
-        """The compiled loop."""
         from hetero_bfs.programs.kernels import loop, monotone_loop
 
         return monotone_loop.run if self.plan.monotone else loop.run
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, which has the types of this program's own."""
+        """Run with the parameters of `plan`, which has the same types as `self.plan`."""
         self.start(plan, limits)
         iterations, converged, records = self.run_on(limits.max_iterations)
         return Run(
@@ -192,7 +186,6 @@ class HostProgram(HostRun):
         )  # fmt: skip
 
     def start(self, plan: Plan, limits: Limits) -> None:
-        """Write the inputs of a run."""
         self.fields["loop"][:] = 0
         self._write(plan)
         self._set_width(limits.bucket_width)
@@ -202,7 +195,7 @@ class HostProgram(HostRun):
         self._clock(limits.clocked)
 
     def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
-        """Run from iteration `first` on; return iterations of the run, `converged`, and records."""
+        """Run from iteration `first`; return total iterations, `converged`, and records."""
         from hetero_bfs.programs.kernels.loop import RESUMES
 
         done, portion = first, max_iterations if self.plan.monotone else _FIRST_PORTION
@@ -210,22 +203,20 @@ class HostProgram(HostRun):
             end = min(done + portion, max_iterations)
             began = time.perf_counter()
             done, converged = self._loop(*self._arguments(end))
-            if converged or done < end or end == max_iterations:  # done < end: it is to migrate
+            if converged or done < end or end == max_iterations:  # done < end: it will migrate
                 return done, converged, self._records(done, first)
             self.fields["loop"][RESUMES] = True
             is_quick = time.perf_counter() - began < _PORTION_SECONDS
             portion = 2 * portion if is_quick else max(portion // 2, 1)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the vertices' states; runs overwrite them."""
+        """Return the vertices' states; the next run overwrites them."""
         return {name: self.fields[f"state_{name}"] for name in self.plan.fields}
 
     def totals(self) -> dict[str, float]:
-        """Return the program's sums."""
         return dict(zip(self.plan.totals, self.fields["totals"].tolist(), strict=False))
 
     def _write(self, plan: Plan) -> None:
-        """Write the parameters."""
         fields, parameters = self.fields, plan.parameters
         fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
@@ -233,7 +224,6 @@ class HostProgram(HostRun):
             fields[f"parameter_{name}"][:] = array[self.graph.names]
 
     def _set_width(self, width: float) -> None:
-        """Write the widths of buckets."""
         from hetero_bfs.programs.kernels import loop, monotone_loop
 
         limits, graph = self.fields["limits"], self.graph
@@ -246,13 +236,13 @@ class HostProgram(HostRun):
         limits[monotone_loop.SENDS_ALL] = sends_all
 
     def _clock(self, is_clocked: bool) -> None:
-        """Write whether the run clocks its choices."""
+        """Choose whether the run times the choice of directions."""
         from hetero_bfs.programs.kernels.loop import CLOCKED
 
         self.fields["loop"][CLOCKED] = is_clocked
 
     def _choosing_seconds(self, iterations: int) -> float:
-        """Return the seconds of the last run's choices, if it clocked them."""
+        """Return the time that the last run spent choosing directions, if the run was clocked."""
         from hetero_bfs.programs.kernels.loop import CHOOSING
 
         return float(self.records[: min(iterations, _MOST_RECORDS), CHOOSING].sum())

@@ -1,4 +1,4 @@
-"""A run's stays on the host, between migrations: reading and writing the program's state."""
+"""A run's stays on the host between migrations: reading and writing the program's state."""
 
 from __future__ import annotations
 
@@ -20,15 +20,8 @@ _NO_ITEMS = np.empty(0, np.uint32)
 class HostStay:
     """One run's stays on the host.
 
-    Parameters
-    ----------
-    program : HostProgram
-        Neither monotone nor in sweeps.
-    plan : Plan
-        Of this run.
-    limits : Limits
-    costs : float64 array
-        See place_costs.py; here, and on the other place.
+    `program` is neither monotone nor in sweeps. `costs` is a float64 array in the layout of
+    place_costs.py, with the costs on the host first, then those on the device.
     """
 
     def __init__(
@@ -53,7 +46,7 @@ class HostStay:
         return self._program.run_on(max_iterations, first)
 
     def leave(self) -> Handover:
-        """Return the state for the next place."""
+        """Return the state for the device."""
         words, fields, loop = self._words, self._fields, self._loop
         changed, values = self._changed()
         return Handover(
@@ -65,7 +58,7 @@ class HostStay:
         )  # fmt: skip
 
     def _side(self, which: int) -> int:
-        """Return the index of the array of a pair that is read."""
+        """Return which array of a double-buffered pair is read next."""
         return int(self._program.control[self._words.SIDES]) >> which & 1
 
     def _active(self) -> VertexSet:
@@ -82,7 +75,6 @@ class HostStay:
         return VertexSet.of_list(items, self._searched)
 
     def _waiting(self) -> VertexSet:
-        """Return the vertices that wait for their priority."""
         if "priority" not in self._plan.methods:
             return VertexSet.of_list(_NO_ITEMS, self._searched)
         waiting = self._fields["waiting"] == self._words.WAITING
@@ -101,7 +93,7 @@ class HostStay:
         return changed.astype(np.uint32), {name: a[changed] for name, a in state.items()}
 
     def enter(self, handover: Handover) -> None:
-        """Take over the state of the place before."""
+        """Take over the state from the device."""
         if not self._has_begun:
             self.run_on(0, 0)  # only makes the initial states
         for name, array in self._program.state().items():
@@ -134,20 +126,19 @@ class HostStay:
         fields["waiting"][:] = words.NOT_LISTED
         fields["waiting"][items] = words.WAITING
         blocks = _count_blocks(items.size)
-        fields["counters"][words.FAR, 0] = blocks  # all of them are the first thread's
+        fields["counters"][words.FAR, 0] = blocks  # the first thread owns all of them
         fields["owners"][words.FAR, :blocks] = 0
         fields["cursor"][0, words.FAR] = items.size
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the vertices' states; runs overwrite them."""
+        """Return the vertices' states; the next run overwrites them."""
         return self._program.state()
 
     def totals(self) -> dict[str, float]:
-        """Return the program's sums."""
         return self._program.totals()
 
     def close(self) -> None:
-        """Leave the program to runs that stay on the host."""
+        """Reset the program for runs that stay on the host."""
         self._loop[:] = 0
         self._fields["costs"][MIGRATION] = np.inf
 
@@ -159,7 +150,7 @@ def _count_blocks(items: int) -> int:
 
 
 def _write_blocks(blocks: npt.NDArray[np.int32], items: int) -> int:
-    """Write sizes and order of blocks with so many items in sequence; return how many there are."""
+    """Write sizes and order of consecutive blocks that hold `items`; return their number."""
     from hetero_bfs.devices.cpu.blocks import BLOCK, ORDER, SIZE
 
     count = _count_blocks(items)
@@ -173,7 +164,7 @@ def _write_blocks(blocks: npt.NDArray[np.int32], items: int) -> int:
 def _of_blocks(
     items: npt.NDArray[np.uint32], blocks: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.uint32]:
-    """Return the items of so many blocks, one behind the other."""
+    """Concatenate the items of the first `count` blocks."""
     from hetero_bfs.devices.cpu.blocks import BLOCK, SIZE
 
     used = np.arange(BLOCK) < blocks[SIZE, :count, None]

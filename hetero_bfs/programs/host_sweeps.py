@@ -13,13 +13,13 @@ from hetero_bfs.support.memory import aligned_empty
 
 
 class HostSweeps(HostProgram):
-    """As `HostProgram`, for an arranged graph; sweep_loop.py and sweep.py are its kernels."""
+    """A `HostProgram` for an arranged graph, with the kernels of sweep_loop.py and sweep.py."""
 
     graph: ArrangedGraph
     _kernels = "sweep"
 
     def _common_fields(self) -> dict[str, Any]:
-        """Return the fields that all programs share; sweep_loop.py lists them."""
+        """Return the fields that all programs share; sweep_loop.py declares them."""
         from hetero_bfs.programs.kernels.sweep_loop import CHUNK, NUM_TASKS
 
         n, totals = self.graph.num_vertices, max(len(self.plan.totals), 1)
@@ -39,7 +39,7 @@ class HostSweeps(HostProgram):
         }
 
     def _own_fields(self) -> dict[str, Any]:
-        """Return the other fields; sweep.py lists them."""
+        """Return the other fields; sweep.py declares them."""
         n, stored = self.graph.num_vertices, self.plan.stored_type
         return self._program_fields() | {
             "words": self._words,
@@ -51,7 +51,6 @@ class HostSweeps(HostProgram):
 
     @property
     def _loop(self) -> Any:
-        """The compiled loop of sweeps."""
         from hetero_bfs.programs.kernels.sweep_loop import run_sweeps
 
         return run_sweeps

@@ -1,8 +1,8 @@
 """A vertex program whose run migrates between the host and a device, between iterations.
 
-Each place runs iterations by itself, in compiled code or in launches, until the rule there migrates
-the run (place_rule.py), or a stay of a schedule ends. Then the place packs the state that the other
-one needs (handover.py).
+Each place runs iterations in compiled code or in launches, until its rule migrates the run
+(place_rule.py) or a stay of a schedule ends. Then it packs the state that the other place needs
+(handover.py).
 """
 
 from __future__ import annotations
@@ -27,21 +27,14 @@ from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 
 class _Stay(NamedTuple):
-    """The place where a run continues, and its last iteration."""
+    """The place where a run continues, and the iteration before which it leaves."""
 
     place: DeviceKind
     end: int
 
 
 class MigratingProgram:
-    """A program compiled for both places, whose runs may migrate.
-
-    Parameters
-    ----------
-    host : HostProgram
-    device : DeviceProgram
-    estimates : PlaceEstimates
-    """
+    """A program compiled for both places, whose runs may migrate."""
 
     def __init__(self, host: HostProgram, device: DeviceProgram, estimates: PlaceEstimates) -> None:
         self._host, self._device, self.estimates = host, device, estimates
@@ -49,7 +42,7 @@ class MigratingProgram:
         self._packing: Packing | None = None
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, which has the types of this program's own."""
+        """Run with the parameters of `plan`, which has the types of the compiled programs."""
         try:
             return self._run(plan, limits)
         except GridStalledError:
@@ -58,7 +51,6 @@ class MigratingProgram:
             return self._run(plan, limits)
 
     def learn(self, place: str, run: Run) -> None:
-        """Learn from a run on one place."""
         if place == "device":
             self.estimates.learn_device(sum(record[3] for record in run.records))
         elif place == "cpu":
@@ -79,7 +71,6 @@ class MigratingProgram:
             run.host.close()
 
     def make_stays(self, plan: Plan, limits: Limits) -> tuple[HostStay, DeviceStay]:
-        """Return the stays of a run."""
         device = self._device.current
         if self._packing is None:
             self._packing = Packing(device)
@@ -95,8 +86,6 @@ class MigratingProgram:
 
 
 class _Place(Protocol):
-    """Stays on a place."""
-
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]: ...
     def leave(self) -> Handover: ...
     def enter(self, handover: Handover) -> None: ...
@@ -105,8 +94,6 @@ class _Place(Protocol):
 
 
 class _MigratingRun:
-    """One run."""
-
     def __init__(self, program: MigratingProgram, plan: Plan, limits: Limits) -> None:
         self._estimates, self._limits = program.estimates, limits
         self.host, self._device = program.make_stays(plan, limits)
@@ -115,7 +102,7 @@ class _MigratingRun:
         self._migrated_bytes = 0
 
     def _next_stay(self, iteration: int, left: DeviceKind | None) -> _Stay:
-        """Return the next stay from an iteration on; `left` is the place that the rule left."""
+        """Return the next stay, from `iteration`; `left` is the place that the rule left."""
         limits = self._limits
         places, limit = limits.places, limits.max_iterations
         if not places:  # a run begins on the host
@@ -125,7 +112,6 @@ class _MigratingRun:
         return _Stay(places[at], limit if end is None else min(end, limit))
 
     def run(self) -> Run:
-        """Run it."""
         done = 0
         place: DeviceKind | None = None
         while True:
@@ -143,7 +129,7 @@ class _MigratingRun:
                 )  # fmt: skip
 
     def _migrate(self, place: DeviceKind | None, there: DeviceKind) -> tuple[int, float] | None:
-        """Migrate to a place; return bytes and seconds, None if there is no migration."""
+        """Migrate to `there`; return bytes and seconds, or None if the run stays."""
         if place is None or place == there:
             return None
         began = time.perf_counter()

@@ -18,19 +18,19 @@ Operation = Literal[
 class Monoid:
     """An operation on two messages: associative, commutative, with an identity.
 
-    `any_one` takes one of the messages, no matter which. It has no identity. `most_frequent` is an
-    operation on all messages of a vertex together.
+    `any_one` takes any of the messages, and has no identity. `most_frequent` is an operation on all
+    messages of a vertex together.
     """
 
     operation: Operation
 
     def identity(self, dtype: np.dtype[Any]) -> Any:
-        """Return the value that changes no other one, as a Python number; None for `any_one`."""
+        """Return the identity as a Python number, or None for `any_one`."""
         if self.operation == "any_one":
             return None
         if self.operation in ("plus", "bitwise_or"):
             return False if dtype.kind == "b" else dtype.type(0).item()
-        low = self.operation == "maximum"  # most_frequent: the greatest number is no message
+        low = self.operation == "maximum"  # most_frequent: no message has the greatest number
         if dtype.kind == "f":
             return -np.inf if low else np.inf
         if dtype.kind == "b":
@@ -39,15 +39,15 @@ class Monoid:
         return int(limits.min if low else limits.max)
 
     def suits(self, dtype: np.dtype[Any]) -> bool:
-        """Tell whether messages of a type can be combined by it."""
+        """Tell whether it can combine messages of this type."""
         if self.operation == "most_frequent":
             return dtype.kind in "iu"
         return dtype.kind != "f" if self.operation == "bitwise_or" else True
 
     def of(self, first: Any, second: Any) -> Any:
-        """Combine two messages in plain Python; `any_one` takes the first.
+        """Combine two messages in plain Python. `any_one` takes the first.
 
-        Of two messages `most_frequent` takes the least, as if they were equally frequent.
+        `most_frequent` takes the least of two messages, as they are equally frequent.
         """
         if self.operation in ("minimum", "most_frequent"):
             return second if second < first else first
@@ -70,7 +70,6 @@ class OwnMonoid(Monoid):
         return np.asarray(self.neutral).astype(dtype).item()
 
     def of(self, first: Any, second: Any) -> Any:
-        """Combine two messages."""
         return self.method(first, second)
 
 
@@ -78,24 +77,25 @@ minimum = Monoid("minimum")
 """The least of the messages."""
 
 maximum = Monoid("maximum")
-"""The greatest."""
+"""The greatest of the messages."""
 
 plus = Monoid("plus")
-"""Their sum."""
+"""The sum of the messages."""
 
 bitwise_or = Monoid("bitwise_or")
-"""The bits that any of them has."""
+"""The bits that any of the messages has."""
 
 any_one = Monoid("any_one")
-"""Any one of them."""
+"""Any one of the messages."""
 
 most_frequent = Monoid("most_frequent")
-"""The most frequent one; of several, the least. For integers, in programs whose vertices are all
-active. The greatest number of the type is no message: vertices without messages get it."""
+"""The most frequent message; the least one if several are equally frequent. For integers, in
+programs whose vertices are all active. The greatest number of the type must not be a message:
+vertices without messages get it."""
 
 
 def monoid_of(program: Any) -> Monoid | None:
-    """Return how a program combines messages; None if its `combine` is no way to do so."""
+    """Return how a program combines messages; None unless `combine` is a monoid or a method."""
     combine = getattr(program, "combine", None)
     if ismethod(combine):
         return OwnMonoid("a method", combine, getattr(program, "identity", None))

@@ -18,18 +18,15 @@ from hetero_bfs.programs.schema import Word
 from hetero_bfs.programs.streamed import program_in_phases
 
 _ITERATIONS = np.uint32(1 << 10)
-"""Iterations of a launch; after it the host may end a run that does not terminate."""
+"""Most iterations of a launch; between launches the host may end a run."""
 
 _NO, _YES, _ENTERED = np.uint32(0), np.uint32(1), np.uint32(2)
 
 
 class OneLaunch(DeviceProgram):
-    """As `DeviceProgram`, with one launch for up to 1,024 iterations.
+    """A `DeviceProgram` with one launch for up to 1,024 iterations.
 
-    Raises
-    ------
-    DeviceError
-        Work-groups do not make progress at the same time; or as `DeviceProgram` raises.
+    Raises `DeviceError` also if work-groups do not make progress at the same time.
     """
 
     files = ("devices/opencl/grid.cl", *DeviceProgram.files)
@@ -37,7 +34,7 @@ class OneLaunch(DeviceProgram):
     _instead: DeviceProgram | None = None
 
     def _bind(self) -> None:
-        """Set the kernel's arguments, and find the grid."""
+        """Bind the kernel, and find the largest grid that makes progress."""
         self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
         self._iterate: BoundKernel | None = self.device.bind(
             self._program, "run_iterations", *self.forward(), *self._lists(-1), *self.arrays(),
@@ -51,7 +48,7 @@ class OneLaunch(DeviceProgram):
         self.groups = groups
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
-        """Launch the probe of grid.cl; tell whether it ended."""
+        """Launch the probe of grid.cl; return whether all work-groups met."""
         assert self._iterate is not None
         group = self.group
         self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
@@ -59,7 +56,7 @@ class OneLaunch(DeviceProgram):
         return bool(loop[Word.CONVERGED] == 0)
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`; in launches for each phase after a stalled grid."""
+        """Run with the parameters of `plan`; use one launch per phase if the grid stalls."""
         if self._instead is None:
             try:
                 return super().run(plan, limits)
@@ -68,30 +65,27 @@ class OneLaunch(DeviceProgram):
         return self.current.run(plan, limits)
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write the inputs of a run; see `DeviceProgram`."""
         self._iterations = np.uint32(1) if limits.clocked else _ITERATIONS
         return super().start(plan, limits)
 
     @property
     def current(self) -> DeviceProgram:
-        """The program to run: this one, or that of launches for each phase."""
         return self._instead or self
 
     def after_stall(self) -> None:
-        """Use a launch for each phase from now on."""
+        """Use one launch per phase from now on."""
         self.shared, self.state.buffers, self._records, self._iterate = {}, {}, None, None
         self._instead = program_in_phases(self.plan, self.device, self.graph, self._costs)
 
     def launch_start(self) -> None:
-        """Have the next launch make the initial states."""
+        """Make the next launch compute the initial states."""
         self._begins = _YES
 
     def launch_entry(self) -> None:
-        """Have the next launch decide on its first iteration; see `DeviceProgram`."""
+        """Make the next launch begin with a decision; see `DeviceProgram.launch_entry`."""
         self._begins = _ENTERED
 
     def _launch_iteration(self) -> None:
-        """Queue a launch of many iterations."""
         assert self._iterate is not None
         self.launch_all(self._iterate, PATIENCE, _NO, self._begins, self._iterations)
         self._begins = _NO

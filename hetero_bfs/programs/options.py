@@ -18,10 +18,10 @@ STRATEGIES: dict[str, tuple[DeviceKind, bool]] = {
     "device push": ("device", False),
     "device pull": ("device", True),
 }
-"""Place, and whether it pulls, of each strategy of mode "synchronous", as traces name it."""
+"""Place and direction (True: pull) of each strategy of mode "synchronous", by trace name."""
 
 Where = Literal["cpu", "device", "both"]
-"""Where a run stays, or "both" if it may migrate."""
+"""Place of a run, or "both" if it may migrate."""
 
 ModeName = Literal["synchronous", "asynchronous", "layered"]
 MODES: tuple[ModeName, ...] = ("synchronous", "asynchronous", "layered")
@@ -29,12 +29,11 @@ _NO_LIMIT = 1 << 40
 
 
 class Limits(NamedTuple):
-    """The options as numbers for kernels: whether iterations pull, iterations, a bucket's width.
+    """The options as numbers for kernels.
 
-
-    The last of `pulls` is for all later iterations. If it is empty, the run chooses. `places` are
-    the places of a schedule, one for each of `pulls`. A clocked run on a device waits for each
-    iteration to time it; on the host it times its choices.
+    `pulls` has a direction per iteration; the last one is for all later iterations. If it is empty,
+    the run chooses. `places` are the places of a schedule, one per item of `pulls`, or empty. A
+    clocked run on a device waits for each iteration to time it; on the host it times its choices.
     """
 
     pulls: tuple[bool, ...]
@@ -46,44 +45,44 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Settings of one run of a program, checked when they are made.
+    """Settings of one run of a program, which are checked when they are made.
 
     Parameters
     ----------
     max_iterations : int, optional
-        The run ends after this number, with `converged` False; by default there is no limit.
+        The run ends after this number, with `converged` False. By default there is no limit.
     direction : {"auto", "push", "pull"}
-        "push": active vertices send along their edges. "pull": each receiver looks at its incoming
-        edges. By default each iteration uses the direction that is predicted to be faster.
+        "push": active vertices send along their edges. "pull": each receiver reads its incoming
+        edges. "auto": each iteration uses the direction that is predicted to be faster.
     bucket_width : float, optional
-        For programs with a priority: vertices whose priority is less than this above the lowest one
-        run together. By default it is chosen by the weights and the degrees. `math.inf` runs all.
-        Buckets of a monotone program are narrower at first and wider in the end.
+        For programs with a priority. Vertices run together if their priority is less than this
+        above the lowest one. By default it is chosen by the weights and the degrees. `math.inf`
+        runs all. Buckets of a monotone program are narrower at first and wider in the end.
     place : {"auto", "cpu", "device", "both"}
         Where to run. "both": the run migrates between iterations if predicted costs say that this
-        is faster; only for mode "synchronous" and programs that are not `monotone`. By default each
+        is faster. It needs mode "synchronous" and a program that is not `monotone`. "auto": each
         place is tried twice, and "both" if it may be faster; then the fastest one runs.
     mode : {"synchronous", "asynchronous", "layered", "auto"}
         "synchronous": messages are computed from the states before the iteration. "asynchronous"
-        and "layered" process the vertices part by part in each iteration, and a part sees the
-        changes of those before it: parts are colours, or levels of a breadth-first search. They
-        need fewer iterations to the same fixed point, and support fewer programs
-        (docs/concepts/modes.md). "auto": for a program with `any_order` and without
-        `max_iterations`, each mode that supports it is tried twice on each place, then the fastest
-        one runs. For others: "synchronous".
+        and "layered": each iteration processes the vertices part by part, and a part sees the
+        changes of the parts before it. Parts are colours ("asynchronous") or levels of a
+        breadth-first search ("layered"). These modes reach the same fixed point in fewer
+        iterations, and support fewer programs (docs/concepts/modes.md). "auto": for a program with
+        `any_order` and without `max_iterations`, each mode that supports it is tried twice on each
+        place, then the fastest one runs. For other programs it is "synchronous".
     root : int, optional
         The vertex where the levels of mode "layered" begin, for several runs from one vertex.
         "auto" tries that mode only with a root.
     schedule : sequence of str, optional
         For tests and studies: a strategy for each iteration, "push", "pull", "device push" or
-        "device pull", as traces name them; the last one is for all later iterations. It decides
-        on direction and place: a run migrates only if strategies of both places are in it. Not for
-        programs that are `monotone`.
+        "device pull", as traces name them. The last one is for all later iterations. The schedule
+        sets direction and place: a run migrates only if strategies of both places are in it. Not
+        for programs that are `monotone`.
 
     Raises
     ------
     ArgumentError
-        A setting of the wrong type or out of range.
+        A setting has the wrong type or is out of range.
     """
 
     max_iterations: int | None = None
@@ -95,7 +94,6 @@ class RunOptions:
     schedule: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Check all settings."""
         check_choice("direction", self.direction, DIRECTIONS)
         check_choice("place", self.place, ("auto", "cpu", "device", "both"))
         self._check_schedule()
@@ -112,7 +110,6 @@ class RunOptions:
             object.__setattr__(self, "bucket_width", width)
 
     def _check_mode(self) -> None:
-        """Check the mode, and the settings that only some modes have."""
         check_choice("mode", self.mode, (*MODES, "auto"))
         if self.root is not None:
             object.__setattr__(self, "root", check_integer("root", self.root, 0))
@@ -134,7 +131,6 @@ class RunOptions:
                 )
 
     def _check_schedule(self) -> None:
-        """Check the schedule, and that no other setting conflicts with it."""
         if self.schedule is None:
             return
         check_type("schedule", self.schedule, (list, tuple), "a list of strategies' names")
@@ -154,12 +150,12 @@ class RunOptions:
 
     @property
     def where(self) -> Where | Literal["auto"]:
-        """The place that the schedule, or `place`, sets."""
+        """The place that the schedule or `place` sets."""
         places = {STRATEGIES[name][0] for name in self.schedule or ()}
         return ("both" if len(places) == 2 else places.pop()) if places else self.place
 
     def limits(self, usual_width: float) -> Limits:
-        """Return the numbers for kernels."""
+        """Return the settings as numbers for kernels."""
         width = usual_width if self.bucket_width is None else self.bucket_width
         limit = min(_NO_LIMIT if self.max_iterations is None else self.max_iterations, _NO_LIMIT)
         steps = [STRATEGIES[name] for name in self.schedule or ()]

@@ -1,4 +1,4 @@
-"""Predicted costs of a program's iterations on each place, from its runs so far."""
+"""Predicted costs of a program's iterations on each place, learned from its runs."""
 
 from __future__ import annotations
 
@@ -20,22 +20,16 @@ _ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}
 """First guess for an iteration with almost no work; 23 us on an H200 in one launch."""
 
 _MARGIN = 0.1
-"""Share of a run's seconds that migrations must be expected to save before they are tried."""
+"""Share of a run's time that migrations must be expected to save before they are tried."""
 
 _LEARNING = 0.5
-"""Weight of the latest migration in the latency of migrations."""
+"""Weight of the latest migration in the estimated latency."""
 
 
 class PlaceEstimates:
     """Costs of iterations on both places, and of the migrations between them.
 
-    Parameters
-    ----------
-    plan : Plan
-    graph : PlacedGraph
-    costs : mapping of a place to ProgramCosts
-    migrations : mapping of a place to MigrationCosts
-        Costs of a migration to the place.
+    `migrations` has the costs of a migration to each place.
     """
 
     def __init__(
@@ -62,7 +56,7 @@ class PlaceEstimates:
         costs[place_costs.MIGRATION] = migration.seconds
         costs[place_costs.LISTED_VERTEX] = 4 * migration.byte_seconds
         costs[place_costs.BITMAP] = 4 * words * migration.byte_seconds
-        if other == "device":  # states come to the host at the end in any case
+        if other == "device":  # the host gets the states at the end of the run in any case
             costs[place_costs.CHANGED_VERTEX] = (4 + self._item_bytes) * migration.byte_seconds
             costs[place_costs.ALL_STATES] = (
                 self._num_vertices * self._item_bytes * migration.byte_seconds
@@ -75,7 +69,7 @@ class PlaceEstimates:
     ) -> None:  # fmt: skip
         """Learn from a run on the host: its corrected costs, and its iterations.
 
-        `known` is what was known before each of them (`expect_iterations`).
+        `known` has the numbers known before each iteration (`expect_iterations`).
         """
         if not seconds.size:
             return
@@ -87,8 +81,8 @@ class PlaceEstimates:
     def learn_device(self, seconds: float) -> None:
         """Learn from a run on the device, with the same iterations as on the host.
 
-        Seconds beyond the formula are divided equally among its iterations; if it took less, the
-        formula's costs are reduced.
+        If it took longer than the formula predicts, the difference is divided equally among its
+        iterations. If it took less, all costs of the formula are scaled down.
         """
         self._device_seconds = seconds
         count = self._host_seconds.size
@@ -102,7 +96,7 @@ class PlaceEstimates:
         own[place_costs.ITERATION_COST] = max(seconds - expected, 0.0) / count
 
     def learn_migration(self, place: DeviceKind, num_bytes: int, seconds: float) -> None:
-        """Learn from a migration to a place; the first one, which compiles, does not count."""
+        """Learn from a migration to a place; the first one is ignored, as it compiles kernels."""
         self._num_migrations[place] += 1
         if self._num_migrations[place] > 1:
             migration = self._migrations[place]
@@ -121,7 +115,7 @@ class PlaceEstimates:
         return seconds
 
     def may_pay(self) -> bool:
-        """Tell whether a run whose iterations all go to the faster place might be faster."""
+        """Tell whether a run may gain from taking the faster place in each iteration."""
         if not self._device_seconds or not self._host_seconds.size or self._all_active:
             return False
         here, there = self._host_seconds, self._expected("device")

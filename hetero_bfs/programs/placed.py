@@ -1,4 +1,4 @@
-"""A graph for programs: all vertices in new ids, those without edges last."""
+"""A graph for programs: all vertices in new ids, isolated vertices last."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.programs.program import Along
 
 _LONG_LISTS = 8.0
-"""Mean degree from which vertices of a monotone program send to parts of their lists."""
+"""Mean degree from which a monotone program sends along parts of neighbour lists."""
 
 _NARROWER, WIDER_AFTER_PULL = 4.0, 16.0
-"""Buckets of parts of lists are narrower than others, those after the pull wider than before it
-(weighted_lists.py)."""
+"""Factors of bucket widths if vertices send along parts of their lists: buckets are narrower at
+first, and wider after the pull than before it (weighted_lists.py)."""
 
 Record = tuple[Any, ...]
-"""An iteration: strategy, vertices, edges scanned, seconds; bytes and seconds of a migration before
-it, if there was one."""
+"""An iteration: strategy, vertices, edges scanned, seconds. Bytes and seconds of a migration follow
+if the run migrated before it."""
 
 
 class Run(NamedTuple):
     """Result of a run: states in new ids, which the next run overwrites, and a record per
     iteration.
 
-    `streamed_bytes` of lists were sent to a device that does not hold them; `migrated_bytes` were
-    transferred between places. `choosing_seconds` is the time of choosing directions on the host,
-    if the run is clocked and stays there.
+    `streamed_bytes` counts CSR arrays sent to a device that does not hold them; `migrated_bytes`
+    counts state sent between places. `choosing_seconds` is the time of choosing directions on the
+    host, if the run is clocked and stays there.
     """
 
     state: dict[str, npt.NDArray[Any]]
@@ -47,9 +47,9 @@ class Run(NamedTuple):
 
 
 class PlacedGraph:
-    """A graph's lists, and arrays for all of its vertices.
+    """A graph's CSR arrays, and arrays for all of its vertices.
 
-    Vertices without edges are outside the searched range; here they follow it.
+    Isolated vertices are outside the searched range; here they follow it.
     """
 
     def __init__(self, graph: SearchGraph, along: Along = "out") -> None:
@@ -58,9 +58,9 @@ class PlacedGraph:
         self._others: dict[Along, PlacedGraph] = {}
 
     def along(self, way: Along) -> PlacedGraph:
-        """Return this graph for messages that go another way; undirected ones go both in any case.
+        """Return this graph for messages in another direction, and keep it for later calls.
 
-        It is kept.
+        In undirected graphs all directions are the same.
         """
         if way == self.way or not self.graph.graph.directed:
             return self
@@ -70,12 +70,11 @@ class PlacedGraph:
 
     @property
     def num_stored_edges(self) -> int:
-        """Entries of the lists."""
         return self.graph.graph.num_stored_edges * (2 if self.way == "both" else 1)
 
     @property
     def forward(self) -> CSRGraph:
-        """Lists of the receivers of each vertex."""
+        """Receivers of each vertex."""
         graph = self.graph.graph
         if self.way == "both":
             return self._joined
@@ -83,7 +82,7 @@ class PlacedGraph:
 
     @property
     def backward(self) -> CSRGraph:
-        """Lists of the senders to each vertex."""
+        """Senders to each vertex."""
         graph = self.graph.graph
         if self.way == "both":
             return self._joined
@@ -95,21 +94,21 @@ class PlacedGraph:
 
     @cached_property
     def names(self) -> npt.NDArray[np.uint32]:
-        """The caller's id of each vertex, uint32 (num_vertices,)."""
+        """The caller's id of each vertex, shape (num_vertices,)."""
         relabelling = self.graph.relabelling
         alone = np.flatnonzero(relabelling.new_of_old == NO_VERTEX).astype(np.uint32)
         return np.concatenate([relabelling.old_of_new, alone])
 
     @cached_property
     def degree(self) -> npt.NDArray[np.uint32]:
-        """Edges along which each vertex sends, uint32 (num_vertices,)."""
+        """Number of edges along which each vertex sends, shape (num_vertices,)."""
         degree = np.zeros(self.num_vertices, np.uint32)
         degree[: self.num_searched] = self.forward.degree()
         return degree
 
     @cached_property
     def first(self) -> npt.NDArray[np.uint32]:
-        """The first sender to each vertex, itself if there is none, uint32 (num_searched,)."""
+        """The first sender to each vertex, or itself if there is none, shape (num_searched,)."""
         if self.way == "out":
             return self.graph.first
         lists, first = self.backward, np.arange(self.num_searched, dtype=np.uint32)
@@ -118,29 +117,24 @@ class PlacedGraph:
         return first
 
     def forward_weights(self, used: bool) -> npt.NDArray[Any]:
-        """Return the weights of `forward`, see `weights_of`."""
         return weights_of(self.forward, used)
 
     def backward_weights(self, used: bool) -> npt.NDArray[Any]:
-        """Return the weights of `backward`."""
         return weights_of(self.backward, used)
 
     @cached_property
     def by_weight(self) -> WeightedLists:
-        """The lists by rising weight, which searches for shortest paths share.
+        """Neighbour lists by rising weight, which this graph shares with shortest-path searches.
 
-        Raises
-        ------
-        GraphError
-            There is a negative weight.
+        Raises `GraphError` if a weight is negative.
         """
         return WeightedLists.of(self.graph, "monotone programs")
 
     def monotone_widths(self, width: float) -> tuple[bool, float, float]:
-        """Return for a monotone program whether it sends to whole lists, and widths of buckets.
+        """Return whether a monotone program sends along whole lists, and two bucket widths.
 
-        The first is that of parts of lists, or of whole lists from the start on; the second that
-        of whole lists after the pull.
+        The first width is for the buckets before the pull, or for all buckets of whole lists. The
+        second one is for buckets after the pull.
         """
         if self.num_stored_edges < _LONG_LISTS * self.num_searched:
             return True, width, width
@@ -148,7 +142,6 @@ class PlacedGraph:
 
     @property
     def weight_type(self) -> str | None:
-        """Type of the weights, if there are some."""
         weights = self.forward.weights
         return None if weights is None else weights.dtype.name
 
@@ -163,14 +156,14 @@ class PlacedGraph:
             return 1.0
         finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
         degree = max(weights.size / max(self.num_searched, 1), 1.0)
-        with np.errstate(over="ignore"):  # infinite: then all is one bucket
+        with np.errstate(over="ignore"):  # an infinite width makes one bucket
             return max(float(finite.mean()) * 16.0 / degree, 1e-300) if finite.size else 1.0
 
 
 def join_lists(first: CSRGraph, second: CSRGraph) -> CSRGraph:
-    """Return lists that hold those of two graphs, one behind the other, with their weights.
+    """Return CSR arrays with the neighbours of both graphs: `first`, then `second`, with weights.
 
-    A neighbour in both lists is listed twice, and lists are not sorted.
+    A neighbour in both graphs appears twice. Neighbour lists are not sorted.
     """
     indptr = first.indptr + second.indptr
     total = first.num_stored_edges + second.num_stored_edges
@@ -187,7 +180,7 @@ def join_lists(first: CSRGraph, second: CSRGraph) -> CSRGraph:
 
 
 def weights_of(graph: CSRGraph, used: bool) -> npt.NDArray[Any]:
-    """Return the weights of lists; one zero if they are not used, or there are none."""
+    """Return the weights; a single zero if they are not used, or there are no edges."""
     if not used or graph.num_stored_edges == 0:
         kind = graph.weights.dtype if used and graph.weights is not None else np.int32
         return np.zeros(1, kind)

@@ -54,17 +54,13 @@ class Parameters:
     def of(cls, values: Mapping[str, Any], num_vertices: int) -> Parameters:
         """Sort parameters by kind.
 
-        Raises
-        ------
-        ArgumentError
-            One is neither a number nor an array of one number a vertex.
-        GraphError
-            Entries of an array are masked.
+        Raises `ArgumentError` if one is neither a number nor an array with one number per vertex,
+        and `GraphError` if entries of an array are masked.
         """
         integers: dict[str, int] = {}
         fractions: dict[str, float] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
-        for name, value in sorted(values.items()):  # code is kept by their order
+        for name, value in sorted(values.items()):  # compiled code is cached by their order
             if isinstance(value, RunOptions):
                 raise ArgumentError(
                     f"{name} holds options, which are no parameter; give them without a name: "
@@ -90,7 +86,7 @@ class Parameters:
 
     @property
     def sources(self) -> dict[str, Source]:
-        """Values that methods can read, by name; Python's numbers are weak."""
+        """Values that methods can read, by name. Python's numbers have weak types."""
         kinds = {n: "bool" if isinstance(v, bool) else "int64" for n, v in self.integers.items()}
         numbers = {n: Source("", n, kind, kind != "bool") for n, kind in kinds.items()}
         numbers |= {name: Source("", name, "float64", True) for name in self.fractions}
@@ -98,7 +94,6 @@ class Parameters:
 
     @cached_property
     def digits(self) -> dict[str, Digits]:
-        """Digits of the values, by name."""
         values: dict[str, Any] = {**self.integers, **self.fractions, **self.arrays}
         return {name: of_argument(value) for name, value in values.items()}
 
@@ -109,24 +104,19 @@ def _checked_array(name: str, array: npt.NDArray[Any], num_vertices: int) -> npt
             f"parameter {name} is an array of shape {array.shape} and type {array.dtype}; give one "
             f"value a vertex, shape ({num_vertices},), of {', '.join(FIELD_TYPES)}"
         )
-    native = array.dtype.name  # in the machine's order of bytes
+    native = array.dtype.name  # in the machine's byte order
     return np.asarray(array).astype(native, copy=False)
 
 
 class Plan:
-    """A program's types and methods, for parameters and weights of some types.
+    """A program's types and methods, for parameters and weights of certain types.
 
-    Raises
-    ------
-    ProgramError
-        The class lacks something, or a method cannot be translated.
-    ArgumentError
-        A parameter that no method names.
-    GraphError
-        It reads weights, and the graph has none.
+    Raises `ProgramError` if the class lacks something or a method cannot be translated,
+    `ArgumentError` if no method names a parameter, and `GraphError` if the program reads weights
+    and there are none.
     """
 
-    message_type = ""  # until `message` is known
+    message_type = ""  # until `message` is translated
 
     def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
         self.program, self.parameters, self.weight_type = program, parameters, weight_type
@@ -196,13 +186,6 @@ class Plan:
         self._check_spelling()
 
     def _monoid(self) -> Monoid:
-        """Return how messages combine.
-
-        Raises
-        ------
-        ProgramError
-            `combine` is neither a monoid nor a method, or a method without an identity.
-        """
         monoid = monoid_of(self.program)
         if monoid is None:
             raise ProgramError(
@@ -276,12 +259,11 @@ class Plan:
 
     @property
     def methods(self) -> list[str]:
-        """Names of the methods that the program has."""
         return [m for m in (*REQUIRED, *OPTIONAL) if callable(getattr(self.program, m, None))]
 
     @property
     def stored_type(self) -> str:
-        """Type of a message in memory: one on which atomics work."""
+        """Type of a message in memory; atomics work on it."""
         return "int32" if self.message_type == "bool" else self.message_type
 
     @property
@@ -297,26 +279,26 @@ class Plan:
 
     @property
     def message_kind(self) -> str:
-        """The kind of messages, one of `MESSAGE_KINDS`."""
+        """One of `MESSAGE_KINDS`."""
         if self.identity is None:
             return "any_one"
         return "weighted" if self.uses_weights else "unweighted"
 
     @property
     def counts(self) -> bool:
-        """Whether equal messages are counted, not combined."""
+        """Whether messages are counted instead of combined."""
         return self.monoid == most_frequent
 
     @property
     def prepares(self) -> bool:
-        """Whether pulls read messages that were written before."""
+        """Whether each sender writes its message once, and pulls read it."""
         return self.identity is not None and not self.uses_weights
 
     @property
     def applies_in_pulls(self) -> bool:
-        """Whether a pull may apply messages at once: it reads no other vertex's state then.
+        """Whether a pull may apply messages at once, because it reads no other vertex's state.
 
-        Sums need chunks of their own.
+        Programs with totals may not: their sums are computed in fixed chunks.
         """
         reads_state = "state" in parameters_of(self.program, "message")
         rounds = not (self.all_active or self.monotone or self.totals)
@@ -324,15 +306,14 @@ class Plan:
 
     @property
     def receives_messages(self) -> bool:
-        """Whether `receives` looks at the message."""
+        """Whether `receives` reads the message."""
         return "receives" in self.methods and "message" in parameters_of(self.program, "receives")
 
     def functions(self, make_dialect: Callable[[], Dialect]) -> dict[str, Function]:
-        """Translate all methods."""
         return {name: translate(self._method(name), make_dialect()) for name in self.methods}
 
     def _method(self, name: str) -> Method:
-        """Return a method to translate; for that of messages, their type need not be known."""
+        """Return a method to translate. The message type may still be unknown for `message`."""
         kind = self.message_type or "float64"
         message = Source("", "message", kind, False)
         names = dict(self.parameters.sources)

@@ -5,9 +5,9 @@ edges, the messages to a vertex combine into one, and `apply` computes the verte
 it. A vertex is active in the next iteration if its state changed. The run ends when no vertex is
 active.
 
-This is the common ground of Pregel (Malewicz et al., 2010), GraphMat (Sundaram et al., 2015), Ligra
-(Shun and Blelloch, 2013) and GPregel: the program does not say how an iteration runs (push or pull,
-on the host or on a device).
+This model is common to Pregel (Malewicz et al., 2010), GraphMat (Sundaram et al., 2015), Ligra
+(Shun and Blelloch, 2013) and GPregel. The program does not say how an iteration runs: push or pull,
+on the host or on a device.
 """
 
 from __future__ import annotations
@@ -22,36 +22,37 @@ Along = Literal["out", "in", "both"]
 class Program:
     """Base class of vertex programs.
 
-    A method's parameter names say what it needs:
+    The names of a method's parameters say which values it needs:
 
-        state           the vertex's fields (state.distance); in `message` those of the sender
+        state           the vertex's fields (state.distance); in `message` the sender's fields
         vertex          the vertex's id
-        degree          its edges; in a directed graph those along which it sends
-        num_vertices    of the graph
+        degree          number of its edges; in a directed graph, edges along which it sends
+        num_vertices    number of vertices in the graph
         iteration       number of the iteration, 0 for the first one
         weight          weight of the edge, in `message`
         message         a message to the vertex, in `receives`
         combined        all messages to the vertex combined, in `apply`
-        previous        its fields before `apply`, in `measure`
+        previous        the vertex's fields before `apply`, in `measure`
         num_active      vertices active in the next iteration, in `finished`
 
     All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
     value per vertex gives each vertex its own value. Names in `totals` are sums over the vertices.
 
-    Methods are plain Python of numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
+    Methods are plain Python with numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
     local variables, `min`, `max`, `abs`, `int`, `float`, `bool`, functions of `math` and types of
-    NumPy. Numbers have the types that NumPy's scalars have: float32 plus float32 is float32, and a
-    Python number takes the other operand's type. What `apply` and `initial` return is converted to
-    the fields' types. If that would lose digits, such as a float in an int32, the run is refused.
+    NumPy. Types follow NumPy's scalars: float32 plus float32 is float32, and a Python number takes
+    the other operand's type. Values that `apply` and `initial` return are converted to the fields'
+    types. The run is refused if that would lose digits, for example if a float goes to an int32
+    field.
 
     Attributes
     ----------
     state : mapping of name to dtype
         The fields: bool, int32, int64, uint32, uint64, float32 or float64.
     combine : Monoid
-        `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or
-        `hb.most_frequent`; or a method of the parameters `first` and `second`, which makes one
-        message of two. It must not matter in which order messages are combined.
+        `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or `hb.most_frequent`.
+        Or a method with the parameters `first` and `second`, which combines two messages into one.
+        The result must not depend on the order in which messages are combined.
     identity : number, optional
         With a method `combine`: the message that changes no other one.
     along : {"out", "in", "both"}
@@ -59,37 +60,36 @@ class Program:
         the edges that lead to it, or both. With "both", a pair of opposite edges brings two
         messages.
     message_type : dtype, optional
-        Of messages; by default that of what `message` returns, where Python's own numbers take the
-        type of a field: an int that of the first field, a float that of the first float field, or
-        else float64.
+        Type of messages; by default the type that `message` returns. A Python int has the type of
+        the first field, a Python float the type of the first float field, or else float64.
     all_active : bool
         True if every vertex sends and applies in every iteration, as in PageRank. `finished` or
         `max_iterations` end the run.
     monotone : bool
-        True promises more of a program with `priority` and `hb.minimum`, which then runs faster.
-        A message depends on the sender's priority and on the weight alone: it does not fall as
-        either of them grows, and is never below the priority. A message changes a vertex only if
-        it is below the vertex's priority, and then the least message is the new priority. Weights
-        must be at least 0. Results are wrong if the promise is not kept.
+        True promises more of a program with `priority` and `hb.minimum`, which then runs faster. A
+        message depends only on the sender's priority and on the weight. It does not fall as either
+        of them grows, and is never below the priority. A message changes a vertex only if it is
+        below the vertex's priority, and then the least message is the new priority. Weights must be
+        at least 0. Results are wrong if the promise is not kept.
     any_order : bool
         True promises that the final states do not depend on when a vertex sees a message. Then
-        `RunOptions(mode="auto")` may take another mode. Programs that count iterations, or whose
-        `receives` refuses messages that would change a state, do not keep it.
+        `RunOptions(mode="auto")` may choose another mode. Programs break the promise if they count
+        iterations, or if `receives` refuses messages that would change a state.
     totals : tuple of str
-        Names of sums. `measure` returns the vertex's share of each; `apply` and `finished` read the
-        sums of the iteration before (at first those of the initial states).
+        Names of sums. `measure` returns the vertex's share of each. `apply` and `finished` read the
+        sums of the previous iteration (at first the sums of the initial states).
 
     Methods
     -------
     initial(...)
-        The state of a vertex: a number, or one for each field. One more value, True or False, tells
-        whether it is active; by default it is, unless its first field is the identity of `combine`.
+        The state of a vertex: a number, or one for each field. One more value, True or False, says
+        whether it is active. By default it is, unless its first field is the identity of `combine`.
     message(...)
-        What an active vertex sends along an edge.
+        The message that an active vertex sends along an edge.
     apply(...)
         The new state, returned as by `initial`. By default the vertex is active if it changed.
     receives(...)
-        Optional: False for a vertex, or a message, to be passed over.
+        Optional: False to skip a vertex or a message.
     priority(...)
         Optional: a number. Vertices of low priority run first (shortest paths: the distance).
     measure(...)
@@ -108,4 +108,4 @@ class Program:
     any_order: ClassVar[bool] = False
     totals: ClassVar[tuple[str, ...]] = ()
 
-    # The methods take the parameters that they name, so there are no signatures to declare here.
+    # Subclasses choose the parameters of the methods, so no signatures are declared here.

@@ -1,9 +1,9 @@
-"""A vertex program on all ranks: push and pull on own lists, and messages to other ranks' vertices.
+"""A vertex program on all ranks: push and pull on own vertices, and messages to other ranks.
 
-Calls between ranks in an iteration. A push sends lists: counts, numbers, and messages, combined
-beforehand if that does not change results. A pull sends each vertex's message to all ranks, in one
-call. Both make a reduction that decides the direction and finds the end, and one of the program's
-sums if it has any. All ranks decide by the same numbers.
+An iteration makes these calls between ranks. A push exchanges counts, vertex numbers, and messages,
+which are combined beforehand if that does not change results. A pull sends each vertex's message to
+all ranks in one call. Both make a reduction that decides the direction and detects the end, and one
+of the program's sums if it has any. All ranks decide by the same numbers.
 
 A rank runs a program with one thread.
 """
@@ -33,16 +33,17 @@ from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
 
 _PULL_SHARE = 8
-"""A pull is taken if the active vertices have more than 1 / 8 of all edges. It reads all lists, but
-writes in order and sends each vertex's message once."""
+"""An iteration pulls if the active vertices have more than 1 / 8 of all edges. A pull reads all
+neighbour lists, but writes in order and sends each vertex's message once."""
 
 _LAST_NUMBER = 2**31 - 1
 
 
 def graph_along(graph: RankGraph, way: Along) -> RankGraph:
-    """Return a rank's part for messages that go this way; undirected ones go both in any case.
+    """Return a rank's part of the graph for messages in this direction.
 
-    For "both" the lists of both directions are copied.
+    "both" copies the CSR arrays of both directions. In undirected graphs all directions are the
+    same.
     """
     if way == "out" or not graph.graph.directed:
         return graph
@@ -59,12 +60,7 @@ def graph_along(graph: RankGraph, way: Along) -> RankGraph:
 class RankProgram:
     """A program compiled for a rank, with arrays for its part of the graph.
 
-    Parameters
-    ----------
-    communicator : Communicator
-    graph : RankGraph
-    plan : Plan
-        Not for programs that count equal messages.
+    `plan` must not count equal messages.
     """
 
     def __init__(self, communicator: Communicator, graph: RankGraph, plan: Plan) -> None:
@@ -78,13 +74,12 @@ class RankProgram:
         self._sums = np.zeros(max(len(plan.totals), 1))
         self._number = 0
         self._stored = self._sum_of(graph.graph.num_stored_edges)
-        for first in (True, False):  # one rank of each host compiles, the others find it on disk
+        for first in (True, False):  # one rank of each host compiles, others then load its cache
             if (communicator.host_rank == 0) == first:
                 self._compile()
             communicator.barrier()
 
     def _compile(self) -> None:
-        """Compile all phases."""
         import numba
 
         from hetero_bfs.ranks.kernels import mailing
@@ -154,7 +149,7 @@ class RankProgram:
         return fields
 
     def run(self, plan: Plan, limits: Limits) -> RankProgramResult:
-        """Run with the parameters of `plan`, which has the types of this program's own."""
+        """Run with the parameters of `plan`, which has the same types as `self.plan`."""
         self._write(plan)
         self._communicator.barrier()
         began = time.perf_counter()
@@ -178,7 +173,6 @@ class RankProgram:
         return placed
 
     def _write(self, plan: Plan) -> None:
-        """Write the parameters."""
         fields, parameters = self._fields, plan.parameters
         fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
@@ -186,7 +180,7 @@ class RankProgram:
             fields[f"parameter_{name}"][:] = array[self.names]
 
     def _run_all_active(self, limits: Limits, traces: list[IterationTrace]) -> bool:
-        """Run iterations in which all vertices send; return whether the program ended it."""
+        """Run iterations in which all vertices send; return whether the program ended the run."""
         phases, arrays, plan = self._phases, self._arrays, self.plan
         _, active = phases.begin(arrays, self._listed, self._sums)
         self._agree(active)
@@ -213,7 +207,7 @@ class RankProgram:
         return False
 
     def _run_active(self, limits: Limits, traces: list[IterationTrace]) -> bool:
-        """Run iterations in which active vertices send, until none is active."""
+        """Run iterations until no vertex is active; return whether the run converged."""
         phases, arrays = self._phases, self._arrays
         listed, active = phases.begin(arrays, self._listed, self._sums)
         self._agree(active)
@@ -250,7 +244,7 @@ class RankProgram:
         self._fields["loop"][ITERATION] = iteration
 
     def _bucket_end(self, listed: int, end: float, width: float) -> float:
-        """Return the priority below which vertices run now, alike on all ranks."""
+        """Return the priority below which vertices run now, the same on all ranks."""
         if "priority" not in self.plan.methods:
             return np.inf
         lowest = np.array([self._phases.lowest(self._arrays, self._listed, listed)])
@@ -258,10 +252,9 @@ class RankProgram:
         if lowest[0] < end:
             return end
         beyond = float(lowest[0] + width)
-        return beyond if beyond > lowest[0] else np.inf  # a width too small to change it
+        return beyond if beyond > lowest[0] else np.inf  # the width is lost in rounding
 
     def _pulls(self, limits: Limits, iteration: int, edges: int) -> bool:
-        """Tell whether an iteration pulls."""
         if not self.plan.prepares:
             return False
         if limits.pulls:
@@ -276,7 +269,7 @@ class RankProgram:
         self._communicator.gather_to_all(mine, outgoing, part.sizes, part.first_column)
 
     def _push(self, count: int, edges: int) -> int:
-        """Push from the vertices that are due; return how many own ones got messages."""
+        """Push from the vertices in `_due`; return the number of own vertices with messages."""
         phases, fields, part = self._phases, self._fields, self._graph.partition
         combines = not self.plan.receives_messages
         room = min(edges, part.num_columns) if combines else edges
@@ -296,7 +289,7 @@ class RankProgram:
         return int(phases.take_in(arrays, numbers, messages, number, touched, found))
 
     def _agree(self, active: int) -> None:
-        """Add up the program's sums and active vertices of all ranks, if the program reads them."""
+        """Sum the program's totals and active vertices over all ranks, if they are needed."""
         from hetero_bfs.programs.kernels.loop import NUM_ACTIVE
 
         plan, fields = self.plan, self._fields
@@ -324,7 +317,7 @@ class RankProgram:
 
 
 def _own_names(graph: RankGraph) -> npt.NDArray[np.uint32]:
-    """Return the old ids of a rank's vertices: those with edges, then the others."""
+    """Return the old ids of a rank's vertices: vertices with edges, then isolated ones."""
     part, numbers = graph.partition, graph.relabelling
     alone = np.flatnonzero(numbers.new_of_old == NO_VERTEX) * part.ranks + part.rank
     searched = numbers.old_of_new[: graph.num_searched]

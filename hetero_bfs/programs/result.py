@@ -23,7 +23,7 @@ class ProgramResult:
     state : mapping of name to array, shape (num_vertices,)
         In the caller's ids.
     seconds : float
-        Of the run, without compiling, from the initial states to the last iteration.
+        Time of the run, from the initial states to the last iteration, without compiling.
     iterations : int
     converged : bool
         False if `max_iterations` ended the run.
@@ -31,11 +31,11 @@ class ProgramResult:
         The program's sums after the last iteration.
     traces : list of IterationTrace
     streamed_bytes : int
-        Bytes of lists that were sent to the device, if it does not hold them.
+        Bytes of neighbour lists sent to the device, if it does not hold them.
     mode : str
         The mode that ran; see `RunOptions`.
     migrated_bytes : int
-        Bytes transferred between the CPU and a device, without those of the final states.
+        Bytes transferred between the CPU and a device, without the final states.
     """
 
     state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
@@ -49,13 +49,12 @@ class ProgramResult:
     migrated_bytes: int = 0
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
-        state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # none yet in a copy
+        state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # empty while copied
         if name in state:
             return state[name]
         raise AttributeError(f"a result has no {name!r}; fields: {', '.join(state)}")
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the figures, and the timeline of the iterations."""
         facts: dict[str, Any] = {
             name: f"{values.dtype}, shape {values.shape}" for name, values in self.state.items()
         }

@@ -28,7 +28,7 @@ Limit = IntEnum("Limit", "END WIDTH FIRST_COST", start=0)
 """Items of `limits`: the bucket's end and width, then the costs (place_costs.py)."""
 
 Waiting = IntEnum("Waiting", "NOT_LISTED WAITING RUN", start=0)
-"""Values of `waiting`: whether a vertex is in FAR; RUN if it is listed but has run since."""
+"""Values of `waiting`: whether a vertex is in FAR; RUN if it is listed there but has run since."""
 
 Side = IntEnum("Side", {"NEXT_BIT": 1, "FAR_BIT": 2})
 """Bits of SIDES."""
@@ -37,15 +37,15 @@ Begun = IntEnum("Begun", {"BEGUN": 1, "CHANGED": 2})
 """Bits of `begun`."""
 
 Phase = IntEnum("Phase", "STARTS GATHERS APPLIES", start=0)
-"""Phases of a sweep whose lists stream (sweep_blocks.cl)."""
+"""Phases of a streamed sweep (sweep_blocks.cl)."""
 
 RECORD_WIDTH = 4
 
 SLOTS = 2
-"""Slots for each entry of the lists, in which equal messages are counted."""
+"""Hash-table slots per neighbour-list entry, for counting equal messages."""
 
 HASH_FACTOR = 0x9E3779B97F4A7C15
-"""2**64 divided by the golden ratio: a message's product with it says where its slot is."""
+"""2**64 divided by the golden ratio; the product with a message gives its slot."""
 
 OPENCL: tuple[Constants, ...] = (
     place_costs.OPENCL, Word, Mode, Counter, Limit, Waiting, Side, Begun, Phase,

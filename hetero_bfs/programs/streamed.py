@@ -1,4 +1,4 @@
-"""A vertex program on an OpenCL device that cannot hold the lists: blocks of them are sent."""
+"""A vertex program on an OpenCL device that cannot hold the graph: blocks of it are sent."""
 
 from __future__ import annotations
 
@@ -23,36 +23,30 @@ from hetero_bfs.programs.schema import Mode
 from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
 
 _Kernels = tuple[BoundKernel, BoundKernel]
-"""`expand` and `expand_long`, or the kernels that count in their place, for one part."""
+"""`expand` and `expand_long`, or `count` and `count_long`, for one part."""
 
 
 class InBlocks(StreamedRun, DeviceProgram):
-    """As `DeviceProgram`, with lists in a `BlockMemory`."""
+    """A `DeviceProgram` with CSR arrays in a `BlockMemory`."""
 
     keeps_order: ClassVar = False
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write the inputs of a run, as `DeviceProgram` does; take the memory for lists."""
+        """Write the inputs of a run; allocate the memory for blocks."""
         self.memory.take()
         return super().start(plan, limits)
 
     def forward(self) -> list[Any]:
-        """Return the arguments GRAPH of kernels that read no lists."""
+        """Return the arguments GRAPH of kernels that do not read neighbour lists."""
         return [self.offsets(0), self._nothing, self._nothing, *self.sizes()]
 
 
 class StreamedProgram(InBlocks):
-    """As `DeviceProgram`; the device has arrays of the vertices, and some blocks of the lists.
+    """A `DeviceProgram` whose vertex arrays and a few blocks of CSR arrays fit on the device.
 
-    The device decides the next step, as there. In each iteration the host reads which blocks it
-    needs (blocks.cl), sends those that are not resident, and launches the kernels for each part.
-
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the vertices' arrays and room for a few blocks.
-    DeviceError
-        As `DeviceProgram` does.
+    The device decides the next step, as in `DeviceProgram`. In each iteration the host reads which
+    blocks it needs (blocks.cl), sends those that are not resident, and launches the kernels for
+    each part. Raises `BudgetError` if vertex arrays and a few blocks do not fit.
     """
 
     files = (
@@ -62,7 +56,7 @@ class StreamedProgram(InBlocks):
     )
 
     def _bind_expand(self) -> None:
-        """Set the arguments of the kernels that choose blocks, and take memory for the lists."""
+        """Bind the kernels that choose blocks, and allocate memory for the blocks."""
         heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
         self._has_long = self.blocks_with_lists_over(heavy)
         self._slots = self.make_slots()
@@ -76,7 +70,7 @@ class StreamedProgram(InBlocks):
         self.memory.take()
 
     def _kernels_on(self, room: Part | Slot) -> _Kernels:
-        """Return the kernels that read rows and lists in some buffers; they take the blocks."""
+        """Return kernels bound to the buffers of `room`; each call passes the number of blocks."""
         if id(room) not in self.kernels_of:
             rows, *lists = room.buffers
             lists = [*lists, self._nothing][:2]
@@ -101,7 +95,7 @@ class StreamedProgram(InBlocks):
         self.launch(self._advance, 1, np.int32(0))
 
     def _expand_blocks(self, direction: int, chosen: Numbers) -> None:
-        """Queue the kernels that send the messages along chosen blocks of a direction."""
+        """Queue the kernels that send messages along chosen blocks of a direction."""
         has_long = self._has_long[direction]
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
@@ -120,7 +114,7 @@ class StreamedProgram(InBlocks):
 def program_in_phases(
     plan: Plan, device: OpenCLDevice, graph: PlacedGraph, costs: ProgramCosts
 ) -> DeviceProgram:
-    """Compile a program for a device, with a launch for each phase; lists stream if they must."""
+    """Compile a program with one launch per phase; stream the graph if it does not fit."""
     try:
         return DeviceProgram(plan, device, graph, costs)
     except BudgetError:
@@ -138,13 +132,11 @@ class StreamedBuiltIn:
 
     @property
     def device_name(self) -> str:
-        """Name of the device."""
         return self._device.device_name
 
     def run_program(
         self, program: Program, parameters: dict[str, Any], max_iterations: int | None
     ) -> Run:
-        """Run the program with these parameters."""
         given = Parameters.of(parameters, self.graph.num_vertices)
         plan = Plan(program, given, self.placed.weight_type)
         key = tuple(given.sources.items())

@@ -1,8 +1,8 @@
 """Selectors by objective: least time, or least energy or energy-delay product (objective.py).
 
 Only selectors that compare costs can take joules instead of seconds: the model selectors and
-"auto". "auto" is the best selector of whole searches under the objective if training could meter
-those, else "learned". Beamer's rule, daga and fixed schedules compare no costs.
+"auto". "auto" is the selector that was best over whole searches in training under the objective, if
+training metered them, else "learned". Beamer's rule, daga and fixed schedules compare no costs.
 """
 
 from __future__ import annotations
@@ -32,17 +32,9 @@ def make_objective_selector(
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name for an objective; also return notes for the user, one line each.
 
-    Parameters
-    ----------
-    wanted, device, candidates, high_diameter, streams, others
-        As for `make_selector`.
-    objective_name : {"time", "energy", "edp"}
-
-    Raises
-    ------
-    ModelError
-        An unknown selector or objective, an objective that the selector does not know, or one
-        without measured watts on this machine; and as `make_selector`.
+    The other parameters are explained in `make_selector`. Raises `ModelError` if the selector or
+    objective is unknown, the selector does not support the objective, or this machine has no
+    measured watts; and as `make_selector`.
     """
     if objective_name == "time":
         return make_selector(wanted, device, candidates, high_diameter, streams, others)
@@ -67,7 +59,7 @@ def make_objective_selector(
             "watts were measured where they work; the others are compared by what the "
             f"{' and '.join(objective.domains)} draws"
         )
-    corrects = wanted != "average"  # as in `make_selector`: the paper's model stays as it is
+    corrects = wanted != "average"  # the paper's model stays unchanged, as in `make_selector`
     if wanted == "auto":
         auto = (power.auto or {}).get(objective_name)
         wanted, made = best_in_training(model, auto, device, candidates, high_diameter)

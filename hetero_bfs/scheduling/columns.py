@@ -1,6 +1,6 @@
 """The columns of a level, compiled: a speed model's input before the level runs.
 
-policy.cl has a twin of this for searches on a device.
+policy.cl does the same for searches on a device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LARGEST_SHARE = 0.999999
 SMALL = 0.01  # below this the first terms of the series suffice
 
 OPENCL = {"MIXED": MIXED, "LARGEST_SHARE": LARGEST_SHARE, "SMALL": SMALL}
-"""Numbers that policy.cl shares (header.py)."""
+"""Numbers shared with policy.cl (header.py)."""
 
 is_dense_push_level = njit(inline="always")(is_dense_push)
 
@@ -38,7 +38,7 @@ def _found_share(share, mean_degree):
     """Return the probability that a vertex of this degree has a neighbour in a set.
 
     `share` is the set's share of all edge ends. The result, 1 - (1 - share)**mean_degree, has six
-    digits for the smallest shares, too. `expm1` and `log1p` would take longer than the rest of the
+    digits even for the smallest shares. `expm1` and `log1p` would take longer than the rest of the
     prediction.
     """
     share = min(share, LARGEST_SHARE)
@@ -52,7 +52,7 @@ def _found_share(share, mean_degree):
 
 @kernel(counted=False, inlined=True)
 def expectations(state):
-    """Return the expected number of edges that bottom-up scans, and of vertices that a level finds.
+    """Return expected numbers: edges that bottom-up scans, and vertices that the level finds.
 
     `LevelFeatures.expected_examined` explains them.
     """

@@ -1,17 +1,17 @@
 """Correction factors of a model, compiled: one factor for each item that the model predicts.
 
-An item, called a *thing* here, is a candidate or a migration. Things are numbered: first the
+An item, here called a *thing*, is a candidate or a migration. Things are numbered: first the
 candidates in the selector's order, then the migrations in the order of `Policy.migrations`: START,
 SWITCH and CONVERT at each place.
 
 A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
 over the search's levels, so big levels count most. A search is evidence of a thing only if the
-thing took, or was expected to take, a share of the search. So neither a single disturbed search nor
-a tiny level changes a factor.
+thing took, or was expected to take, a certain share of the search. So neither a single disturbed
+search nor a tiny level changes a factor.
 
 All things share a common factor, the median of the strategies' factors. It covers causes that slow
-all strategies alike, such as other work on the machine. A thing has its own factor only if that is
-far from the common one.
+all strategies equally, such as other work on the machine. A thing has its own factor only if that
+is far from the common one.
 
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
 first known one, so that a search may measure it again: a busy machine may have made it look slow.
@@ -50,38 +50,37 @@ from hetero_bfs.support.compiling import kernel
 _has_queue = kernel(has_queue, counted=False, inner=True)
 
 WINDOW = 6
-"""Searches whose ratios are remembered. The number is even and the lower median counts. So factors
-stay put if every second search is slow, as after pauses."""
+"""Number of searches whose ratios are remembered. It is even, and the lower median counts. So
+factors do not change if every second search is slow, as after pauses."""
 
 BOUND = 32.0
 """Factors stay within 1 / BOUND to BOUND."""
 
 DEAD_BAND = 1.5
-"""Factors that differ by less count as equal: a model is more exact than so small a difference."""
+"""Factors within this ratio count as equal: a model is more exact than measurements differ."""
 
 RELEASE = 1.2
-"""A thing with a factor of its own keeps it while it differs from the common one by more."""
+"""A thing keeps its own factor while that differs from the common one by more than this ratio."""
 
 HYSTERESIS = 1.5
 """Factors in use are replaced if one has changed by more than this relative to the others.
-Replacing is not free: the next search begins later, as the host must send the device a policy."""
+Replacing delays the next search, as the host must send the device a policy."""
 
 COMMON_HYSTERESIS = 2.0
 """Factors in use are also replaced if all together have changed by more than this. That changes the
 predictions but no choice."""
 
 EVIDENCE_SHARE = 0.05
-"""Share of a search's seconds, measured or expected, from which the search is evidence of a thing.
-"""
+"""A search is evidence of a thing from this share of its seconds, measured or expected."""
 
 PATIENCE = 32
-"""Searches without evidence after which a trial begins: the first ratio replaces the remembered
-ones. A failed trial doubles the number, so slow things are tried ever more rarely."""
+"""Searches without evidence before a trial begins. In a trial the next ratio replaces all
+remembered ratios. A failed trial doubles the number, so slow things are tried ever more rarely."""
 
-# Columns of the memory, one row for each thing; the first WINDOW are ratios.
+# Columns of the memory, which has a row for each thing; the first WINDOW columns are ratios.
 (
     KNOWN,
-    NEXT,  # place of the oldest ratio
+    NEXT,  # index of the oldest ratio
     IDLE,  # searches since the last evidence
     WAIT,  # searches without evidence before a trial
     TRIAL,  # whether the next ratio replaces all others
@@ -103,7 +102,7 @@ _SAME = 0.01  # levels with a smaller relative difference share one prediction
 def _migrations(policy, record, columns):
     """Return two migrations before a level, and the expected seconds of each; -1 for none.
 
-    From one device to another one, the way through the host belongs to the switch.
+    From one device to another, the migration to the host counts as part of the switch.
     """
     first, places = policy.kinds.size, policy.migrations.shape[1]
     chosen = int(record[STRATEGY])
@@ -147,7 +146,7 @@ def _group_end(policy, records, begin):
 
 @kernel(counted=False, inner=True)
 def _note(memory, thing, expected, scale):
-    """Add expected seconds of a thing, and its share of the measured ones."""
+    """Add expected seconds of a thing, and its share of the measured seconds."""
     if thing >= 0 and expected > 0.0:
         memory[thing, EXPECTED] += expected
         memory[thing, MEASURED] += expected * memory[thing, IN_USE] * scale
@@ -160,7 +159,7 @@ def _corrected(memory, thing, expected):
 
 @njit(inline="always")
 def _is_like(record, other):
-    """Tell whether two levels differ so little that one prediction serves both."""
+    """Tell whether one prediction serves two levels."""
     for column in (FRONTIER_VERTICES, FRONTIER_EDGES, UNVISITED_VERTICES, UNVISITED_EDGES):
         if abs(record[column] - other[column]) > _SAME * other[column]:
             return False
@@ -171,17 +170,13 @@ def _is_like(record, other):
 def add_up(policy, num_vertices, records, memory):
     """Fill EXPECTED and MEASURED of all things from a search's levels; return their seconds.
 
-    If several things were measured together, the seconds are divided in proportion to the
-    predictions, with the present factors. A migration that was not timed belongs to its level. The
-    start is left to `_charge_beyond`, except if one launch of several levels is timed as a whole:
+    If several things were measured together, their seconds are divided in proportion to the
+    predictions with the factors in use. A migration that was not timed belongs to its level.
+    `_charge_beyond` handles the start, except if one launch of several levels is timed as a whole:
     that time includes the start.
 
-    Parameters
-    ----------
-    policy : Policy
-        The model's own, uncorrected.
-    records : float64 (levels, record_width)
-    memory : float64 (things, MEMORY_COLUMNS)
+    `policy` is uncorrected. `records` is float64 (levels, record_width), `memory` float64 (things,
+    MEMORY_COLUMNS).
     """
     columns = policy.work
     memory[:, EXPECTED] = 0.0
@@ -216,7 +211,7 @@ def add_up(policy, num_vertices, records, memory):
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
-            if end > begin + 1:  # otherwise they are still filled
+            if end > begin + 1:  # otherwise they are already filled
                 fill_columns(columns, num_vertices, record)
                 filled = i
             chosen = int(record[STRATEGY])
@@ -234,8 +229,8 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
     """Charge a search's time beyond its levels to its start, or to its switches if it has any.
 
     If a search stays on one device, the time beyond its levels is the start, as in training
-    (training/measure.py). If several places found parents, they are merged when the search ends.
-    So the switches bear the time that exceeds `overhead`, float64 (places,): the least seen of
+    (training/measure.py). If several places found parents, the search merges them at the end. So
+    the switches bear the time that exceeds `overhead`, float64 (places,): the least overhead of
     searches that stayed at a place.
     """
     first, places = policy.kinds.size, policy.migrations.shape[1]
@@ -260,7 +255,7 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
 
 @kernel(counted=False, inner=True)
 def _middle(values):
-    """Return the median of some numbers, the lower of two."""
+    """Return the median, or the lower of the two middle values."""
     for i in range(values.size):
         before = 0
         for j in range(values.size):
@@ -272,7 +267,7 @@ def _middle(values):
 
 @kernel(counted=False, inner=True)
 def _remember(row, ratio):
-    """Replace the oldest ratio; the first ratio and that of a trial replace all."""
+    """Replace the oldest ratio; the first ratio and the ratio of a trial replace all."""
     if row[KNOWN] == 0.0:
         row[FIRST] = ratio
         row[WAIT] = PATIENCE
@@ -323,13 +318,13 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
     Parameters
     ----------
     policy : Policy
-        The model's own, uncorrected; the search itself may have used another one.
+        Uncorrected; the search itself may have used another one.
     records : float64 (levels, record_width)
         STRATEGY numbers this policy's candidates.
     seconds : float
-        The whole search.
+        Time of the whole search.
     overhead : float64 (places,)
-        Least seconds beyond the levels so far, of searches at each place alone; inf at first.
+        Least seconds beyond the levels, of searches that stayed at each place; inf at first.
         Updated.
     memory : float64 (things, MEMORY_COLUMNS)
         Updated, FACTOR included.

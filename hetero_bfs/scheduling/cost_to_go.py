@@ -1,10 +1,10 @@
 """The cost-to-go table: least predicted seconds from each level of a search to its end, compiled.
 
-Searches of one graph have similar levels, whatever the source. So one reference search stands for
-the others. Its `reference` holds the state before each level (schema.py), float64 (levels,
-RECORD_STATE). A policy (policy.py) predicts the seconds of each level and migration. Going
-backwards from the last level gives the least seconds to the end exactly. A search of many levels
-keeps only a sample of the table's rows.
+Searches of one graph have similar levels, whatever the source, so one reference search stands for
+all. Its `reference` holds the state before each level (schema.py), float64 (levels, RECORD_STATE).
+A policy (policy.py) predicts the seconds of each level and migration. Going backwards from the last
+level gives the exact minimum of the predicted seconds. A search of many levels keeps only a sample
+of the table's rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hetero_bfs.scheduling.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISI
 from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
-_FIRST_LEVELS = 8  # a sample has all of these, since a search changes the fastest there
+_FIRST_LEVELS = 8  # a sample has all of them, since a search changes fastest there
 
 
 def with_cost_to_go(
@@ -30,12 +30,12 @@ def with_cost_to_go(
     costs_after(policy, num_vertices, reference, after)
     kept = sampled_levels(levels, MOST_COST_TO_GO_ROWS)
     unvisited = reference[kept, UNVISITED_EDGES].tolist()
-    left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # compiled only inlined
+    left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # only inlined if compiled
     return policy._replace(cost_to_go=np.column_stack((left, after[kept])))
 
 
 def sampled_levels(count: int, most: int) -> list[int]:
-    """Return numbers of `count` levels: all, or the first few and others spread evenly."""
+    """Return the numbers of at most `most` levels: the first few, and others spread evenly."""
     if count <= most:
         return list(range(count))
     spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)

@@ -17,7 +17,7 @@ class IterationTrace(NamedTuple):
     vertices : int
         Vertices that the iteration worked on.
     edges_scanned : int
-        Entries of neighbour lists that it read.
+        Neighbour-list entries that it read.
     seconds : float
     migrated_bytes : int
         Bytes transferred by a migration before the iteration.
@@ -39,12 +39,12 @@ class IterationTrace(NamedTuple):
 
 
 def numbered(records: Iterable[tuple[str, int, int, float]]) -> list[IterationTrace]:
-    """Return the traces of iterations, given strategy, vertices, edges and seconds of each."""
+    """Return traces, given strategy, vertices, edges and seconds of each iteration."""
     return [IterationTrace(number, *record) for number, record in enumerate(records)]
 
 
 class Iterated:
-    """What results with `traces` of iterations, a list of IterationTrace, tell of them."""
+    """Properties of results that have `traces`, a list of IterationTrace."""
 
     traces: list[IterationTrace]
 

@@ -1,4 +1,4 @@
-"""Files of speed models: JSON, checked as it is read. speed_model.py describes the content."""
+"""Files of speed models: JSON, checked when read. speed_model.py describes the content."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError,
 
 
 def read_model(text: str, origin: str) -> SpeedModel:
-    """Parse a model file.
+    """Parse a model file; `origin` names it in errors.
 
-    Raises
-    ------
-    ModelError
-        Not JSON, another format, or a strategy or column that this program does not know.
+    Raises `ModelError` if it is not JSON, has another format, or names an unknown strategy or
+    column.
     """
     try:
         data = json.loads(text)
@@ -71,7 +69,6 @@ def write_model(model: SpeedModel, path: Path) -> None:
 
 
 def _format_problem(data: Mapping[str, Any]) -> str:
-    """Say why a model of another format cannot be read."""
     written = data["format"]
     problem = f"model format {written}, this program reads {FORMAT}"
     if isinstance(written, int) and written > FORMAT:
@@ -83,7 +80,6 @@ def _format_problem(data: Mapping[str, Any]) -> str:
 
 
 def _about(data: Any) -> dict[str, Any]:
-    """Check the structure of a model's `about`."""
     if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
         raise ModelError("what it says about its machine is no table")
     return data
@@ -139,7 +135,7 @@ def _program_costs(data: Mapping[str, Any]) -> CostTable:
 
 
 def _known_costs(costs: Mapping[str, Any]) -> dict[str, float]:
-    """Return costs by name; those that older models lack have defaults."""
+    """Return costs by name; costs that an older model lacks have defaults."""
     optional = {field.name for field in fields(ProgramCosts) if field.default is not MISSING}
     return {
         name: _number(costs[name])
@@ -167,7 +163,6 @@ def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any, above_zero: bool = False) -> float:
-    """Check that a coefficient or speed is finite and not negative."""
     number = float(value)
     if not math.isfinite(number) or number < 0 or (above_zero and number == 0):
         raise ModelError(f"{number} is no speed or coefficient of a speed model")

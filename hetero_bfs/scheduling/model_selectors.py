@@ -1,9 +1,9 @@
 """Selectors that choose by a speed model: at each level, or once for a graph.
 
 `ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model when an
-engine opens and when corrections change: it finds the two thresholds of Beamer's rule, and the
-device, that take the least time on a reference search of the graph. So a search itself spends no
-time on predictions.
+engine opens and when corrections change. It finds the device and the two thresholds of Beamer's
+rule that take the least time on a reference search of the graph. So a search itself spends no time
+on predictions.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def migration_names(candidates: Sequence[Strategy]) -> list[str]:
 class ModelSelector(Selector):
     """Chooses the candidate with the least predicted seconds, migration included.
 
-    On the host bottom-up must be clearly faster early in a search (CAUTION in policy.py).
+    On the host, bottom-up must be clearly faster early in a search (CAUTION in policy.py).
 
-    With `uses_cost_to_go`, and once `on_graph` has given a graph's reference search, each
-    candidate's cost includes the expected cost of the remaining levels. Otherwise the selector
-    would choose a cheap first level on the host although the next level must leave it again.
+    With `uses_cost_to_go`, once `on_graph` has given a graph's reference search, each candidate's
+    cost includes the expected cost of the remaining levels. Otherwise the selector might choose a
+    cheap first level on the host although the next level must leave it again.
 
     With an `objective` the policy `in_costs` counts costs under it instead of seconds. Traces still
     show predicted seconds, from the policy `in_seconds` and the same features.
@@ -85,7 +85,7 @@ class ModelSelector(Selector):
     def _policies(
         self, candidates: Sequence[Strategy], high_diameter: bool
     ) -> tuple[Policy, Policy]:
-        """Return the policy that counts seconds, and the one that counts the objective."""
+        """Return the policies that count seconds, and costs under the objective."""
         weights = np.array([linear.weights() for linear in self._predictors[high_diameter]])
         migrations = _migration_weights(self.model, num_places(candidates))
         caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model is unchanged
@@ -167,7 +167,6 @@ class ModelSelector(Selector):
     def _predict(
         self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
     ) -> None:
-        """Fill in a record's missing predictions."""
         from hetero_bfs.scheduling.policy import choose
 
         count = len(self.candidates)
@@ -179,7 +178,7 @@ class ModelSelector(Selector):
             choose(policy._replace(work=scratch), n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Name the next best candidate and its margin, the cost-to-go table included."""
+        """Name the next best candidate and its margin, the cost-to-go included."""
         total = record[schema.PREDICTED + len(self.candidates) :]
         best = int(record[schema.STRATEGY])
         second = next((int(i) for i in np.argsort(total) if i != best), best)
@@ -215,7 +214,7 @@ class ThresholdSelector(ModelSelector):
             num_vertices, _, reference = self._graph
             rule = find_rule(self.in_costs, num_vertices, reference, pairs)
         if self._made is not None and self._made[0] == rule:
-            return self._made[1]  # the same object: the device has a copy already
+            return self._made[1]  # the same object, of which the device already has a copy
         schedule = [rule.top_down, rule.bottom_up]
         policy = make_policy(
             DIRECTION, candidates, schedule=schedule, alpha=rule.alpha, beta=rule.beta
@@ -225,7 +224,6 @@ class ThresholdSelector(ModelSelector):
 
     @property
     def rule(self) -> str:
-        """The strategies and thresholds in use."""
         down, up = (self.candidates[i].name for i in self.policy.schedule)
         back = "never back" if self.policy.beta > NEVER_BACK else f"beta {self.policy.beta:g}"
         if self.policy.alpha == 0:
@@ -233,7 +231,7 @@ class ThresholdSelector(ModelSelector):
         return f"{down} and {up}, alpha {self.policy.alpha:.3g}, {back}"
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
-        """Fill in the model's prediction of each candidate, which the search did not need."""
+        """Fill in the model's predictions, which the search did not need."""
         self._predict(self.in_seconds, features, record)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
@@ -242,7 +240,7 @@ class ThresholdSelector(ModelSelector):
 
 
 def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
-    """Return the numbers of every top-down and bottom-up candidate that share a device."""
+    """Return the numbers of all pairs of a top-down and a bottom-up candidate on one device."""
     return [
         (down, up)
         for down, one in enumerate(candidates)
@@ -262,10 +260,7 @@ def model_selector(
 ) -> ModelSelector:
     """Make a selector that chooses by a model: "learned", "thresholds" or "average".
 
-    Raises
-    ------
-    ModelError
-        The model lacks a strategy, or a migration between them.
+    Raises `ModelError` if the model lacks a strategy, or a migration between them.
     """
     missing = model.lacking(candidates)
     if missing:
@@ -290,7 +285,6 @@ def model_selector(
 
 
 def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:
-    """Return `Policy.migrations` of a model: starting, switching and converting."""
     weights = np.zeros((3, places, NUM_MIGRATION_COLUMNS))
     for what, table in enumerate((model.start, model.switch, model.convert)):
         for place in range(places):

@@ -26,16 +26,12 @@ def user_models_folder() -> Path:
 
 
 def find_model(host: str, device: str | None) -> SpeedModel | None:
-    """Look a model up by the names of its host and device (machine.py).
+    """Find a model by the names of its host and device (machine.py).
 
-    The user's own models come before those shipped. Without a device any model of the host will
-    do, since all have the host's strategies. Then the newest of the user's own is taken, else the
-    newest one shipped; of one day the last by name. Unusable models are skipped.
-
-    Raises
-    ------
-    ModelError
-        The model cannot be used; without a device, none of the host's own or shipped ones can.
+    The user's own models come before shipped ones. Without a device any model of the host will do,
+    since all have the host's strategies. Then the newest own model is taken, else the newest
+    shipped one; of several from one day, the last by name. Unusable models are skipped. Raises
+    `ModelError` if no matching model is usable.
     """
     wanted = f"{host}__{NO_DEVICE if device is None else device}"
     files = _all_files()
@@ -47,12 +43,9 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
 
 
 def named_model(name: str) -> SpeedModel:
-    """Return the model of a machine by the model's name, the user's own before those shipped.
+    """Return a model by its name; the user's own models come before shipped ones.
 
-    Raises
-    ------
-    ModelError
-        No model has that name.
+    Raises `ModelError` if no model has that name.
     """
     files = _all_files()
     if name not in files:
@@ -74,12 +67,11 @@ def default_model(device_type: str | None) -> SpeedModel | None:
 
 
 def shipped_models() -> Iterator[SpeedModel]:
-    """Yield the models that are installed with this program."""
     yield from map(_read_file, _shipped_files().values())
 
 
 def _newest(host: str, files: Mapping[str, Traversable]) -> SpeedModel | None:
-    """Return a host's newest model that can be used; raise `ModelError` if none of several can."""
+    """Return a host's newest usable model; raise `ModelError` if none of its models is usable."""
     models: list[SpeedModel] = []
     problem: ModelError | None = None
     for name, file in files.items():
@@ -104,12 +96,12 @@ def _read_file(path: Traversable) -> SpeedModel:
 
 
 def _all_files() -> dict[str, Traversable]:
-    """Return the files of all models by name, the user's own in place of those shipped."""
+    """Return the files of all models by name; the user's own replace shipped ones."""
     return _shipped_files() | _own_files()
 
 
 def _own_files() -> dict[str, Traversable]:
-    """Return the files of the models that training wrote, by name; without files of samples."""
+    """Return the files of the models that training wrote, by name, without files of samples."""
     folder = user_models_folder()
     if folder.exists() and not folder.is_dir():
         raise ModelError(
@@ -120,10 +112,9 @@ def _own_files() -> dict[str, Traversable]:
 
 
 def _shipped_files() -> dict[str, Traversable]:
-    """Return the files of the models that are installed with this program, by name."""
     try:
         folder = resources.files("hetero_bfs.models")
-    except ModuleNotFoundError:  # a bare checkout on PYTHONPATH, not installed
+    except ModuleNotFoundError:  # a checkout on PYTHONPATH that is not installed
         return {}
     entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     return {e.name.removesuffix(".json"): e for e in entries if e.name.endswith(".json")}

@@ -31,7 +31,7 @@ SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 
 
 def model_of(device: DeviceInfo | None) -> SpeedModel | None:
-    """Return the speed model of this machine with this device, None if it has none."""
+    """Return the speed model of this machine with this device, or None."""
     return find_model(cpu_slug(), device_slug(device))
 
 
@@ -56,22 +56,9 @@ def make_selector(
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
 
-    Parameters
-    ----------
-    wanted : str
-    device : DeviceInfo or None
-    candidates : sequence of Strategy
-    high_diameter : bool
-        Searches of the graph have many levels; "auto" depends on it.
-    streams : bool
-        Edges stream through the device; "auto" depends on it.
-    others : sequence of DeviceInfo
-        Further devices, from the second one on. With them "auto" is "learned".
-
-    Raises
-    ------
-    ModelError
-        An unknown selector, or one that needs a missing device.
+    "auto" depends on `high_diameter` (searches of the graph have many levels) and on `streams`
+    (edges stream through the device). With `others`, further devices, "auto" is "learned". Raises
+    `ModelError` if the selector is unknown, or needs a missing device.
     """
     check_selector_name(wanted)
     names = [s.name for s in candidates]
@@ -90,7 +77,7 @@ def make_selector(
                 f"{setting('selector', wanted)} runs bottom-up on an OpenCL device; there is none"
             )
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
-    corrects = wanted != "average"  # named by the user, it is the paper's model unchanged
+    corrects = wanted != "average"  # if the user asks for it, the paper's model stays unchanged
     if wanted == "auto":
         if streams:
             return streaming_rule(device, candidates), []
@@ -111,13 +98,13 @@ def best_in_training(
 ) -> tuple[str, Selector | None]:
     """Return the selector behind "auto": the name of a model selector, or Beamer's rule.
 
-    `auto` has the model's best selectors of training, None if training compared none.
+    `auto` has the model's best selectors in training; None if training compared none.
     """
     if model is None or auto is None:
         return "learned", None
     best = auto[AUTO_GRAPHS[high_diameter]]
     if model.name != machine_slug(device) and best.get("where") != "cpu":
-        return "learned", None  # the best one needs the device of the training
+        return "learned", None  # the best selector needs the device used in training
     if best["selector"] != "alpha-beta":
         return best["selector"], None
     alpha, beta, where = best["alpha"], best["beta"], best["where"]

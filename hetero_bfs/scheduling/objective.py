@@ -1,6 +1,6 @@
 """Watts of each strategy, and the objectives that a selector minimises: time, energy, product.
 
-Watts are measured in training (strategy_watts.py) and kept in the speed model's JSON as `power`:
+Training measures watts (strategy_watts.py). The speed model's JSON keeps them as `power`:
 
     watts                per strategy and domain: watts while it runs, idle power included
     error_watts          their standard errors, from the scatter of repetitions and from sampling
@@ -8,12 +8,12 @@ Watts are measured in training (strategy_watts.py) and kept in the speed model's
     resolution_seconds   per domain: observed update period of its meters
     meters               per domain: their names
     method               the method of measuring, in words
-    remarks              per strategy without watts, or with rough ones: the reason
+    remarks              per strategy without watts, or with inaccurate ones: the reason
     auto                 per objective: the best selector over whole searches
 
 Domains (hetero_bfs/energy) are kept apart. An objective takes the watts of the whole system if
-that was metered, else the sum of CPU and device, which are disjoint. A strategy is no candidate if
-its work draws power that no meter sees.
+that was metered, else the sum of CPU and device, which are disjoint. A strategy is not a candidate
+if its work draws power that no meter sees.
 """
 
 from __future__ import annotations
@@ -75,11 +75,8 @@ class Power:
 def read_power(data: Mapping[str, Any]) -> Power:
     """Read the measured watts of a model file; model_format.py checks `auto`.
 
-    Raises
-    ------
-    ModelError
-        An unknown strategy, domain or objective; a value that is not a number of watts; or watts
-        without error, idle watts or meter.
+    Raises `ModelError` if a strategy, domain or objective is unknown, a value is not a number of
+    watts, or watts lack an error, idle watts or a meter.
     """
     idle = _by_domain(data["idle_watts"], "idle_watts")
     power = Power(
@@ -148,20 +145,14 @@ class Objective:
 
     energy   A second costs its watts: a level's joules are seconds x watts. Watts include idle
              power, since the whole machine is on until the search ends.
-    edp      A whole search of E joules and T seconds costs E T, which is no sum over levels. To
+    edp      A whole search of E joules and T seconds costs E T, which is not a sum over levels. To
              first order d(E T) / (E T) = dT / T + dE / E. A level of t seconds at w watts adds t
              to T and w t to E: a share of (t / T) (1 + w / W), where W = E / T is the mean power.
              So a second costs (1 + w / W) / 2, which is 1 at mean power. W is taken as the mean
              over the strategies. An inexact W only shifts the weights of time and energy.
 
-    Parameters
-    ----------
-    objective_name : {"energy", "edp"}
-    domains : tuple of str
-        Domains that were metered for all these strategies.
-    watts, error_watts : mapping from strategy name to watts
-        Sums over these domains; strategies without watts are no candidates.
-    idle_watts : float
+    `watts` and `error_watts` are sums over `domains`, which were metered for all these strategies.
+    Strategies without watts are not candidates.
     """
 
     objective_name: ObjectiveName
@@ -172,7 +163,6 @@ class Objective:
 
     @property
     def mean_watts(self) -> float:
-        """The mean over the strategies."""
         return math.fsum(self.watts.values()) / len(self.watts)
 
     def per_second(self, strategy: Strategy) -> float:
@@ -210,12 +200,11 @@ class Objective:
         )
 
     def net_joules(self, traces: Sequence[LevelTrace]) -> float:
-        """Return the joules above those of the idle machine in the same time."""
+        """Return the joules beyond those of an idle machine in the same time."""
         seconds = math.fsum(trace.seconds + trace.transfer_seconds for trace in traces)
         return self.joules(traces) - self.idle_watts * seconds
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the objective and its watts as JSON has them."""
         return {
             "objective": self.objective_name,
             "domains": list(self.domains),
@@ -240,15 +229,8 @@ def make_objective(
 ) -> tuple[Objective, list[Strategy]]:
     """Return the objective and the candidates that can be compared under it.
 
-    Parameters
-    ----------
-    shared_memory : bool
-        The OpenCL device is the CPU or part of it, so the CPU's meters see both.
-
-    Raises
-    ------
-    ModelError
-        No candidate has watts in the domains that its work draws from.
+    With `shared_memory` the OpenCL device is the CPU or part of it, so the CPU's meters see both.
+    Raises `ModelError` if no candidate has watts in the domains that its work draws from.
     """
     domains = _domains(power, shared_memory)
     fit = [s for s in candidates if _covered(s, power, domains, shared_memory)]
@@ -304,6 +286,6 @@ def unmetered_share(
 def _covered(
     strategy: Strategy, power: Power, domains: Sequence[Domain], shared_memory: bool
 ) -> bool:
-    """Tell whether a strategy has watts in all domains and these cover its device."""
+    """Tell whether a strategy has watts in all domains, and these cover its device."""
     has = power.watts.get(strategy.name, {})
     return set(domains) <= set(has) and is_metered(strategy.device_kind, domains, shared_memory)

@@ -1,4 +1,4 @@
-"""A policy as policy.cl takes it: numbers in one array."""
+"""A policy packed into one array of numbers for policy.cl."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPENCL = {
     "MOST_ALIKE": MOST_ALIKE,
     "LEAST_SECONDS": LEAST_SECONDS,
 }
-"""Numbers that policy.cl shares (header.py)."""
+"""Numbers shared with policy.cl (header.py)."""
 
 
 def pack_policy(
@@ -56,9 +56,9 @@ def pack_policy(
 ) -> npt.NDArray[np.float32]:
     """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
 
-    `place` is the number of the device. The device knows itself and the host only. So the seconds
-    of a switch to another device are added to that device's candidates. After the candidates there
-    is room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies as many.
+    `place` is the number of the device. A device knows only itself and the host, so the seconds of
+    a switch to another device are added to that device's candidates. After the candidates there is
+    room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies that many.
     """
     named = {
         "RULE": policy.rule,

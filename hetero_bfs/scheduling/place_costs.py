@@ -1,7 +1,7 @@
 """Costs, in seconds, of a vertex program's iterations on two places, and of migrations.
 
-They are one array of floats, numbered as below, on the host and on a device. place_rule.py has
-the formulas and the rule.
+They are one float array, indexed as below, on the host and on a device. place_rule.py has the
+formulas and the rule.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATIO
 NUM_DIRECTION_COSTS = 6
 
 OTHER = 7
-"""The same seven for the other place."""
+"""First of the same seven costs for the other place."""
 
 MIGRATION, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
 """Seconds of a migration: its latency (infinite if the run cannot migrate), and the transfers
-(handover.py): for each vertex whose state changed, for all states, for each active vertex in a
-list, for a bitmap."""
+(handover.py): per vertex whose state changed, for all states, per active vertex in a list, for a
+bitmap."""
 
 LOST, NUM_CHANGED, CHANGES_PER_EDGE = range(19, 22)
-"""Seconds lost here so far; active vertices so far, whose states may differ; vertices that the
-latest iteration made active, per edge of its senders."""
+"""Seconds lost here so far. Number of active vertices so far, whose states may differ. Vertices
+that the latest iteration made active, per edge of its senders."""
 
 NUM_COSTS = 22
 

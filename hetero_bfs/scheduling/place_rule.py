@@ -1,12 +1,12 @@
 """The rule by which a vertex program's run migrates to another place.
 
-A run does not know how many iterations remain. Before each one it adds the seconds predicted here,
-minus those at the other place, to a sum that is kept from falling below 0. It migrates once the sum
+A run does not know how many iterations remain. Before each iteration it adds the seconds predicted
+here, minus those at the other place, to a sum that never falls below 0. It migrates once the sum
 exceeds the seconds of a migration (the ski-rental rule: Karlin et al. 1988, "Competitive snoopy
 caching"). So a single large iteration moves a run to the device at once. Many small ones move it
 back, a few do not.
 
-`costs` are those of place_costs.py. loop.cl is the twin.
+place_costs.py describes `costs`. loop.cl does the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from hetero_bfs.support.compiling import kernel
 
 @njit(inline="always")
 def push_seconds(costs, place, senders, edges):
-    """Return the predicted seconds of a push by `senders` listed vertices along `edges` edges."""
     of_edge = costs[place + PUSH_EDGE] + costs[CHANGES_PER_EDGE] * costs[place + PUSH_CHANGE]
     return senders * costs[place + PUSH_VERTEX] + edges * of_edge
 
@@ -45,23 +44,15 @@ def push_seconds(costs, place, senders, edges):
 def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity):
     """Return the predicted seconds of a pull.
 
-    Parameters
-    ----------
-    costs : float array
-    place : int
-        0, or OTHER.
-    edges, receivers : float
-        Edges of the active vertices, and vertices that are expected to receive.
-    searched, stored : int
-        Vertices with edges, and edges.
-    has_identity : bool
-        If not, a pull ends with a vertex's first message, as in a random graph.
+    `place` is 0 or OTHER. `edges` counts the active vertices' edges, `receivers` the expected
+    receivers, `searched` the vertices with edges, `stored` all edges. Without an identity a pull
+    ends with a vertex's first message, as in a random graph.
     """
     searched, stored = max(searched, 1), max(stored, 1)
     degree, share = stored / searched, min(edges / stored, 1.0)
     scans = receivers * degree
     if not has_identity:
-        hit = min(max(edges, 1) / stored, 1.0)  # chance that an entry leads to an active vertex
+        hit = min(max(edges, 1) / stored, 1.0)  # probability that a neighbour is active
         scans = receivers * min(degree, (1.0 - (1.0 - hit) ** degree) / hit)
     misses = scans * share * (1.0 - share)
     return (
@@ -73,7 +64,7 @@ def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
 
 @njit(inline="always")
 def iteration_seconds(costs, place, direction, senders, edges, receivers, sizes, has_identity):
-    """Return the predicted seconds of an iteration in the given direction, or in the faster one."""
+    """Return the predicted seconds of a push (1), a pull (2), or the faster one (0)."""
     pushed = push_seconds(costs, place, senders, edges)
     pulled = pull_seconds(costs, place, edges, receivers, sizes[0], sizes[1], has_identity)
     best = min(pushed, pulled)
@@ -83,14 +74,13 @@ def iteration_seconds(costs, place, direction, senders, edges, receivers, sizes,
 
 @njit(inline="always")
 def seconds_to_migrate(costs, active):
-    """Return the predicted seconds of a migration to the other place."""
     states = min(costs[NUM_CHANGED] * costs[CHANGED_VERTEX], costs[ALL_STATES])
     return costs[MIGRATION] + states + min(active * costs[LISTED_VERTEX], costs[BITMAP])
 
 
 @njit(inline="always")
 def leaves(costs, direction, active, senders, edges, receivers, sizes, has_identity):
-    """Tell whether to migrate before the next iteration; if not, add that iteration to the sum."""
+    """Add the next iteration's loss to LOST; tell whether to migrate before it."""
     here = iteration_seconds(costs, 0, direction, senders, edges, receivers, sizes, has_identity)
     there = iteration_seconds(
         costs, OTHER, direction, senders, edges, receivers, sizes, has_identity
@@ -106,8 +96,8 @@ def leaves(costs, direction, active, senders, edges, receivers, sizes, has_ident
 def expect_iterations(costs, known, sizes, has_identity, seconds):
     """Write the predicted seconds of each iteration of a run; see `iteration_seconds`.
 
-    Rows of `known` have senders, edges, receivers and changes per edge; `costs` are left with the
-    last row's.
+    Rows of `known` have senders, edges, receivers and changes per edge. `costs` keeps the last
+    row's changes per edge.
     """
     for i in range(seconds.size):
         senders, edges, receivers, costs[CHANGES_PER_EDGE] = known[i]

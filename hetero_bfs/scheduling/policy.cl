@@ -1,17 +1,17 @@
-/* Chooses a strategy: a policy is data, and one function evaluates it. This is the twin of
- * policy.py, which explains rules and columns. packed_policy.py lays out the data.
+/* Chooses a strategy: a policy is data, and one function evaluates it, as in policy.py, which
+ * explains rules and columns. packed_policy.py lays out the data.
  *
- * The search waits while a policy is evaluated, so that must be fast. REAL is float, since seconds
- * need no more digits. Work-items predict a candidate each, and one of them does the rest. Data
- * that is read at every level lies in local memory. */
+ * The search waits for the choice, so it must be fast. REAL is float, since seconds need no more
+ * digits. Each work-item predicts one candidate, and one of them does the rest. Data that is read
+ * at every level is in local memory. */
 
 typedef float REAL;
 
 #define CANDIDATE(s) (MIGRATIONS + 6 * MIGRATION_COLUMNS + (s) * CANDIDATE_SIZE)
 #define CANDIDATE_SIZE (NUM_COLUMNS + 3)
-/* Behind these come the cost-to-go table, or a schedule of any length. */
+/* The cost-to-go table, or a schedule of any length, follows. */
 #define POLICY_SIZE CANDIDATE(MOST_CANDIDATES)
-/* What is in local memory. */
+/* Items in local memory. */
 #define COPY_SIZE (POLICY_SIZE + MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES))
 #define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
 #define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
@@ -33,7 +33,7 @@ static REAL found_share(REAL share, REAL mean_degree)
     return x > -SMALL ? -x * (1 + x * (0.5f + x / 6)) : 1 - native_exp(x);
 }
 
-/* Expected neighbours that bottom-up scans, and vertices that the level finds. */
+/* Expected numbers: neighbours that bottom-up scans, and vertices that the level finds. */
 static void expectations(const Level *level, REAL *expected_examined, REAL *expected_found)
 {
     const REAL unvisited = level->unvisited_vertices, edges = level->unvisited_edges;
@@ -109,12 +109,12 @@ static uint find_row(__local const REAL *cost_to_go, uint cost_to_go_rows, uint 
     return low == cost_to_go_rows || left * left >= between ? above : low;
 }
 
-/* A model's input for a level, and its output. Work-items predict a candidate each. */
+/* A model's input for a level, and its output. Each work-item predicts one candidate. */
 typedef struct {
     REAL columns[NUM_COLUMNS];
     REAL seconds[MOST_CANDIDATES];
     uint asked, is_bitmap;
-    uint cost_to_go; /* where in the policy the cost-to-go row begins; 0 if there is none */
+    uint cost_to_go; /* index of the cost-to-go row in the policy; 0 if there is none */
 } Question;
 
 static bool is_dense_push(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
@@ -124,7 +124,7 @@ static bool is_dense_push(__local const REAL *policy, REAL frontier_edges, REAL 
            frontier_edges < DENSE_PUSH_CROWD * unvisited_vertices;
 }
 
-/* On which side of each point where predictions jump a level lies, as bits. */
+/* Bits: on which side of each point where predictions jump a level is. */
 static uint steps_of(__local const REAL *policy, REAL frontier_edges, REAL unvisited_vertices)
 {
     return is_dense_push(policy, frontier_edges, unvisited_vertices) +
@@ -159,8 +159,8 @@ static void ask(__local const REAL *policy, const Level *level, __local Question
     question->asked = 1;
 }
 
-/* The predicted seconds of the rest of the search after a level of candidate `s`. The policy is read
- * in any case, since a compiler of PoCL 6 fails on a read that a condition guards. */
+/* The predicted seconds of the rest of the search after a level of candidate `s`. The policy is
+ * read in any case, since PoCL 6 fails to compile a read that a condition guards. */
 static REAL seconds_to_go(__local const REAL *policy, __local const Question *question, uint s)
 {
     const REAL seconds = policy[question->cost_to_go + 1 + s];
@@ -176,13 +176,13 @@ static REAL predict(__local const REAL *policy, __local const Question *question
     return seconds + seconds_to_go(policy, question, s);
 }
 
-/* The seconds of a candidate without those of the rest of the search. */
+/* The seconds of a candidate without the rest of the search. */
 static REAL level_seconds(__local const REAL *policy, __local const Question *question, uint s)
 {
     return question->seconds[s] - seconds_to_go(policy, question, s);
 }
 
-/* The candidate of least seconds. It stays the choice for other levels up to the ratio `within`. */
+/* The candidate of least seconds; `within` becomes the ratio up to which it suits other levels. */
 static uint least(__local const REAL *policy, __local const Question *question, REAL *within)
 {
     const uint count = (uint)policy[CANDIDATES];
@@ -201,8 +201,8 @@ static uint least(__local const REAL *policy, __local const Question *question, 
     return best;
 }
 
-/* The number of the candidate for a level, for a search that is on the device. If the rule is a
- * model, this only evaluates the model; the return value has no meaning. */
+/* The number of the candidate for a level, for a search that is on the device. With rule MODEL it
+ * only prepares the question, and the return value has no meaning. */
 static uint choose(__local const REAL *policy, __global const REAL *schedule, const Level *level,
                    __local Question *question)
 {
@@ -234,7 +234,7 @@ static void load_policy(__global const REAL *source, __local REAL *policy)
 }
 
 #ifdef TESTS
-/* Choose for many levels, one for each work-group of one work-item. */
+/* Choose for many levels, one per work-group of one work-item. */
 __kernel void choose_all(__global const REAL *policy, __global const REAL *levels,
                          __global uint *chosen, __global REAL *within)
 {

@@ -2,7 +2,7 @@
 
 There are three rules:
 
-- FIXED takes the candidates of a schedule in turn, the last one for all later levels.
+- FIXED takes the candidates of a schedule in order, the last one for all later levels.
 - DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the
   unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
 - MODEL takes the candidate of least predicted seconds. With `caution`, early in a search on the
@@ -56,19 +56,18 @@ MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.cost_to_go`
 FIXED, DIRECTION, MODEL = 0, 1, 2
 ROW, VARIANT, DENSE_PUSHES = 0, 1, 2  # columns of `Policy.traits`
 _TURN = 15.0
-LEAST_SECONDS = 1e-30  # to divide by
+LEAST_SECONDS = 1e-30  # least divisor
 CAUTION = 1.4
 """Factor by which bottom-up on the host must be predicted faster early in a search. Early means:
 the search is not on the device, and the frontier has less than 1 / 15 of the unvisited edges, where
-Beamer's rule stays top-down. The seconds of short lists in a large graph are predicted the worst.
-"""
+Beamer's rule stays top-down. Predictions are worst for short neighbour lists in a large graph."""
 LEAST_ALIKE, MOST_ALIKE = 1.2, 2.0
-"""Bounds of the ratio of two levels up to which a model's choice is kept: the lower one for a close
-choice, the upper one for a clear choice."""
+"""Bounds of the ratio of two levels up to which a model's choice is kept: the lower bound for a
+close choice, the upper bound for a clear choice."""
 
 
 class Policy(NamedTuple):
-    """A selector as data; candidates are numbered as the selector lists them.
+    """A selector as data; candidates are numbered in the selector's order.
 
     Parameters
     ----------
@@ -90,8 +89,8 @@ class Policy(NamedTuple):
     kinds, top_down : int64, bool (candidates,)
         Place and direction of each candidate.
     traits : int64 (candidates, 3)
-        ROW, VARIANT and DENSE_PUSHES: the number in the table, and two fields of `Strategy`. They
-        are one array, since passing each array from Python to compiled code takes time.
+        ROW, VARIANT and DENSE_PUSHES: the row in STRATEGIES, and two fields of `Strategy`. They are
+        one array, since passing each array from Python to compiled code takes time.
     work : float64 (NUM_COLUMNS,)
         Scratch.
     """
@@ -153,7 +152,6 @@ _was_bottom_up = njit(inline="always")(was_bottom_up)
 
 @njit(inline="always")
 def dot(weights, columns):
-    """Return the sum of weights times columns."""
     total = 0.0
     for i in range(NUM_COLUMNS):
         total += weights[i] * columns[i]
@@ -162,7 +160,7 @@ def dot(weights, columns):
 
 @njit(inline="always")
 def share_left(unvisited_edges, num_edges):
-    """Return a search's progress: unvisited edges over visited ones, which falls at every level.
+    """Return a search's progress: unvisited over visited edges, which falls at every level.
 
     As a ratio it separates the first levels as well as the last ones.
     """
@@ -188,7 +186,7 @@ def _find_row(cost_to_go, left):
 
 @njit(inline="always")
 def _is_early(state):
-    """Tell whether caution counts; see CAUTION."""
+    """Tell whether CAUTION applies."""
     return state[PLACE] < DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
 
 
@@ -201,7 +199,7 @@ def _care(policy, early, s):
 
 @njit(inline="always")
 def _on_same_side(num_vertices, state, record):
-    """Tell whether two levels lie on the same side of each threshold where predictions jump."""
+    """Tell whether two levels are on the same side of each threshold where predictions jump."""
     now, then = state[FRONTIER_EDGES], record[FRONTIER_EDGES]
     if (now >= LEAST_SHARED_EDGES) != (then >= LEAST_SHARED_EDGES):
         return False
@@ -256,7 +254,8 @@ def _choose(policy, num_vertices, num_edges, state, predicted, total):
     """Return the number of the candidate for the level that `state` describes (schema.py).
 
     A model fills `predicted` and `total`, float64 (candidates,): the predicted seconds of each
-    candidate, and the deciding ones with the cost-to-go. Other rules leave them unchanged.
+    candidate, and the deciding seconds, with caution and cost-to-go. Other rules do not change
+    them.
     """
     if policy.rule == FIXED:
         return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
@@ -269,9 +268,9 @@ def _choose(policy, num_vertices, num_edges, state, predicted, total):
 def stays_within(policy, state, predicted, total, best):
     """Return the ratio of two levels up to which the choice for one also suits the other.
 
-    If all columns are within a ratio r, so are all predictions. So the best candidate stays the
-    best while (r - 1) times the sum of its prediction and another candidate's is less than its lead
-    over that one. The cost-to-go is taken as equal.
+    If all columns are within a ratio r, so are all predictions. Let the lead be the difference of
+    another candidate's total and the best one's. The best candidate stays the best while (r - 1)
+    times the sum of both predictions is less than the lead. The cost-to-go is taken as equal.
     """
     early = _is_early(state)
     mine = _care(policy, early, best) * predicted[best]
@@ -308,18 +307,11 @@ def _is_alike(num_vertices, state, record):
 
 @kernel(counted=False)
 def choose_level(policy, interval, num_vertices, num_edges, state, records):
-    """Choose the coming level's candidate, begin the level's record, and set `state[CHOSEN]`.
+    """Choose the next level's candidate, begin the level's record, and set `state[CHOSEN]`.
 
-    A model's choice is kept while levels are alike. A clear choice is kept longer.
-
-    Parameters
-    ----------
-    policy : Policy
-    interval : int
-        Levels between two choices; the other levels keep the previous choice.
-    state : float64 (STATE_SIZE,)
-    records : float64 (rows, record_width)
-        The coming level's row is written, the previous level's row is read.
+    A model's choice is kept while levels are alike. A clear choice is kept longer. The selector
+    chooses at most every `interval` levels. `state` is float64 (STATE_SIZE,). Of `records`, float64
+    (rows, record_width), the next level's row is written and earlier rows are read.
     """
     level = int(state[LEVEL])
     record = records[level]

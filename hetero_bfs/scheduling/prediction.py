@@ -14,19 +14,19 @@ from hetero_bfs.scheduling.schema import (
 from hetero_bfs.support.compiling import kernel
 
 (EDGES, VERTICES, UNVISITED, UNVISITED_LEFT, PUSH_SECONDS, PULL_SECONDS, TOLD_BYTES) = range(7)
-"""What the ranks reduce: edges and vertices of the frontier, unvisited vertices and their edges,
-predicted seconds, and bytes for other ranks. Each is the most of any rank."""
+"""Numbers that the ranks reduce by maximum: edges and vertices of the frontier, unvisited vertices
+and their edges, predicted seconds, and bytes for other ranks."""
 
 NUM_REDUCED = 7
 PUSH, PULL, DEVICE_PUSH, DEVICE_PULL = range(4)
-"""Levels that a rank predicts: a push and a pull, and both on the rank's OpenCL device."""
+"""Predicted levels: a push and a pull on the host, and both on the rank's OpenCL device."""
 
 NUM_WAYS = 4
 MOVE_GAIN = 2.0
-"""A search moves to the device, where it stays, for a level that takes less than 1 / 2 there."""
+"""A search moves to the device for a level that takes less than 1 / 2 there, and then stays."""
 
-_SECONDS_PER_EDGE, _SECONDS_PER_FOUND = 2e-9, 8e-9  # of a push, without a model
-_SECONDS_PER_SCAN, _SECONDS_PER_WORD = 1.5e-9, 2e-9  # of a pull, without a model
+_SECONDS_PER_EDGE, _SECONDS_PER_FOUND = 2e-9, 8e-9  # a push without a model
+_SECONDS_PER_SCAN, _SECONDS_PER_WORD = 1.5e-9, 2e-9  # a pull without a model
 _WORD_BYTES = 8
 
 
@@ -42,13 +42,13 @@ def predict(
     weights : float64 (NUM_WAYS, NUM_COLUMNS)
         Of speed models; all 0 without one.
     floors : float64 (2,)
-        Seconds of a push and of a pull on the device without work; inf without a device.
+        Constant seconds of a push and of a pull on the device; inf without a device.
     move : float
         Seconds that the move to the device takes.
     trying : bool
-        Whether to take the device without regard to its model.
+        Whether to take the device whatever its model predicts.
     others_share : float
-        Share of the vertices that are other ranks'.
+        Share of the vertices that other ranks own.
     factors : float64 (NUM_WAYS,)
         Corrections of the predictions.
     columns : float64 (NUM_COLUMNS,)

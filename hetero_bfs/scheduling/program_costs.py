@@ -3,9 +3,10 @@
     push    push_vertex x active vertices + push_edge x their edges + push_change x changes
     pull    pull_vertex x vertices + pull_edge x edges scanned + pull_miss x misses
 
-where `changes` are vertices that messages make active. Their predicted number per edge is that of
-the iteration before. `misses` is edges scanned x p x (1 - p), where p is the share of edges whose
-sender is active: a processor mispredicts the branch most often if half of the senders are active.
+`changes` counts vertices that messages make active. Their number per edge is predicted to be the
+same as in the previous iteration. `misses` is edges scanned x p x (1 - p), where p is the share of
+edges with an active sender: a processor mispredicts the branch most often if half of the senders
+are active.
 
 A program runs in the direction that these formulas predict to be faster. On the host it corrects
 them by the measured seconds of its iterations.
@@ -19,14 +20,14 @@ from dataclasses import dataclass, fields
 from hetero_bfs.scheduling.strategies import DeviceKind
 
 MESSAGE_KINDS = ("any_one", "unweighted", "weighted")
-"""Kinds of messages, by what a pull does. any_one: it ends with a vertex's first message.
+"""Kinds of messages, by the work of a pull. any_one: it ends with a vertex's first message.
 unweighted: it reads messages that senders wrote. weighted: it computes each message from the edge's
 weight."""
 
 
 @dataclass(frozen=True)
 class ProgramCosts:
-    """Seconds of an iteration's parts, see above; of all threads together.
+    """Seconds of an iteration's parts (see above), of all threads together.
 
     Models from before 2026-11-24 lack push_vertex and push_change.
     """
@@ -40,7 +41,6 @@ class ProgramCosts:
 
     @classmethod
     def names(cls) -> list[str]:
-        """Return the names of the costs, in order."""
         return [one.name for one in fields(cls)]
 
 

@@ -1,6 +1,6 @@
 """The state of a search between two levels, and the record of a level, as arrays.
 
-Both are float64, so that compiled code and Python share them; counts stay exact up to 2**53.
+Both are float64, so that compiled code and Python share them; counts are exact up to 2**53.
 
 The state of a search has `STATE_SIZE` items. `PLACE` is the frontier's place: 0 on the host, 1 on
 the first device, 2 on the next, -1 before the first level. `REPRESENTATION` is
@@ -10,7 +10,7 @@ the first device, 2 on the next, -1 before the first level. `REPRESENTATION` is
     2   a bitmap that top-down left (a dense push)
     3   a queue of a few vertices that the host's bottom-up left
 
-level.py has their encoding. They also name the last direction, by which Beamer's rule decides.
+level.py has their encoding. They also give the last direction, by which Beamer's rule decides.
 
 A record is one row per level: the state before it, the choice, the measurements, then the predicted
 seconds of each candidate, then the deciding seconds (cost-to-go included).
@@ -34,10 +34,10 @@ StateArray = npt.NDArray[np.float64]
     LEVEL,
     VISITED_INDEX,  # which of two bitmaps has all visited vertices
     QUEUE_INDEX,  # which of two queues has the frontier
-    CHOSEN,  # candidate chosen for the coming level, -1 if none is yet
+    CHOSEN,  # candidate chosen for the next level, -1 for none
     FOUND_LISTED,  # length of the found list (all vertices that the host found), -1 without one
-    UNVISITED_LISTED,  # length of the unvisited list (may hold visited vertices), -1 without
-    TARGET,  # 1 plus the vertex whose discovery ends the search, 0 without one, -1 once it is found
+    UNVISITED_LISTED,  # length of the unvisited list (may hold visited vertices), -1 without one
+    TARGET,  # 1 plus the vertex that ends the search, 0 without one, -1 once it is found
 ) = range(14)
 STATE_SIZE = 14
 FOUND_TARGET = -1
@@ -62,10 +62,10 @@ MIGRATION_COLUMNS = COLUMNS[:3]
 """Columns for starting, switching and converting."""
 
 LEAST_SHARED_EDGES = 512
-"""Fewest edges of a frontier that several of the host's threads expand top-down."""
+"""Least edges of a frontier that several of the host's threads expand top-down."""
 
 LEAST_DENSE_PUSH_EDGES = 8192
-"""Fewest edges of a dense-push frontier. Small graphs, which have one thread, rarely reach it."""
+"""Least edges of a dense-push frontier. Small graphs, which have one thread, rarely reach it."""
 
 DENSE_PUSH_SHARE = 10
 """A dense-push frontier's edges times this exceed the number of vertices."""
@@ -134,20 +134,21 @@ def advance(state: StateArray, representation: int, found: int, edges: int) -> N
 
 
 def has_queue(state: StateArray) -> bool:
-    """Tell whether the frontier of a state or record is a queue. Plain Python, compiled too."""
+    """Tell whether the frontier of a state or record is a queue. Plain Python, also compiled."""
     return bool(state[REPRESENTATION] == QUEUE or state[REPRESENTATION] == BOTTOM_UP_QUEUE)
 
 
 def was_bottom_up(state: StateArray) -> bool:
-    """Tell whether the level before was bottom-up. Plain Python, compiled too."""
+    """Tell whether the previous level was bottom-up. Plain Python, also compiled."""
     return bool(state[REPRESENTATION] == BITMAP or state[REPRESENTATION] == BOTTOM_UP_QUEUE)
 
 
 def is_dense_push(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:
     """Tell whether top-down on the host is a dense push, which claims no vertices (level_loop.py).
 
-    It needs enough edges to pay for a scan of all vertices for those reached. It must not have so
-    many per unvisited vertex that all threads write to the same ones. Plain Python, compiled too.
+    It needs enough edges to pay for scanning all vertices for newly reached ones. It must not have
+    many edges per unvisited vertex, since threads would write to the same ones. Plain Python, also
+    compiled.
     """
     return (
         frontier_edges >= LEAST_DENSE_PUSH_EDGES
@@ -166,5 +167,4 @@ def is_over(state: StateArray) -> bool:
 
 
 def record_width(candidates: int) -> int:
-    """Return the number of columns of a record, given the number of candidates."""
     return PREDICTED + 2 * candidates

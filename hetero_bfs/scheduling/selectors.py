@@ -1,6 +1,7 @@
 """Selectors: they choose the strategy of the next level and give the reason.
 
-model_selectors.py has those that use a speed model. named_selectors.py makes selectors by name.
+model_selectors.py has the selectors that use a speed model. named_selectors.py makes selectors by
+name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hetero_bfs.scheduling.trace import LevelFeatures
 ALPHA = 15
 BETA = 18
 NEVER_BACK = 2.0**31
-"""A beta beyond it keeps bottom-up to the end: no graph has as many vertices."""
+"""A beta beyond this keeps bottom-up to the end: no graph has that many vertices."""
 _STREAMING_ALPHA, _STREAMING_BETA = 30, 256
 
 
@@ -38,12 +39,7 @@ class Choice:
 class Selector:
     """Chooses the strategy of each level among its candidates.
 
-    Parameters
-    ----------
-    name : str
-    candidates : sequence of Strategy
-    policy : Policy
-        The rule as data (policy.py), evaluated by compiled code on host and device.
+    `policy` is the rule as data (policy.py), which compiled code evaluates on host and device.
     """
 
     objective: Objective | None = None
@@ -62,7 +58,6 @@ class Selector:
         return ""
 
     def choose(self, features: LevelFeatures) -> Choice:
-        """Return the strategy for the level that these features describe."""
         from hetero_bfs.scheduling.policy import choose
 
         count = len(self.candidates)
@@ -81,8 +76,8 @@ class Selector:
     def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
         """Return a number of edges for which the first choice is the same as for `frontier_edges`.
 
-        Few different numbers are returned, so that first choices can be stored: for a model powers
-        of the square root of two, for Beamer's rule one on each side of its threshold.
+        It returns few different numbers, so that first choices can be stored: powers of the square
+        root of two for a model, one number on each side of the threshold for Beamer's rule.
         """
         policy = self.policy
         if policy.rule == FIXED or frontier_edges == 0:
@@ -111,7 +106,7 @@ class Selector:
 
 
 class FixedSelector(Selector):
-    """Given strategies, one per level in turn; the last one serves all later levels."""
+    """Given strategies, one per level; the last one is for all later levels."""
 
     def __init__(self, *strategies: Strategy) -> None:
         name = f"fixed:{','.join(s.name for s in strategies)}"
@@ -126,8 +121,8 @@ class FixedSelector(Selector):
 class DirectionSelector(Selector):
     """Beamer's rule (2012) for the direction; each direction always runs on the same device.
 
-    Bottom-up once the frontier's edges exceed 1 / alpha of the unvisited ones, top-down again
-    once the frontier has fewer than 1 / beta of the vertices.
+    Bottom-up once the frontier's edges exceed 1 / alpha of the unvisited ones, top-down again once
+    the frontier has fewer than 1 / beta of the vertices.
     """
 
     def __init__(
@@ -148,7 +143,7 @@ class DirectionSelector(Selector):
 
 
 def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -> str:
-    """Say how a level's frontier compares with the threshold that applies."""
+    """Describe how a level's frontier compares with the threshold that applies."""
     if policy.alpha == 0:
         return "always top-down"
     if not features.was_bottom_up:
@@ -178,7 +173,7 @@ def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) ->
     """Make the selector behind "auto" for edges that stream through the device: Beamer's rule.
 
     Models are fitted to levels whose edges are resident on the device. Going bottom-up early and
-    back late needs fewer pages.
+    top-down late needs fewer pages.
     """
     return alpha_beta(device, candidates, _STREAMING_ALPHA, _STREAMING_BETA)
 

@@ -1,4 +1,4 @@
-"""The speed model: seconds per strategy from the features of a level. No scikit-learn here.
+"""The speed model: seconds per strategy from the features of a level. It needs no scikit-learn.
 
 A model is one JSON file, named <cpu>__<device>.json, readable as text:
 
@@ -42,7 +42,6 @@ AUTO_GRAPHS = ("shallow", "deep")
 
 
 def column(features: LevelFeatures, name: str) -> float:
-    """Return one column of the model for a level."""
     return 1.0 if name == "constant" else float(getattr(features, name))
 
 
@@ -59,14 +58,12 @@ class Linear:
         return [given.get(name, 0.0) for name in COLUMNS]
 
     def seconds(self, features: LevelFeatures) -> float:
-        """Predict seconds for one level."""
         return sum(
             weight * column(features, name)
             for name, weight in zip(self.columns, self.coefficients, strict=True)
         )
 
     def to_json(self) -> dict[str, float]:
-        """Return the coefficients by column."""
         return dict(zip(self.columns, self.coefficients, strict=True))
 
 
@@ -91,7 +88,8 @@ class SpeedModel:
     @property
     def origin(self) -> dict[str, Any]:
         """Origin for reports: name, version, commit and date of its training, None if unknown, and
-        the name of the model from which it was calibrated, if any."""
+        the name of the model from which it was calibrated, if any.
+        """
         machine, source = self.about.get("machine"), self.about.get("calibrated_from")
         return {
             "name": self.name,
@@ -103,7 +101,6 @@ class SpeedModel:
 
     @property
     def origin_text(self) -> str:
-        """The origin in words."""
         origin = self.origin
         date = "at an unknown date" if origin["date"] is None else origin["date"]
         source = origin["calibrated_from"]
@@ -137,7 +134,6 @@ class SpeedModel:
         return self.average(strategy).seconds(features)
 
     def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
-        """List the strategies, and the migrations between them, that this model lacks."""
         known = self.learned.keys() & self.edges_per_second.keys()
         lacking = [s.name for s in candidates if s.name not in known]
         kinds = [place_name(place) for place in sorted({s.place for s in candidates})]
@@ -147,7 +143,7 @@ class SpeedModel:
         return lacking + [f"{w} {k}" for w, t in tables.items() for k in kinds if k not in t]
 
     def beside(self, other: SpeedModel, device: int) -> SpeedModel:
-        """Return this model with another one's device as number `device`, from 2 on."""
+        """Return this model with the device of another model as number `device`, at least 2."""
         names = {s.name: s.on(device).name for s in STRATEGIES.values() if s.place}
         kinds = {place_name(1): place_name(device)}
 

@@ -7,8 +7,8 @@ the host names its kernel, which the level loop calls by address once a level:
 
     kernel(control, arrays, state, records) -> (representation, found, edges, scanned), all int64
 
-`control` are the thread pool's words, `arrays` the graph and the search (kernels/phases.py),
-`state` and `records` the arrays of schema.py. The kernel reads a top-down frontier from the queue,
+`control` has the thread pool's words, `arrays` the graph and the search (kernels/phases.py).
+schema.py describes `state` and `records`. The kernel reads a top-down frontier from the queue,
 which `phases.join` makes contiguous, and all visited vertices from the bitmap. It writes the new
 frontier to the other queue or the other bitmap, and the parents. It returns the new frontier's
 representation (QUEUE, BITMAP or DENSE_PUSH_BITMAP), the vertices found, their edges, and the
@@ -35,8 +35,7 @@ bitmap that a dense push left. "listed" is a queue that bottom-up on the host le
 the list of the few unvisited vertices. Reports have these names."""
 
 ObjectiveName = Literal["time", "energy", "edp"]
-"""The quantity that a selector minimises: seconds, joules, or energy-delay product
-(objective.py)."""
+"""The quantity that a selector minimises: seconds, joules or energy-delay product."""
 
 OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
 MODEL_SELECTORS = ("learned", "thresholds", "average")
@@ -46,10 +45,11 @@ NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
 """All selectors except schedules of given strategies ("fixed:TC,BC")."""
 
 OBJECTIVE_SELECTORS = ("auto", *MODEL_SELECTORS)
-"""Selectors that support objectives other than time: those that compare costs."""
+"""Selectors that compare costs, and so support objectives other than time."""
 
 MOST_DEVICES = 2
-"""OpenCL devices of an engine. Three would have more strategies than `policy.MOST_CANDIDATES`."""
+"""Most OpenCL devices of an engine. With three there would be more strategies than
+`policy.MOST_CANDIDATES`."""
 
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 REPRESENTATIONS: tuple[Representation, ...] = ("queue", "bitmap", "wide", "listed")
@@ -57,7 +57,7 @@ REPRESENTATIONS: tuple[Representation, ...] = ("queue", "bitmap", "wide", "liste
 
 
 def check_objective(selector: str, objective_name: ObjectiveName) -> None:
-    """Raise `ModelError` if the objective is not time and the selector knows no other."""
+    """Raise `ModelError` if the objective is not time and the selector does not support it."""
     if objective_name != "time" and selector not in OBJECTIVE_SELECTORS:
         raise ModelError(
             f"{setting('optimize', objective_name)} goes with {setting('selector')} "
@@ -73,11 +73,8 @@ class Strategy:
     ----------
     name : str
         In capitals.
-    direction, device_kind
-        The direction of its edges, and where it runs.
     columns : tuple of str
         Columns of a level by which a speed model predicts it (schema.py).
-    description : str
     color, marker : str
         Matplotlib's, for the study's figures.
     kernel : str
@@ -104,7 +101,7 @@ class Strategy:
 
     @property
     def place(self) -> int:
-        """Place where it runs, a value of the state's PLACE: the host is 0, devices follow."""
+        """Value of the state's PLACE where it runs: the host is 0, devices follow."""
         return 0 if self.device_kind == "cpu" else self.device
 
     @property
@@ -191,10 +188,7 @@ STRATEGIES: dict[str, Strategy] = {
 def schedule_names(selector: str) -> list[str]:
     """Return the strategies that a selector "fixed:TC,BG" names, one for each level.
 
-    Raises
-    ------
-    ValueError
-        It names an unknown strategy, or none; the message lists all.
+    Raises `ValueError` if it names an unknown strategy, or none; the message lists all.
     """
     names = selector.removeprefix("fixed:").upper().split(",")
     unknown = next((name for name in names if not _is_known(name)), None)
@@ -236,7 +230,7 @@ def place_name(place: int) -> str:
 
 
 def available(devices: int) -> list[Strategy]:
-    """List the strategies that can run on the host and so many OpenCL devices."""
+    """List the strategies that can run on the host and `devices` OpenCL devices."""
     found = [s for s in STRATEGIES.values() if devices or s.device_kind == "cpu"]
     for number in range(2, devices + 1):
         found += [s.on(number) for s in STRATEGIES.values() if s.device_kind == "device"]

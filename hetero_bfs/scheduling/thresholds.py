@@ -2,9 +2,9 @@
 
 The levels of a search do not depend on the strategies. So one reference search (see cost_to_go.py)
 shows the choices of any pair of thresholds, and the model predicts their seconds. A search has few
-levels, so many pairs make the same choices. Among pairs of nearly equal cost the one whose alpha is
-nearest to a usual value is taken, since it suits other sources best. Of several betas the one that
-returns to top-down the latest is taken.
+levels, so many pairs make the same choices. Among pairs of nearly equal cost the alpha nearest to a
+usual value is taken, since it suits other sources best. Then the beta is taken that returns to
+top-down the latest.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 _USUAL_ALPHA = 8.0
-_ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # by the first never bottom-up
-_BETAS = np.array([8.0, 18.0, 64.0, 256.0, 2.0**32])  # by the last never top-down again
+_ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # the first means: never bottom-up
+_BETAS = np.array([8.0, 18.0, 64.0, 256.0, 2.0**32])  # the last means: never top-down again
 _NEGLIGIBLE = 0.01  # relative difference of predicted costs
 
 
@@ -50,15 +50,9 @@ def find_rule(
 ) -> Rule:
     """Return the rule of least predicted cost on a reference search.
 
-    Parameters
-    ----------
-    policy : Policy
-        A model's, in seconds or costs under an objective.
-    num_vertices : int
-    reference : float64 (levels, RECORD_STATE)
-        The state before each level of a reference search.
-    pairs : sequence of (int, int)
-        Candidates for top-down and bottom-up, each pair on one device.
+    `policy` counts seconds or costs under an objective. `reference`, float64 (levels,
+    RECORD_STATE), has the state before each level. `pairs` are candidates for top-down and
+    bottom-up on one device.
     """
     costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
     bottom_up = np.zeros(costs.shape, np.bool_)
@@ -89,7 +83,7 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
             from_queue = down + transition_seconds(policy, columns, kind, True, first)
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
             up = dot(policy.weights[second], columns)
-            up += transition_seconds(policy, columns, kind, True, second)  # or from a bitmap
+            up += transition_seconds(policy, columns, kind, True, second)  # the same from a bitmap
             stays_queue = leaves_queue(
                 True, policy.traits[first, DENSE_PUSHES] != 0, was_dense_push
             )

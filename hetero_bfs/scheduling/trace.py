@@ -26,12 +26,12 @@ from hetero_bfs.support.files import replacing
 
 @dataclass(frozen=True)
 class LevelFeatures:
-    """The state before a level; a search knows it without extra work.
+    """The state before a level, which a search knows without extra work.
 
     Edges are stored edges: an undirected edge counts at both ends. `num_vertices` counts the
-    searched range. `growth` is the frontier's edges over those one level earlier. At the first
-    level it is the graph's mean degree. `device_kind` is the device that holds the frontier, None
-    before the first level. `representation` is how it is stored.
+    searched range. `growth` is the number of the frontier's edges, divided by that of the previous
+    level; at the first level it is the graph's mean degree. `device_kind` is the device that holds
+    the frontier, None before the first level. `representation` is how it is stored.
     """
 
     level: int
@@ -89,9 +89,9 @@ class LevelFeatures:
 
         Two adjustments follow. First, scans find a frontier of hubs at once, since neighbour lists
         begin with hubs if degrees are skewed. Second, in clustered graphs (grids, small worlds,
-        crawls) many neighbours of the frontier are in the frontier, too. The level before shows how
-        clustered a graph is: vertices found over vertices expected, at most 1. The remaining share
-        of the unvisited vertices is far from the frontier and scans all its neighbours.
+        crawls) many neighbours of the frontier are in the frontier, too. The previous level shows
+        how clustered a graph is: vertices found over vertices expected, at most 1. The remaining
+        share of the unvisited vertices is far from the frontier and scans all its neighbours.
         """
         return self._expectations()[0]
 
@@ -116,7 +116,7 @@ class LevelFeatures:
 
     @property
     def wide_vertices(self) -> float:
-        """Vertices that a dense push on the host scans for those it has reached, else 0."""
+        """Vertices that a dense push on the host scans for newly reached ones, else 0."""
         return float(self.num_vertices) if self.is_dense_push else 0.0
 
     @property
@@ -131,7 +131,7 @@ class LevelFeatures:
 
     @property
     def was_bottom_up(self) -> bool:
-        """Whether the level before was bottom-up; see schema.py."""
+        """Whether the previous level was bottom-up; see schema.py."""
         return schema.was_bottom_up(self._state())
 
     def _expectations(self) -> tuple[float, float]:
@@ -164,7 +164,7 @@ class LevelTrace:
         Time to choose the strategy.
     found_vertices : int
         Vertices that this level found. In a directed graph a level that leaves a queue counts only
-        those with outgoing edges.
+        vertices with outgoing edges.
     predicted_seconds : mapping from strategy name to seconds
         The selector's predictions for each candidate, migration included; empty if it predicts
         nothing.
@@ -205,11 +205,11 @@ ROW_COLUMNS = (
     *(f"predicted_{name}" for name in STRATEGIES),
     "reason",
 )
-"""The names of `LevelTrace.row()`, in their order."""
+"""The names of `LevelTrace.row()`, in order."""
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write records of equal keys as CSV, all or nothing."""
+    """Write records with equal keys as CSV, all or nothing."""
     import csv
 
     records = list(rows)

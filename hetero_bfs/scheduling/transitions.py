@@ -1,9 +1,8 @@
 """Transitions between two levels: starting, switching devices, converting a frontier; their cost.
 
-`migrations_between` lists the migrations of a transition, and `transition_seconds` predicts its
-seconds; no other code does. policy.cl has a twin for searches on the device. Selectors, the
-cost-to-go table, thresholds and corrections use the compiled functions, training uses
-`migrations_of`.
+Only `migrations_between` lists the migrations of a transition, and only `transition_seconds`
+predicts its seconds. policy.cl does the same for searches on the device. Selectors, the cost-to-go
+table, thresholds and corrections use the compiled functions; training uses `migrations_of`.
 """
 
 from __future__ import annotations
@@ -27,19 +26,10 @@ def leaves_queue(top_down, dense_pushes, dense_push):
 
 @njit(inline="always")
 def migrations_between(kind, is_queue, there, top_down):
-    """Return the place of the start, of the conversion, of the switch, and the place between, if
-    any.
+    """Return the places of the start, the conversion and the switch, and the place between.
 
-    Each is -1 if it is not needed. A search goes from one device to another one through the host.
-
-    Parameters
-    ----------
-    kind : int
-        Place of the frontier, or NOWHERE.
-    is_queue : bool
-        Whether the frontier is a queue; else it is a bitmap.
-    there, top_down : int, bool
-        Place and direction of the next strategy.
+    Each is -1 if it is not needed. A search goes from one device to another through the host.
+    `kind` is the frontier's place or NOWHERE; `there` and `top_down` belong to the next strategy.
     """
     start, convert, switch, through = -1, -1, -1, -1
     if kind < 0:
@@ -97,16 +87,10 @@ _NAMES: dict[int, DeviceKind | None] = {
 
 
 def migrations_of(last: Strategy | None, strategy: Strategy, dense_push: bool) -> Migrations:
-    """Return the migrations before a level by a strategy.
+    """Return the migrations before a level, between the host and the first device.
 
-    Parameters
-    ----------
-    last : Strategy or None
-        The strategy of the level before; None before the first level.
-    strategy : Strategy
-        Both on the host or the first device.
-    dense_push : bool
-        Whether the level before met `schema.is_dense_push`.
+    `last` is the strategy of the previous level, None before the first level. `dense_push` says
+    whether the previous level met `schema.is_dense_push`.
     """
     kind, is_queue = NOWHERE, True
     if last is not None:

@@ -7,11 +7,10 @@ from typing import Generic, Literal, TypeVar
 
 _TRIALS = 2  # runs of each choice before they are compared
 _AGAIN = 0.01
-"""Share of the total time that goes to trying slower choices again, since their runs may have been
+"""Share of the total time for trying slower choices again, since their runs may have been
 disturbed."""
 
 Place = Literal["cpu", "device"]
-"""Where an algorithm runs."""
 
 
 Choice = TypeVar("Choice")
@@ -31,9 +30,9 @@ class Trials(Generic[Choice]):
     def choose(self, among: Sequence[Choice] = ()) -> Choice:
         """Return how to run next: each choice twice, then the fastest so far.
 
-        A slower one is tried again while such trials are a small share of the time. `among` are the
-        allowed choices, by default all. The first run of a choice does not count, since it may
-        compile.
+        A slower choice is tried again while these trials take a small share of the time. `among`
+        are the allowed choices, by default all. The first run of a choice does not count, since it
+        may compile.
         """
         allowed = among or [*self._runs]
         for choice in allowed:
@@ -49,7 +48,6 @@ class Trials(Generic[Choice]):
         return fastest
 
     def note(self, choice: Choice, seconds: float) -> None:
-        """Record the seconds of a run."""
         runs = self._runs.get(choice, 0)
         if runs:
             self._least[choice] = min(seconds, self._least.get(choice, seconds))

@@ -1,7 +1,7 @@
-"""Shared by the adapters in both languages: code that loads values and combines messages.
+"""Code that adapters in both languages share: it loads values and combines messages.
 
-An adapter loads the values that a translated method reads, calls it, and stores its results.
-host_code.py has the host's adapters, device_code.py those of devices.
+An adapter loads the values that a translated method reads, calls it, and stores its results. The
+host's adapters are in host_code.py, the devices' adapters in device_code.py.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ _SIGNS = {"plus": "+", "bitwise_or": "|"}
 
 
 class Adapters:
-    """Base class of both languages' adapters."""
-
     def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
         self.plan = plan
         self.dialect = dialect()
@@ -28,7 +26,7 @@ class Adapters:
         self.fractions = list(plan.parameters.fractions)
 
     def array(self, name: str) -> str:
-        """Return the code of an array of the run."""
+        """Return the code that names an array of the run."""
         raise NotImplementedError
 
     def of_run(self, name: str) -> str:
@@ -36,7 +34,7 @@ class Adapters:
         raise NotImplementedError
 
     def truth(self, code: str) -> str:
-        """Return the code of a truth value kept as an integer."""
+        """Return the code of a truth value that is stored as an integer."""
         return f"({code} != 0)"
 
     def combination(self) -> str:
@@ -52,21 +50,21 @@ class Adapters:
             return self.dialect.conversion("bool", kind, code) if is_bool else code
         if operation in _SIGNS:
             return self.dialect.binary(_SIGNS[operation], kind, "first", "second")
-        # Of equally frequent messages, the least counts.
+        # most_frequent takes the least of equally frequent messages.
         return self.dialect.extreme(operation != "maximum", kind, "first", "second")
 
     def is_identity(self, name: str) -> str:
-        """Return the code that tests whether the first field, in a variable, is the identity."""
+        """Return the code that tests whether variable `name`, the first field, is the identity."""
         kind = next(iter(self.plan.fields.values()))
         identity = self.plan.monoid.identity(np.dtype(kind))
         return self.dialect.comparison("==", name, self.dialect.literal(identity, kind))
 
     def returns_activity(self, method: str) -> bool:
-        """Tell whether `initial` or `apply` also says whether the vertex is active."""
+        """Tell whether `initial` or `apply` also returns whether the vertex is active."""
         return self.functions[method].num_results > len(self.plan.fields)
 
     def arguments(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> list[str]:
-        """Return the code of a method's arguments; `held` are fields that variables hold."""
+        """Return the code of a method's arguments; variables already hold the fields in `held`."""
         return [self._load(source, vertex, held) for source in self.functions[method].parameters]
 
     def _load(self, source: Source, vertex: str, held: Sequence[str]) -> str:
@@ -95,14 +93,14 @@ class Adapters:
         return self.truth(code) if self.plan.fields[name] == "bool" else code
 
     def _number(self, array: str, vertex: str) -> str:
-        """Return the code of an int64 of a vertex."""
+        """Return the code of a vertex's entry of `array`, as int64."""
         raise NotImplementedError
 
 
 def starts_active(adapters: Adapters, prefix: str) -> str:
-    """Return the line that determines whether a vertex is active at the start.
+    """Return the line that returns whether a vertex is active at the start.
 
-    `prefix` is that of the variables that hold its state.
+    `prefix` is the prefix of the variables that hold its state.
     """
     plan = adapters.plan
     if plan.all_active or (plan.identity is None and not adapters.returns_activity("initial")):

@@ -1,4 +1,4 @@
-"""Writes a program's adapters as OpenCL C, which the kernels' files follow."""
+"""Writes a program's adapters as OpenCL C. The text of the kernel files follows them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from hetero_bfs.programs.plan import Plan
 
 
 def device_text(plan: Plan, has_double: bool) -> str:
-    """Return the program's part of the OpenCL source, which the kernels' files follow."""
     return _DeviceAdapters(plan, has_double).text()
 
 
 class _DeviceAdapters(Adapters):
-    """OpenCL C."""
-
     def __init__(self, plan: Plan, has_double: bool) -> None:
         super().__init__(plan, DeviceDialect if has_double else SingleDialect)
         self._fraction = "double" if has_double else "float"
@@ -33,7 +30,6 @@ class _DeviceAdapters(Adapters):
         return f"(long){array}[{vertex}]"
 
     def text(self) -> str:
-        """Return types, constants, and all adapters."""
         self.integers = ["num_vertices", *self.plan.parameters.integers]
         parts = [self._constants(), self._state()]
         parts += [function.code for function in self.functions.values()]
@@ -79,7 +75,6 @@ class _DeviceAdapters(Adapters):
         )
 
     def _state(self) -> str:
-        """Return the macros STATE and STATE_NAMES."""
         parameters = [
             f"__global {'const ' if constant else ''}{kind} *{name}"
             for name, kind, constant in state_arrays(self.plan)
@@ -183,7 +178,7 @@ def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
 
 
 def _splits(plan: Plan) -> bool:
-    """Tell whether messages can be combined in any order: rounded floats depend on theirs."""
+    """Tell whether messages can be combined in any order; rounded float sums cannot."""
     rounds = plan.monoid.operation in ("plus", "a method")
     in_order = rounds and plan.stored_type.startswith("float")
     return plan.identity is not None and not in_order

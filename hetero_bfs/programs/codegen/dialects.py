@@ -1,8 +1,8 @@
 """The target languages of translated methods: Python for Numba, and OpenCL C.
 
 Both write every conversion explicitly, and put every operation in brackets. Python and C differ in
-division, remainder, minimum, and the conversion of floats to integers. For these both call
-functions, of kernels/scalars.py and kernels/scalars.cl.
+division, remainder, minimum, and conversion of floats to integers. There both call functions of
+kernels/scalars.py and kernels/scalars.cl.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ C_TYPES = {
 }  # fmt: skip
 
 INLINED = "@njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)"
-"""How a function that only kernels call is compiled: without what Python or C would call."""
+"""Decorator of functions that only kernels call: Numba makes no wrappers for Python or C."""
 
 _SHIFTS = {"<<": "shift_left", ">>": "shift_right"}
 
 
 class Dialect(ABC):
-    """A target language. An object writes one method, and keeps its variables."""
+    """A target language. An object writes one method, and holds its variables."""
 
     end_block = ""
     nothing = ""
@@ -36,22 +36,19 @@ class Dialect(ABC):
         self._literals: dict[str, Any] = {}
 
     def literal(self, value: Any, kind: str) -> str:
-        """Write a number of a type."""
         code = self._literal(value, kind)
         self._literals[code] = value
         return code
 
     def is_literal(self, code: str) -> bool:
-        """Tell whether code is a literal."""
         return code in self._literals
 
     def number(self, code: str) -> Any:
-        """Return the number of a literal."""
+        """Return the number that a literal's code stands for."""
         return self._literals[code]
 
     @abstractmethod
-    def _literal(self, value: Any, kind: str) -> str:
-        """Write a number of a type."""
+    def _literal(self, value: Any, kind: str) -> str: ...
 
     @abstractmethod
     def conversion(self, source: str, target: str, code: str) -> str:
@@ -59,35 +56,31 @@ class Dialect(ABC):
 
     @abstractmethod
     def binary(self, operation: str, kind: str, left: str, right: str) -> str:
-        """Operate on two numbers of a type; the result is of that type."""
+        """Operate on two numbers of type `kind`; the result has that type, too."""
 
     @abstractmethod
     def unary(self, operation: str, kind: str, code: str) -> str:
-        """Negate a number or its bits."""
+        """Negate a number ("-") or its bits ("~")."""
 
     @abstractmethod
     def boolean(self, operation: str, codes: Sequence[str]) -> str:
         """Join truth values by "and" or "or"."""
 
     @abstractmethod
-    def negation(self, code: str) -> str:
-        """Negate a truth value."""
+    def negation(self, code: str) -> str: ...
 
     def comparison(self, operation: str, left: str, right: str) -> str:
-        """Compare two numbers of a type."""
         return f"({left} {operation} {right})"
 
     @abstractmethod
-    def choice(self, test: str, first: str, second: str) -> str:
-        """Choose between two numbers of a type."""
+    def choice(self, test: str, first: str, second: str) -> str: ...
 
     @abstractmethod
     def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
-        """Return the least or greatest of two numbers, as Python's min and max do."""
+        """Return the smaller or greater number, as Python's min and max do."""
 
     @abstractmethod
-    def absolute(self, kind: str, code: str) -> str:
-        """Return the absolute value."""
+    def absolute(self, kind: str, code: str) -> str: ...
 
     @abstractmethod
     def rounded(self, name: str, code: str) -> str:
@@ -95,27 +88,22 @@ class Dialect(ABC):
 
     @abstractmethod
     def test(self, name: str, code: str) -> str:
-        """Tell by "isinf" or "isnan"."""
+        """Test by "isinf" or "isnan"."""
 
     @abstractmethod
-    def function_of(self, kind: str, name: str, code: str) -> str:
-        """Call a function of math on a number of a type."""
+    def function_of(self, kind: str, name: str, code: str) -> str: ...
 
     @abstractmethod
-    def begin_if(self, test: str) -> str:
-        """Begin a conditional block."""
+    def begin_if(self, test: str) -> str: ...
 
     @abstractmethod
-    def begin_else(self) -> str:
-        """End it and begin the other one."""
+    def begin_else(self) -> str: ...
 
     @abstractmethod
-    def assign(self, name: str, code: str) -> str:
-        """Assign to a variable."""
+    def assign(self, name: str, code: str) -> str: ...
 
     @abstractmethod
-    def return_values(self, codes: Sequence[str]) -> list[str]:
-        """Return values."""
+    def return_values(self, codes: Sequence[str]) -> list[str]: ...
 
     @abstractmethod
     def function(
@@ -125,18 +113,16 @@ class Dialect(ABC):
         results: Sequence[str],
         lines: Sequence[str],
     ) -> str:
-        """Define a function of these lines."""
+        """Define a function. `parameters` are pairs of name and type, `results` are types."""
 
 
 def _nearest(value: Any, kind: str) -> float:
-    """Return a number rounded to a float type: infinity if it is too large."""
+    """Round a number to a float type; infinity if it is too large."""
     with np.errstate(over="ignore"):
         return float(np.dtype(kind).type(value))
 
 
 class HostDialect(Dialect):
-    """Python for Numba."""
-
     nothing = "pass"
 
     def _literal(self, value: Any, kind: str) -> str:
@@ -165,7 +151,7 @@ class HostDialect(Dialect):
             return f"np.{kind}({names[operation]}({left}, {right}))"
         if kind == "bool":
             return f"bool({left} {operation} {right})"
-        if kind == "int64" and operation in "+-*":  # in Numba an overflow of these is undefined
+        if kind == "int64" and operation in "+-*":  # signed overflow is undefined in Numba
             return f"np.int64(np.uint64({left}) {operation} np.uint64({right}))"
         return f"np.{kind}({left} {operation} {right})"
 
@@ -228,7 +214,7 @@ def _towards_zero(target: str, code: str) -> str:
 
 
 class DeviceDialect(Dialect):
-    """OpenCL C. Functions of several results write them to the addresses r0, r1 and so on."""
+    """OpenCL C. A function with several results writes them to the pointers r0, r1 and so on."""
 
     types: ClassVar[Mapping[str, str]] = C_TYPES
     nothing = ";"
@@ -267,7 +253,7 @@ class DeviceDialect(Dialect):
         named = {"//": "floor_divide", "%": "modulo", **_SHIFTS}
         if operation in named:
             return f"{named[operation]}_{name}({left}, {right})"
-        if kind.startswith("int") and operation in "+-*":  # in C an overflow of these is undefined
+        if kind.startswith("int") and operation in "+-*":  # signed overflow is undefined in C
             unsigned = f"u{name}"
             return f"({name})(({unsigned})({left}) {operation} ({unsigned})({right}))"
         if kind == "bool":
@@ -338,6 +324,6 @@ class DeviceDialect(Dialect):
 
 
 class SingleDialect(DeviceDialect):
-    """The same for devices without doubles: float64 is computed as float."""
+    """OpenCL C for devices without doubles: float64 is computed as float."""
 
     types: ClassVar[Mapping[str, str]] = {**C_TYPES, "float64": "float"}

@@ -1,8 +1,8 @@
 """How many digits the numbers of an expression may have, and which types hold them.
 
-NumPy's types do not tell: int32 and uint32 together are int64, a float32 and an int32 are float64.
-What counts is what the program declares: fields, arrays and conversions such as `np.float64(...)`.
-Python's own numbers, and weights, take the type of the others.
+NumPy's result types do not answer this: int32 with uint32 gives int64, float32 with int32 gives
+float64. The digits come from types that the program declares: fields, arrays and conversions such
+as `np.float64(...)`. Python's own numbers, and weights, take the type of the other operand.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy.typing as npt
 
 
 class Digits(IntEnum):
-    """Digits of a number; those of an operation are the most of its operands."""
+    """Digits of a number. An operation has the digits of the operand with most digits."""
 
     FEW = 0
-    """Truth values, and Python's integers: they fit where they are used."""
+    """Truth values, and Python's integers: they fit wherever they are used."""
     INTEGER32 = 1
-    """Of 32 bits, signed or not: integers wrap."""
+    """32 bits, signed or not; integers wrap."""
     BEYOND_INT32 = 2
-    """An argument that uint32 holds, and int32 does not."""
+    """An argument that fits in uint32 but not in int32."""
     INTEGER64 = 3
     FRACTION = 4
-    """Floats of no declared type: they may be rounded."""
+    """Floats of no declared type, which may be rounded."""
     FLOAT32 = 5
     FLOAT64 = 6
 
@@ -47,27 +47,26 @@ TOLD = {
     Digits.INTEGER64: "an integer of 64 bits", Digits.FRACTION: "a float",
     Digits.FLOAT32: "a float32", Digits.FLOAT64: "a float64",
 }  # fmt: skip
-"""Names for errors."""
+"""Names for error messages."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 def declared(kind: str, weak: bool = False) -> Digits:
-    """Return the digits of a type that the program declares, or of a Python number."""
     if weak:
         return Digits.FRACTION if kind.startswith("float") else Digits.FEW
     return _DECLARED[kind]
 
 
 def holds(kind: str, digits: Digits) -> bool:
-    """Tell whether a type holds numbers of so many digits. A truth value says: it is not 0."""
+    """Tell whether a type can hold `digits`. A bool holds all: it says that the number is not 0."""
     return digits <= _MOST[kind]
 
 
 def holds_number(kind: str, number: Any) -> bool:
-    """Tell whether a type has a constant: an integer exactly, a float rounded."""
+    """Tell whether a type can hold a constant: integers exactly, floats rounded."""
     if kind == "bool" or not math.isfinite(number):
-        return True  # what no integer type has is refused elsewhere
+        return True  # other checks refuse infinity and NaN for integer types
     if kind.startswith("float"):
         return bool(abs(number) <= float(np.finfo(kind).max))
     limits = np.iinfo(kind)
@@ -75,7 +74,7 @@ def holds_number(kind: str, number: Any) -> bool:
 
 
 def of_argument(value: int | float | npt.NDArray[Any]) -> Digits:
-    """Return the digits of an argument of a run, by its value or the values of its array."""
+    """Return the digits of a run's argument, from its value or the values of its array."""
     array = np.asarray(value)
     if array.dtype.kind == "b" or array.size == 0:
         return Digits.FEW
@@ -91,15 +90,9 @@ def of_argument(value: int | float | npt.NDArray[Any]) -> Digits:
 
 
 def type_of_messages(kind: str, digits: Digits, fields: Mapping[str, str]) -> str:
-    """Return the type of messages that a program does not declare.
+    """Return the type of messages for a program that does not declare it.
 
-    Parameters
-    ----------
-    kind : str
-        NumPy's type of what `message` returns.
-    digits : Digits
-        Of what `message` returns.
-    fields : mapping of name to type
+    `kind` and `digits` are NumPy's type and the digits of the value that `message` returns.
     """
     kinds = list(fields.values())
     if digits == Digits.FLOAT32 or digits == Digits.FLOAT64:

@@ -33,9 +33,9 @@ _NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
 
 
 class Value(NamedTuple):
-    """An expression's code and type. A weak one, of Python's own numbers, takes another's type.
+    """An expression's code, type, and possible digits (digits.py).
 
-    `digits` are those that the number may have (digits.py).
+    Python's own numbers have weak types: they take the other operand's type.
     """
 
     code: str
@@ -46,7 +46,7 @@ class Value(NamedTuple):
 
 @dataclass
 class Expressions:
-    """Expressions of one method. A subclass knows its statements."""
+    """Translates expressions of one method; a subclass translates its statements."""
 
     method: Method
     dialect: Dialect
@@ -57,11 +57,9 @@ class Expressions:
     assigned: set[str] = field(default_factory=set)
 
     def refuse(self, node: Any, what: str, remedy: str) -> NoReturn:
-        """Raise a `ProgramError` about a node."""
         self.source.refuse(node, what, remedy)
 
     def value(self, node: ast.expr) -> Value:
-        """Translate an expression."""
         if not self._uses_variables(node):
             return self._constant(node)
         handler = _EXPRESSIONS.get(type(node))
@@ -75,7 +73,7 @@ class Expressions:
         return any(isinstance(n, ast.Name) and n.id in known for n in ast.walk(node))
 
     def _constant(self, node: ast.expr) -> Value:
-        """Compute an expression without variables now."""
+        """Evaluate an expression without variables at translation."""
         try:
             value = self.source.evaluate(node)
             is_constant = self.source.is_constant()
@@ -178,7 +176,6 @@ class Expressions:
         return value.code
 
     def condition(self, node: ast.expr) -> str:
-        """Translate an expression that is used as a truth value."""
         value = self.value(node)
         if value.type == "bool":
             return value.code
@@ -203,7 +200,7 @@ class Expressions:
             self.refuse(node, f"`{ast.unparse(node)}` of a truth value and a number",
                          "convert it by int(...)")  # fmt: skip
         literal = any(v.weak and self.dialect.is_literal(v.code) for v in (left, right))
-        if not literal and all("int" in k for k in kinds):  # exact, as NumPy compares integers
+        if not literal and all("int" in k for k in kinds):  # exact, as in NumPy
             kind = np.promote_types(left.type, right.type).name
             if kind == "float64":
                 return self._compare_signs(sign, left, right, node)
@@ -211,7 +208,7 @@ class Expressions:
         return self.dialect.comparison(sign, *codes)
 
     def _compare_signs(self, sign: str, left: Value, right: Value, node: ast.Compare) -> str:
-        """Compare a signed integer with an unsigned one of 64 bits."""
+        """Compare a signed integer with an unsigned 64-bit one."""
         signed = left if right.type == "uint64" else right
         zero = self.dialect.literal(0, signed.type)
         negative = self.dialect.comparison("<", signed.code, zero)
@@ -226,7 +223,7 @@ class Expressions:
         return self.choice(test, self.value(node.body), self.value(node.orelse), node)
 
     def choice(self, test: str, first: Value, second: Value, node: Any) -> Value:
-        """Return one of two values, in their common type."""
+        """Return the choice between two values, in their common type."""
         kind, weak = first.type, first.weak and second.weak
         if {first.type, second.type} != {"bool"}:
             if "bool" in (first.type, second.type):
@@ -257,7 +254,7 @@ class Expressions:
         )
 
     def _callee(self, node: ast.expr) -> Any:
-        """Return the called function, if it is Python's, NumPy's or a type."""
+        """Return the called function if it is a built-in, a NumPy function or a type, else None."""
         try:
             function = self.source.evaluate(node)
         except Exception:
@@ -311,7 +308,6 @@ class Expressions:
         return None
 
     def converted(self, value: Value, kind: str, node: Any) -> str:
-        """Return the code of a value as another type."""
         if value.type == kind:
             return value.code
         if value.weak and self.dialect.is_literal(value.code):
@@ -346,7 +342,7 @@ def promoted(left: Value, right: Value) -> tuple[str, bool]:
 
 
 def joined(kind: str, *values: Value) -> Digits:
-    """Return the digits of an operation's result, which is of type `kind`."""
+    """Return the digits of an operation's result of type `kind`."""
     least = Digits.FRACTION if kind.startswith("float") else Digits.FEW
     return max(least, *(value.digits for value in values))
 
@@ -361,5 +357,4 @@ def _fits(number: Any, kind: str) -> bool:
 
 
 def parameter_name(source: Source) -> str:
-    """Return the name of a method's parameter in the translation."""
     return f"{source.owner}_{source.name}" if source.owner else f"p_{source.name}"

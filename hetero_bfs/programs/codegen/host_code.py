@@ -22,16 +22,16 @@ _IN_TEXT = re.compile(
     r"(\([^)]*\)|[^(\n]*)\n",
     re.MULTILINE,
 )
-"""Imports in files whose text follows that of host.py."""
+"""Imports to drop from files whose text follows the text of host.py."""
 
 
 def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
-    """Return a module of kernels, "host" or "sweep" with the files that extend it, with a program's
+    """Return a module of kernels, host.py with its extensions or sweep.py, with a program's
     adapters.
 
-    The text is stored with the compiled code, which is found by the text's digest. A process has
-    one module per text, whatever the class is called, in `sys.modules`, where Numba looks up the
-    module of stored code.
+    The text is stored with the compiled code, under the text's digest. A process has one module per
+    text, whatever the name of the class. It is in `sys.modules`, where Numba looks up the module of
+    cached code.
     """
     text = host_text(plan, kernels)
     name = f"program_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -44,13 +44,13 @@ def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
         with replacing(Path(path)) as stream:
             stream.write(text)
     module = ModuleType(name)
-    exec(compile(text, path, "exec"), module.__dict__)  # our text, not what the file holds
+    exec(compile(text, path, "exec"), module.__dict__)  # our text: the file may have changed
     sys.modules[name] = module
     return module
 
 
 def host_text(plan: Plan, kernels: str = "host") -> str:
-    """Return the text of `host_module`; equal plans have equal ones, but for types of arrays."""
+    """Return the source of `host_module`, which depends on the plan only."""
     template = (_KERNELS / f"{kernels}.py").read_text()
     begin = template.index(_BEGIN)
     end = template.index(_END, begin) + len(_END)
@@ -69,8 +69,6 @@ def host_text(plan: Plan, kernels: str = "host") -> str:
 
 
 class _HostAdapters(Adapters):
-    """Python for Numba."""
-
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, HostDialect)
 
@@ -89,7 +87,6 @@ class _HostAdapters(Adapters):
         return f"np.int64(arrays.{array}[{vertex}])"
 
     def text(self) -> str:
-        """Return all adapters."""
         parts = [self._constants(), *(f.code for f in self.functions.values())]
         parts += [self._start(), self._send(), self._combine(), self._receives(), self._apply()]
         parts += [

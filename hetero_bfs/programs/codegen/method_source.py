@@ -20,7 +20,7 @@ FIELD_TYPES = ("bool", "int32", "int64", "uint32", "uint64", "float32", "float64
 
 
 class Source(NamedTuple):
-    """Where a value comes from: a field of `state` or `previous`, or a name; and its type."""
+    """A value that a method reads: a field of `owner` ("state" or "previous"), or a name."""
 
     owner: str
     name: str
@@ -36,21 +36,20 @@ class Method:
     ----------
     program : object
         The user's program; attributes of `self` are constants.
-    name : str
-    fields : mapping
-        Types of the state's fields.
+    fields : mapping of name to type
+        The state's fields.
     owners : sequence of str
         Names under which fields can be read here, "state" or "previous".
     names : mapping of str to Source
         Other names that parameters may have here.
     results : sequence of str
-        Types of the values to return.
+        Types of the returned values.
     optional : str, optional
         The type of one more value that may be returned.
     digits : mapping of str to Digits
-        Of names that are Python's numbers or the caller's arrays, where the type does not tell.
+        Digits of Python's numbers and the caller's arrays, where the type does not say.
     stored : sequence of str
-        What holds the results, for errors. A result that would lose digits there is refused.
+        Where each result is stored, for errors. A result that would lose digits there is refused.
     """
 
     program: Any
@@ -70,10 +69,7 @@ _PARSED: WeakKeyDictionary[Any, tuple[int, ast.FunctionDef]] = WeakKeyDictionary
 def parameters_of(program: Any, name: str) -> list[str]:
     """Return the names of a method's parameters, without `self`.
 
-    Raises
-    ------
-    ProgramError
-        The method is no function of Python.
+    Raises `ProgramError` if the method is not a Python function.
     """
     try:
         signature = inspect.signature(getattr(program, name))
@@ -85,35 +81,33 @@ def parameters_of(program: Any, name: str) -> list[str]:
 
 
 Evaluated = list[tuple[CodeType, Any]]
-"""Expressions of constants, and their values."""
+"""Constant expressions and their values."""
 
 
 class MethodSource:
-    """A method's definition and the constants that it can read; `evaluated` are those it has read.
+    """A method's definition and the constants that it can read.
 
-    Raises
-    ------
-    ProgramError
-        Its source cannot be read, or it is no plain function.
+    `evaluated` has the constant expressions that were read so far. Raises `ProgramError` if the
+    source cannot be read, or is not a plain function.
     """
 
     def __init__(self, method: Method) -> None:
         self.title = f"{type(method.program).__name__}.{method.name}"
         function = inspect.unwrap(getattr(method.program, method.name))
         function = getattr(function, "__func__", function)
-        if function not in _PARSED:  # every run of a program comes here
+        if function not in _PARSED:  # every run of a program comes here, so parse once
             _PARSED[function] = self._parse(function)
         self.function, self.evaluated = function, Evaluated()
         self._first, self.definition = _PARSED[function]
         names, cells = function.__code__.co_freevars, function.__closure__ or ()
         self.constants = {**vars(builtins), **function.__globals__}
         for name, cell in zip(names, cells, strict=True):
-            with contextlib.suppress(ValueError):  # it has no value yet
+            with contextlib.suppress(ValueError):  # a cell without a value yet
                 self.constants[name] = cell.cell_contents
         self.constants["self"] = method.program
 
     def _parse(self, function: Any) -> tuple[int, ast.FunctionDef]:
-        """Return a function's first line and its definition, which must not be changed."""
+        """Return a function's first line and its definition, which callers must not change."""
         try:
             lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError, SyntaxError, TokenError):
@@ -127,38 +121,37 @@ class MethodSource:
         return first, definition
 
     def evaluate(self, node: ast.expr) -> Any:
-        """Return the value of an expression of constants; raises what the expression raises."""
+        """Return the value of a constant expression. Exceptions of the user's code pass through."""
         code = compile(ast.Expression(body=node), "<constant>", "eval")
         self.evaluated.append((code, self._value(code)))
         return self.evaluated[-1][1]
 
     def is_constant(self) -> bool:
-        """Tell whether the expression that was evaluated last has the same value once more."""
+        """Tell whether the last expression has the same value if it is evaluated again."""
         code, value = self.evaluated[-1]
         return _are_alike(value, self._value(code))
 
     def has_still(self, evaluated: Evaluated) -> bool:
-        """Tell whether expressions have the values that they had."""
+        """Tell whether all expressions still have the same values."""
         try:
             return all(_are_alike(value, self._value(code)) for code, value in evaluated)
-        except Exception:  # of the user's own code
+        except Exception:  # from the user's code
             return False
 
     def _value(self, code: CodeType) -> Any:
         return eval(code, {"__builtins__": {}}, self.constants)  # the user's own code
 
     def place(self, node: Any) -> str:
-        """Return class, method and line of a node."""
+        """Return class, method and line of a node, for errors."""
         return f"{self.title}, line {self._first + node.lineno - 1}"
 
     def refuse(self, node: Any, what: str, remedy: str) -> NoReturn:
-        """Raise a `ProgramError` about a node."""
         text = f"{self.place(node)}: {what} cannot be translated; {remedy}"
         raise ProgramError(" ".join(text.split()))
 
 
 def _are_alike(one: Any, other: Any) -> bool:
-    """Tell whether constants have the same literal: 0.0 and -0.0 have not, NaN has."""
+    """Tell whether constants have the same literal: 0.0 and -0.0 differ, NaN equals NaN."""
     return one is other or (type(one) is type(other) and repr(one) == repr(other))
 
 
@@ -169,7 +162,7 @@ def _parsed(lines: Sequence[str]) -> ast.stmt | None:
         if not text[:1].isspace():
             return ast.parse(text).body[0]
         whole = ast.parse(f"if True:\n{text}").body[0]
-    except (SyntaxError, IndexError, RecursionError, MemoryError):  # or a file that was changed
+    except (SyntaxError, IndexError, RecursionError, MemoryError):  # the file may have changed
         return None
     return ast.increment_lineno(whole, -1).body[0]  # type: ignore[attr-defined, no-any-return]
 

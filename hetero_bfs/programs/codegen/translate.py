@@ -1,7 +1,7 @@
 """Translates a method of a vertex program from Python to a dialect (dialects.py).
 
-The method is parsed, every expression gets the type of NumPy's scalars (NEP 50), and the dialect
-writes it with all conversions. So the host and a device compute the same. Anything else is refused
+The method is parsed. Every expression gets the type of NumPy's scalars (NEP 50), and the dialect
+writes it with all conversions, so the host and a device compute the same. Anything else is refused
 with its line.
 """
 
@@ -33,7 +33,7 @@ from hetero_bfs.programs.codegen.method_source import (
 )
 
 _DEEPEST = 120
-"""Brackets within brackets of a line: Python reads 200, compilers of OpenCL C read 256."""
+"""Most nested brackets in a line: Python parses 200, OpenCL C compilers 256."""
 
 _MOST_INDENTED = 60
 
@@ -42,8 +42,8 @@ _MOST_INDENTED = 60
 class Function:
     """A translated method: `code` defines it by `name` with `parameters`.
 
-    `num_results` is the number of values it returns; dialects differ in how they return several.
-    `first` has the type and the digits of the first one before its conversion, and no code.
+    `num_results` is the number of values it returns; dialects return several values differently.
+    `first` has type and digits of the first value before its conversion, without code.
     """
 
     name: str
@@ -54,16 +54,13 @@ class Function:
 
 
 _KEPT: WeakKeyDictionary[Any, dict[Any, tuple[Evaluated, Function]]] = WeakKeyDictionary()
-"""Translations of functions, by everything that they depend on except constants."""
+"""Translations of functions, keyed by everything that they depend on except constants."""
 
 
 def translate(method: Method, dialect: Dialect) -> Function:
-    """Translate a method, unless its translation is kept and its constants have not changed.
+    """Translate a method, unless its translation is cached and its constants have not changed.
 
-    Raises
-    ------
-    ProgramError
-        Its source cannot be read, or has something that cannot be translated.
+    Raises `ProgramError` if the source cannot be read or translated.
     """
     source = MethodSource(method)
     kept = _KEPT.setdefault(source.function, {})
@@ -91,17 +88,17 @@ def _translated(method: Method, dialect: Dialect, source: MethodSource) -> Funct
 
 
 class _OtherKind(Exception):
-    """A variable has another type than inferred so far."""
+    """A variable has another type than inferred so far; the translation starts again."""
 
 
 @dataclass
 class _Statements(Expressions):
-    kinds: dict[str, Value] = field(default_factory=dict)  # of variables, as far as known, no code
+    kinds: dict[str, Value] = field(default_factory=dict)  # known types of variables, without code
     lines: list[str] = field(default_factory=list)
     depth: int = 1
     held: int = 0
     statement: ast.stmt | None = None
-    first: Value | None = None  # of what is returned
+    first: Value | None = None  # the first returned value, without code
 
     def run(self) -> Function:
         definition, place = self.source.definition, self.source.place
@@ -135,15 +132,10 @@ class _Statements(Expressions):
         assert self.first is not None  # every path returns
         return Function(name, sources, self.num_results, code, self.first)
 
-    # Source and errors
-
     def refuse_depth(self, node: Any = None) -> NoReturn:
-        """Refuse nesting that compilers do not accept."""
         self.refuse(
             node or self.source.definition, "an expression or a condition so deep", "use variables"
         )
-
-    # Statements
 
     def _emit(self, text: str) -> None:
         if self.depth > _MOST_INDENTED or _nesting(text) > _DEEPEST:
@@ -185,7 +177,7 @@ class _Statements(Expressions):
             self._emit(self.dialect.begin_else())
             ends.append(self._inner(node.orelse))
         self._close()
-        if len(ends) == 2 and ends[0] != ends[1]:  # variables of the path that goes on
+        if len(ends) == 2 and ends[0] != ends[1]:  # keep variables of the path that continues
             self.local = self.local if ends[0] else after
         else:
             both = after.keys() & self.local.keys()
@@ -217,7 +209,7 @@ class _Statements(Expressions):
                 self.refuse(node, "an assignment of unlike tuples", "give each variable a value")
             values = [self.value(item) for item in source.elts]
             held = []
-            for value in values:  # all are computed before any is assigned
+            for value in values:  # evaluate all before assigning any
                 self.held += 1
                 held.append(self._declare(f"held_{self.held}", value, node))
             for item, value in zip(target.elts, held, strict=True):
@@ -271,7 +263,6 @@ class _Statements(Expressions):
             self._emit(line)
 
     def _check_digits(self, item: Value, kind: str, where: str, node: ast.Return) -> None:
-        """Refuse a value that would lose digits in what holds it."""
         kept = holds(kind, item.digits)
         what = TOLD.get(item.digits, item.type)
         if self.dialect.is_literal(item.code):
@@ -289,7 +280,7 @@ class _Statements(Expressions):
         return kinds[: self.num_results]
 
     def _items(self, node: ast.expr | None, place: ast.AST) -> list[Value]:
-        """Return the values of a returned expression; a choice of tuples is split up."""
+        """Return the values of a returned expression; a choice between tuples is split."""
         if isinstance(node, ast.IfExp) and self._length(node) > 1:
             test = self.condition(node.test)
             pairs = zip(self._items(node.body, place), self._items(node.orelse, place), strict=True)
@@ -332,7 +323,7 @@ class _Statements(Expressions):
 
 
 def _common(one: Value, other: Value) -> Value:
-    """Return the common type of values, truth values too, and their digits; without code."""
+    """Return the common type of two values (bool allowed) and their digits, without code."""
     if "bool" in (one.type, other.type):
         return max(one, other, key=lambda value: (value.type != "bool", value.digits))
     kind, weak = promoted(one, other)
@@ -353,7 +344,7 @@ def _walk_outside_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _nesting(text: str) -> int:
-    """Return how many brackets are within each other."""
+    """Return the depth of nested brackets."""
     deepest = depth = 0
     for sign in re.findall(r"[()]", text):
         depth += 1 if sign == "(" else -1

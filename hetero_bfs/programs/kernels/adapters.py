@@ -1,4 +1,4 @@
-"""A program's functions and flags for the kernels; host_code.py replaces these for each program.
+"""A program's functions and flags for the kernels; host_code.py replaces them for each program.
 
 `arrays` is the struct of a run (host.py). `v` and `u` are vertices in new ids.
 """
@@ -24,33 +24,32 @@ HAS_PRIORITY = False
 """Whether vertices of low priority run first."""
 
 HAS_FINISHED = False
-"""Whether the program says when it ends."""
+"""Whether the program decides when the run ends."""
 
 NUM_TOTALS = 0
-"""How many sums `apply` adds to."""
+"""Number of sums to which `start` and `apply` add."""
 
 
 @njit(forceinline=True)
 def start(arrays, v, sums):
-    """Write the initial state of a vertex, and add to the sums; tell whether it is active."""
+    """Write the initial state of a vertex, and add to the sums; return whether it is active."""
     raise NotImplementedError
 
 
 @njit(forceinline=True)
 def send(arrays, u, weight):
-    """Return the message of a vertex along an edge."""
+    """Return the message of `u` along an edge."""
     raise NotImplementedError
 
 
 @njit(forceinline=True)
 def combine(first, second):
-    """Combine two messages."""
     raise NotImplementedError
 
 
 @njit(forceinline=True)
 def is_final(combined):
-    """Tell whether further messages change nothing."""
+    """Tell whether no further message can change `combined`."""
     raise NotImplementedError
 
 
@@ -68,13 +67,13 @@ def takes(arrays, v, message):
 
 @njit(forceinline=True)
 def apply(arrays, v, combined, sums):
-    """Write the new state of a vertex, and add to the sums; tell whether it is active."""
+    """Write the new state of a vertex, and add to the sums; return whether it is active."""
     raise NotImplementedError
 
 
 @njit(forceinline=True)
 def priority(arrays, v):
-    """Return the priority of a vertex, a float64."""
+    """Return the priority of a vertex as float64."""
     raise NotImplementedError
 
 

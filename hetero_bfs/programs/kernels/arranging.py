@@ -1,4 +1,4 @@
-"""Orders of vertices in parts, and a graph's lists in such an order."""
+"""Orders of vertices in parts, and a graph's CSR arrays in that order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hetero_bfs.support.compiling import kernel
 
 @kernel
 def order_by_level(indptr, indices, root, order, ends):
-    """Fill order, uint32 (n,), with vertices by their level from the root; the unreached follow.
+    """Fill `order` with vertices by level from the root, then with unreached vertices.
 
-    Level i ends before order[ends[i]]; `ends` is int64 (n,). Returns the number of levels.
-    Vertices beyond the lists have no edges.
+    `order` is uint32 (n,), `ends` int64 (n,). Level i ends before order[ends[i]]. Returns the
+    number of levels. Vertices beyond `indptr` have no edges.
     """
     seen = np.zeros(order.size, np.bool_)
     seen[root] = True
@@ -41,9 +41,9 @@ def order_by_level(indptr, indices, root, order, ends):
 
 @kernel
 def arrange_lists(graph, order, position, new_graph):
-    """Fill the lists of new_graph, where vertex order[v] is v; position is the reverse.
+    """Fill `new_graph`, where vertex v is vertex order[v] of `graph`; `position` inverts `order`.
 
-    Each graph is (indptr, indices, weights), `weights` as long as `indices` or empty.
+    A graph is (indptr, indices, weights); `weights` is as long as `indices` or empty.
     """
     indptr, indices, weights = graph
     new_indptr, new_indices, new_weights = new_graph

@@ -1,11 +1,11 @@
 """Pulls and pushes that apply messages at once, on the host.
 
-host_code.py appends this text to that of host.py if such a pull reads no state of other vertices:
-their messages are written before, or do not depend on the state. Active vertices are then marked in
-a bitmap, and listed only if a push comes next.
+host_code.py appends this text to host.py if a pull does not read the states of other vertices:
+their messages are written before, or do not depend on the state. Active vertices are then marked
+in a bitmap. They are listed only if a push comes next.
 
-If any single message will do (`any_one`), a push also applies at once: the thread that lists a
-receiver first in this push applies its message.
+With `any_one` a push also applies at once: the thread that lists a receiver first in this push
+applies its message.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ _NONE = np.int64(0)
 
 @njit(forceinline=True)
 def _receivers(arrays, begin, end):
-    """Return bits of up to 64 vertices: which receive."""
+    """Return bits of up to 64 vertices: whether each takes messages."""
     bits = np.uint64(0)
-    for v in range(np.uint64(begin), np.uint64(end)):  # an index below 0 would count from the end
+    for v in range(np.uint64(begin), np.uint64(end)):  # unsigned: no check for negative indices
         bits |= np.uint64(receives(arrays, v)) << (v & np.uint64(63))
     return bits
 
 
 @njit(forceinline=True)
 def _first_looks(arrays, active, begin, end):
-    """Return bits of up to 64 vertices: whose first neighbour is active."""
+    """Return bits of up to 64 vertices: whether the first neighbour is active."""
     first, bits = arrays.first, np.uint64(0)
-    for v in range(np.uint64(begin), np.uint64(end)):  # without branches, which are hard to predict
+    for v in range(np.uint64(begin), np.uint64(end)):  # no branches: they would be mispredicted
         u = np.uint64(first[v])
         bits |= np.uint64((u != v) & is_active(active, u)) << (v & np.uint64(63))
     return bits
@@ -72,10 +72,12 @@ def _first_looks(arrays, active, begin, end):
 
 @njit(forceinline=True)
 def _deliver(control, arrays, v, total, far_at, me, tracks):
-    """Apply at once; return the new cursor, whether it is active, edges, and its bit if listed."""
+    """Apply a message; return the new FAR cursor, activity, edges, and the bit to set in the
+    bitmap.
+    """
     if tracks:
         arrays.changed[v] = 1
-    if not apply(arrays, v, total, arrays.sums[0]):  # there are no sums
+    if not apply(arrays, v, total, arrays.sums[0]):  # the program has no totals
         return far_at, _NONE, _NONE, np.uint64(0)
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
     if not in_bucket:
@@ -85,10 +87,10 @@ def _deliver(control, arrays, v, total, far_at, me, tracks):
 
 @kernel(counted=False, inner=True)
 def _gather_and_apply(control, arrays, chunk, me):
-    """Do both at once, and set the bits of vertices that are active next.
+    """Gather and apply at once, and set the bits of vertices that are active next.
 
-    A chunk has whole words of the bitmap. Where one message will do, most come from the first
-    neighbour, so a word of vertices looks there first.
+    A chunk has whole words of the bitmap. With `any_one` most messages come from the first
+    neighbour, so 64 vertices look there first.
     """
     begin, end = chunk_of(control, chunk)
     far_at = arrays.cursor[me, FAR]
@@ -133,7 +135,7 @@ def _gather_and_apply(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _push_and_apply(control, arrays, chunk, me):
-    """Return edges scanned, and the vertices made active, and their edges."""
+    """Push and apply; return edges scanned, vertices made active, and their edges."""
     begin, end = block_of(arrays.next_blocks, chunk)
     items = arrays.next[control[SIDES] >> NEXT & 1]
     at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
@@ -158,7 +160,7 @@ def _push_and_apply(control, arrays, chunk, me):
             if exchange(arrays.touched, v, number) != number:
                 if tracks:
                     arrays.changed[v] = 1
-                if apply(arrays, v, message, arrays.sums[0]):  # there are no sums
+                if apply(arrays, v, message, arrays.sums[0]):  # the program has no totals
                     activated += 1
                     at, far_at, edges = activate(control, arrays, v, at, far_at, me)
                     next_edges += edges
@@ -168,7 +170,7 @@ def _push_and_apply(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _list_marked(control, arrays, chunk, me):
-    """List the vertices whose bits are set, from words of the bitmap."""
+    """List the vertices whose bits are set. A chunk has words of the bitmap."""
     begin, end = chunk_of(control, chunk)
     at = arrays.cursor[me, NEXT]
     active = arrays.active[control[SIDES] >> ACTIVE & 1]
@@ -183,7 +185,7 @@ def _list_marked(control, arrays, chunk, me):
 
 
 def link_work(arrays, work):
-    """Link these phases instead of those of host.py, and others from there."""
+    """Link these phases, and the other ones from host.py."""
     phases = {GATHER: _gather_and_apply, LIST: _list_marked}
     if not HAS_IDENTITY:
         phases |= {PUSH: _push_and_apply, APPLY: None}

@@ -1,7 +1,7 @@
-/* Tells the host which lists an iteration reads, so that it sends them (streamed.py). */
+/* Marks the blocks whose neighbour lists an iteration reads; the host sends them (streamed.py). */
 
-/* Mark the blocks that have a vertex with a list that sends, or receives. The mode follows the
- * marks. Receivers are counted here, since blocks without marks may have some that have no list. */
+/* Mark the blocks where a vertex with edges sends or receives. The mode follows the marks.
+ * Receivers are counted here, since receivers without edges may be in blocks without marks. */
 __kernel void choose_blocks(__global uchar *chosen, const uint total, GRAPH,
                             __global const OFFSET *backward_indptr, SHARED, STATE)
 {
@@ -32,7 +32,7 @@ __kernel void choose_blocks(__global uchar *chosen, const uint total, GRAPH,
     add_counts(0, received, SCANNED, RECEIVED, counts, counters);
 }
 
-/* Prepare for the long lists of the next part. */
+/* Clear the list of long neighbour lists for the next part. */
 __kernel void end_part(volatile __global ulong *counters)
 {
     counters[HEAVY_COUNT] = 0;

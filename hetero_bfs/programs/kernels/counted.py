@@ -1,8 +1,8 @@
 """A pull that takes the most frequent message to each vertex, on the host.
 
-host_code.py appends this text to that of host.py. Arrays beside those of host.py:
+host_code.py appends this text to host.py. Arrays in addition to those of host.py:
 
-    slot_messages, slot_counts      (threads, any)  where equal messages to a vertex are counted
+    slot_messages, slot_counts      (threads, any)  hash tables that count messages to a vertex
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NONE = np.int64(0)
 
 @kernel(counted=False, inner=True)
 def _count(control, arrays, chunk, me):
-    """Take the most frequent message to each vertex; of several, the least."""
+    """Take the most frequent message to each vertex; of equally frequent ones, the least."""
     begin, end = chunk_of(control, chunk)
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
     weights, outgoing = arrays.backward_weights, arrays.outgoing
@@ -49,5 +49,5 @@ def _count(control, arrays, chunk, me):
 
 
 def link_work(arrays, work):
-    """Link this phase instead of that of host.py."""
+    """Link this phase, and the other ones from host.py."""
     link_phases(arrays, work, {GATHER: _count})

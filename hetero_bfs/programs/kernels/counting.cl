@@ -1,9 +1,9 @@
-/* The most frequent message to a vertex; of several, the least. counting.py is the twin.
+/* Finds the most frequent message to a vertex, or the least of several; counting.py does the same.
  *
- * There are SLOTS slots for each entry of the incoming lists, so the slots of a vertex's messages
- * are contiguous. A slot holds a message and its count; IDENTITY, which is no message, marks an
- * empty one. With LOCKS_MESSAGES a slot whose count is LOCKED is another work-item's. These kernels
- * replace `expand` and `expand_long`. All vertices are active. */
+ * There are SLOTS slots for each incoming edge, so the slots of a vertex's messages are contiguous.
+ * A slot holds a message and its count. IDENTITY, which is never a message, marks an empty slot.
+ * With LOCKS_MESSAGES another work-item holds a slot whose count is LOCKED. These kernels replace
+ * `expand` and `expand_long`. All vertices are active. */
 
 #define SLOTS_OF_GRAPH volatile __global BITS *slot_messages, volatile __global uint *slot_counts
 #define SLOT_NAMES slot_messages, slot_counts
@@ -16,7 +16,7 @@ static void clear_slots(OFFSET k, SLOTS_OF_GRAPH)
     }
 }
 
-/* Count the message along the entry k of a list; `most` becomes the highest count of the list. */
+/* Count the message along entry k; `most` becomes the highest count of the receiver's list. */
 static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __local uint *most,
                        BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
 {
@@ -58,7 +58,7 @@ static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __l
     }
 }
 
-/* Let a message that came `most` times stand, if it is less than the others that did. */
+/* Deliver each message that came `most` times; `deliver` keeps the least one. */
 static void choose_slots(uint v, OFFSET k, uint most, SLOTS_OF_GRAPH, SHARED)
 {
     const int iteration = (int)loop[ITERATION];
@@ -67,8 +67,8 @@ static void choose_slots(uint v, OFFSET k, uint most, SLOTS_OF_GRAPH, SHARED)
             deliver(v, FROM_BITS(slot_messages[slot]), iteration, SHARED_NAMES);
 }
 
-/* A work-group takes GROUP receivers, and its work-items share all their edges; lists of over
- * HEAVY_EDGES wait for a work-group of their own. */
+/* A work-group takes GROUP receivers, and its work-items share all their edges. Lists of over
+ * HEAVY_EDGES entries wait for a work-group of their own. */
 __kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
 {
     __local uint ends[GROUP];
@@ -117,7 +117,7 @@ __kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 #ifdef STREAMED
-    received = 0; /* choose_blocks counts them */
+    received = 0; /* choose_blocks counts receivers */
 #endif
     add_counts(scanned, received, SCANNED, RECEIVED, counts, counters);
 }

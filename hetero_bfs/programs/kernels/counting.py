@@ -1,4 +1,4 @@
-"""Counts of equal messages in slots of open addressing; counting.cl is its twin.
+"""Counts of equal messages in a hash table with open addressing; counting.cl does the same.
 
 A vertex has SLOTS slots for each of its messages. A slot holds a message and its count, or `none`,
 a number that is never a message.
@@ -17,7 +17,7 @@ _HALF = np.uint64(32)
 
 @njit(inline="always")
 def count_message(messages, counts, size, message, none):
-    """Count a message in the first `size` slots; return how often it has come."""
+    """Count a message in the first `size` slots; return its count so far."""
     mixed = np.uint64(message) * _FACTOR >> _HALF
     slot = np.int64(mixed * np.uint64(size) >> _HALF)
     while messages[slot] != none:

@@ -1,6 +1,6 @@
-/* The phases of a vertex program on a device; host.py is the twin. loop.cl chooses among them. */
+/* The phases of a vertex program on a device, as in host.py. loop.cl chooses among them. */
 
-/* What a work-group shares in local memory. */
+/* A work-group's local memory. */
 typedef struct {
     uint ends[GROUP];
     OFFSET firsts[GROUP];
@@ -14,7 +14,7 @@ typedef struct {
     ulong counts[2];
 } Mine;
 
-/* Write the group's `shares` of the totals; in a macro, since drivers fail on a function with a
+/* Write the group's `shares` of the totals. A macro, since drivers fail on a function with a
  * barrier that takes a private array. */
 #define WRITE_TOTALS                                                                               \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
@@ -23,7 +23,7 @@ typedef struct {
             sums[get_group_id(0) * NUM_TOTALS + i] = total;                                        \
     }
 
-/* Make the initial states. */
+/* Write the initial states. */
 static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 {
     TOTAL shares[NUM_TOTALS + 1] = {0};
@@ -71,7 +71,7 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
              STATE_NAMES);
 #endif
 #ifdef STREAMED
-    received = 0; /* choose_blocks counts them */
+    received = 0; /* choose_blocks counts receivers */
 #endif
     add_counts(scanned, received, SCANNED, RECEIVED, mine->counts, counters);
 #if MONOTONE
@@ -80,7 +80,7 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 }
 
 #if HAS_IDENTITY
-/* Return the number of a piece among those of its list, which are neighbours in `heavy`. */
+/* Return the number of a piece within its list; pieces of a list are adjacent in `heavy`. */
 static uint piece_of(__global const uint *heavy, uint at)
 {
     uint before = 0;
@@ -90,10 +90,10 @@ static uint piece_of(__global const uint *heavy, uint at)
 }
 #endif
 
-/* The row at a place of the list of long lists. */
+/* The row of long list i. */
 #define HEAVY_ROW(i) IN_RANGE(heavy[i], ROWS(n))
 
-/* Send along the long lists in a push, by the whole grid. */
+/* Push along the long lists, with the whole grid. */
 static void push_heavy(GRAPH, PART SHARED, STATE)
 {
     const uint count = loop[MODE] == PUSH ? (uint)counters[HEAVY_COUNT] : 0;
@@ -115,8 +115,8 @@ static void push_heavy(GRAPH, PART SHARED, STATE)
 }
 
 #if HAS_IDENTITY
-/* Send along the long lists in a pull, by a work-group for each list, or for each piece of
- * PIECE_EDGES if SPLITS. Pieces are combined in any order, so sums of floats are not split. */
+/* Pull along the long lists, with a work-group for each list, or for each piece of PIECE_EDGES if
+ * SPLITS. Pieces are combined in any order, so lists are not split for sums of floats. */
 static void pull_heavy(__local MESSAGE *parts, GRAPH, BACKWARD, PART SHARED, STATE)
 {
     const bool sends = loop[MODE] == PULL || loop[MODE] == PULL_IN_ORDER;
@@ -160,7 +160,7 @@ static void pull_heavy(__local MESSAGE *parts, GRAPH, BACKWARD, PART SHARED, STA
 #endif
 
 #if HAS_PRIORITY && !MONOTONE
-/* Move vertices of FAR to the bucket; count them and their edges. */
+/* Move due vertices of FAR to the bucket; count them and their edges. */
 static void select_waiting(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
 {
     const int iteration = (int)loop[ITERATION];
@@ -205,7 +205,7 @@ static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH,
             (*active)++;
 #if MONOTONE && !DIRECTED
             if (v < searched && indptr[v + 1] - indptr[v] == 1)
-                continue; /* the only edge leads back to who sent the message */
+                continue; /* the only edge leads back to the sender of the message */
 #endif
             *edges += activate(v, iteration + 1, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
         }
@@ -213,7 +213,7 @@ static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH,
 #endif
 }
 
-/* Apply the messages, or move vertices of FAR to the bucket. */
+/* Apply the messages, or move due vertices of FAR to the bucket. */
 static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
 {
     TOTAL shares[NUM_TOTALS + 1] = {0};
@@ -230,7 +230,7 @@ static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
     if (mode != SELECT && mode != DONE)
         apply_messages_to(shares, &active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
     add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
-    WRITE_TOTALS /* of no use but after a push or a pull */
+    WRITE_TOTALS /* `decide` ignores them after a selection */
 }
 
 __kernel void begin(GRAPH, SHARED, STATE)
@@ -239,8 +239,8 @@ __kernel void begin(GRAPH, SHARED, STATE)
     begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
 }
 
-/* Make ready for an iteration whose active vertices came from another place: they are the first of
- * those in `next` that were written. */
+/* Prepare an iteration whose active vertices came from another place. They are the first items of
+ * the list of `next` that is written. */
 __kernel void enter(GRAPH, SHARED, STATE)
 {
     const int iteration = (int)loop[ITERATION];

@@ -18,19 +18,19 @@ from hetero_bfs.scheduling.place_costs import (
 )
 from hetero_bfs.scheduling.place_rule import leaves, pull_seconds, push_seconds
 
-_LEAST_LEARNED = 50e-6  # least seconds of an iteration that corrects costs
-_RIVAL = 3.0  # times as long: beyond it the other direction is no rival
+_LEAST_LEARNED = 50e-6  # seconds; shorter iterations do not correct costs
+_RIVAL = 3.0  # ratio of predicted times below which both directions are rivals
 
 
 @njit(inline="always")
 def choose(arrays, senders, edges, receivers):
-    """Return whether to pull, and the expected seconds if costs can be learned from them.
+    """Return whether to pull, and the expected seconds, or 0.0 if costs must not be corrected.
 
-    Costs are corrected where they matter: at iterations for which both directions are rivals.
+    Only iterations where both directions are rivals correct costs: only there costs matter.
     """
     costs, searched, stored = arrays.costs, arrays.searched, arrays.num_edges
     pushed = push_seconds(costs, 0, senders, edges)
-    if pushed <= searched * costs[PULL_VERTEX]:  # less than any pull
+    if pushed <= searched * costs[PULL_VERTEX]:  # less than any pull costs
         return False, 0.0
     pulled = pull_seconds(costs, 0, edges, receivers, searched, stored, arrays.has_identity != 0)
     expected = min(pulled, pushed)
@@ -50,7 +50,7 @@ def migrates(arrays, direction, active, senders, edges, receivers):
 def learn(arrays, pulls, expected, seconds):
     """Correct the costs of a direction by the fourth root of seconds / expected seconds.
 
-    If nothing is expected, they do not change.
+    They do not change if `expected` is 0.0.
     """
     if expected == 0.0 or max(expected, seconds) < _LEAST_LEARNED:
         return

@@ -3,10 +3,10 @@
 host_code.py copies this text, with a program's own adapters instead of the import below.
 
 An iteration is a push or a pull. Both combine the messages to each vertex in `combined`, and list
-the vertices that got some. Then each of these applies. An active vertex whose priority is beyond
-the bucket's end waits in the list FAR.
+the vertices that got messages. Then each listed vertex applies. An active vertex whose priority is
+beyond the bucket's end waits in the list FAR.
 
-Arrays beside those of loop.py (n vertices, of which those numbered below `searched` have edges):
+Arrays in addition to those of loop.py (n vertices; vertices below `searched` have edges):
 
     state_*     (n,)                the program's fields
     combined    (n,)                messages combined so far; IDENTITY between iterations and runs
@@ -15,9 +15,9 @@ Arrays beside those of loop.py (n vertices, of which those numbered below `searc
     first       uint32 (searched,)  the first neighbour along incoming edges, v itself if none
     waiting     int8 (searched,)    whether a vertex is in FAR: NOT_LISTED, WAITING, or RUN (it is
                                     listed but has run since)
-    next, far   pairs of lists; one of a pair is read, the other one written
+    next, far   pairs of lists; one list is read, the other one written
     touched_items   the list TOUCHED
-    changed     uint8 (n,)          marks of vertices whose state was written (TRACKS)
+    changed     uint8 (n,)          1 if the vertex's state was written, if the run has TRACKS
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def written(control, which):
 
 @njit(inline="always")
 def is_due(control, arrays, v, far_at, me):
-    """Tell whether an active vertex is in the bucket, else make it wait; also return the cursor."""
+    """Return whether an active vertex is in the bucket, and the FAR cursor; list others in FAR."""
     if v >= arrays.searched:
         return False, far_at
     if HAS_PRIORITY:
@@ -149,8 +149,8 @@ def _start(control, arrays, chunk, me):
 
 @njit(inline="always")
 def merge(arrays, v, message):
-    """Combine a message with those of other threads; return whether that changed the result."""
-    if not HAS_IDENTITY:  # any of the messages will do: the last one written stays
+    """Combine a message with `combined[v]` atomically; return whether the result changed."""
+    if not HAS_IDENTITY:  # any message will do: the last write wins
         arrays.combined[v] = message
         return True
     bits = arrays.bits
@@ -165,7 +165,7 @@ def merge(arrays, v, message):
 
 @njit(inline="always")
 def prefetch_list(arrays, items, i, end):
-    """Prefetch what a push reads for later items: offsets of their lists, then the lists."""
+    """Prefetch data of later items in a push: their offsets, then their neighbour lists."""
     if i + 2 * _PREFETCH_DISTANCE < end:
         prefetch(arrays.indptr, items[i + 2 * _PREFETCH_DISTANCE])
     if i + _PREFETCH_DISTANCE < end:
@@ -215,14 +215,13 @@ def _mark(control, arrays, chunk, me):
 
 @njit(inline="always")
 def is_active(active, u):
-    """Tell whether the bit of a vertex is set."""
     u = np.uint64(u)
     return active[u >> np.uint64(6)] >> (u & np.uint64(63)) & np.uint64(1) != 0
 
 
 @kernel(counted=False, inner=True)
 def _prepare(control, arrays, chunk, me):
-    """Write each vertex's message; that of an inactive one is the identity."""
+    """Write each vertex's message, or the identity for inactive vertices."""
     begin, end = chunk_of(control, chunk)
     outgoing, weights = arrays.outgoing, arrays.weights
     active = arrays.active[control[SIDES] >> ACTIVE & 1]
@@ -328,7 +327,7 @@ def _apply_all(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _select(control, arrays, chunk, me):
-    """List the vertices of FAR that are in the bucket now; keep the others."""
+    """List the vertices of FAR that are in the bucket now; keep the others in FAR."""
     begin, end = block_of(arrays.far_blocks, chunk)
     items = arrays.far[control[SIDES] >> FAR & 1]
     at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
@@ -351,9 +350,9 @@ def _finished(control, arrays, chunk, me):
 
 
 def link_phases(arrays, work, others):
-    """Compile the phases that the program needs, and fill the arrays' `work` with them.
+    """Compile the phases that the program needs, and write their addresses to `work`.
 
-    `others` are phases instead of those here, or beside them; None instead of one not needed.
+    `others` maps tasks to phases that replace or extend the phases here; None drops a phase.
     """
     control = types.Array(int64, 1, "C")
     tasks = {START: _start, GATHER: _gather}
@@ -373,5 +372,4 @@ def link_phases(arrays, work, others):
 
 
 def link_work(arrays, work):
-    """Link the phases here."""
     link_phases(arrays, work, {})

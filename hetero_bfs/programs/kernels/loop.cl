@@ -1,8 +1,8 @@
-/* The loop of iterations on a device; loop.py is the twin.
+/* The loop of iterations on a device, as in loop.py.
  *
- * Each work-item of one work-group runs `decide` after an iteration. If the work-groups make
+ * All work-items of one work-group run `decide` after an iteration. If the work-groups make
  * progress at the same time, one launch of `run_iterations` runs many iterations, with a barrier
- * across the work-groups after each phase. Else each phase is a launch. */
+ * across the work-groups after each phase. Otherwise each phase is a launch. */
 
 static float pull_seconds(__global const float *costs, float edges, float receivers, float searched,
                           float stored)
@@ -19,8 +19,8 @@ static float pull_seconds(__global const float *costs, float edges, float receiv
            scans * share * (1.0f - share) * costs[PULL_MISS];
 }
 
-/* Tell whether to pull, and predict the seconds of the iteration; see place_rule.py.
- * `given` is PUSH or PULL if there is no choice. */
+/* Tell whether to pull, and predict the seconds of the iteration (place_rule.py). `given` is PUSH
+ * or PULL if the direction is given. */
 static bool pulls_next(__global const float *costs, long given, float changes, float senders,
                        float edges, float receivers, float searched, float stored, float *seconds)
 {
@@ -32,7 +32,7 @@ static bool pulls_next(__global const float *costs, long given, float changes, f
     return pulls;
 }
 
-/* Tell whether to migrate before the next iteration; if not, add that iteration to the sum. */
+/* Add the next iteration's loss to LOST; tell whether to migrate before it. */
 static bool leaves(__global float *costs, float here, float there, float active)
 {
     const float states = min(costs[NUM_CHANGED] * costs[CHANGED_VERTEX], costs[ALL_STATES]);
@@ -43,7 +43,7 @@ static bool leaves(__global float *costs, float here, float there, float active)
     return false;
 }
 
-/* Decide the next step; one work-group runs this. `began` is 1 right after the initial states. */
+/* Decide the next step, in one work-group. `began` is 1 right after the initial states. */
 static void decide(const int began, const uint groups, __local TOTAL *shared,
                    __global long *records, const uint most_records, GRAPH, SHARED, STATE)
 {
@@ -78,7 +78,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
     }
     const ulong active = ALL_ACTIVE ? n : counters[ACTIVE];
 #if !HAS_IDENTITY
-    if (mode != SELECT) /* a vertex that took a message rarely takes another one */
+    if (mode != SELECT) /* a vertex rarely takes a second message */
         loop[RECEIVERS] = max(loop[RECEIVERS] - (long)active, 0L);
 #endif
     loop[NUM_ACTIVE] = active;
@@ -121,7 +121,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         if (!MONOTONE || !loop[IS_LAST])
             limits[END] = low + limits[WIDTH] > low ? low + limits[WIDTH] : INFINITY;
         loop[FAR_LISTED] = far_count;
-        loop[SIDES] ^= FAR_BIT; /* read what was written */
+        loop[SIDES] ^= FAR_BIT; /* read the list that was written */
         counters[FAR_COUNT] = 0;
         *(volatile __global int *)(counters + LOWEST) = 0x7fffffff;
         then = SELECT;
@@ -139,7 +139,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         const float senders = (float)loop[LISTED], receivers = (float)loop[RECEIVERS];
         const float changes = costs[CHANGES_PER_EDGE];
         const long planned = loop[PLANNED];
-        long given = DONE; /* that is, to choose */
+        long given = DONE; /* choose */
         if (ALL_ACTIVE)
             given = PULL;
         else if (planned)
@@ -159,9 +159,9 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
 }
 
 #ifdef ONE_LAUNCH
-/* Run at most `most` iterations, after the initial states if `begins` is 1, or as `enter` left the
- * arrays if it is 2; or find out whether the
- * grid's work-groups make progress together, if `probes`. A run that stalls has CONVERGED -1. */
+/* Run at most `most` iterations. If `begins` is 1, write the initial states first; if it is 2,
+ * start from the arrays that `enter` left. If `probes`, only find out whether the grid's
+ * work-groups make progress together. A run that stalls has CONVERGED -1. */
 __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *records,
                              const uint most_records, volatile __global uint *sync,
                              __global uint *cells, const uint patience, const uint probes,

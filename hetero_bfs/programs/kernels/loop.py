@@ -4,21 +4,21 @@
 So the loop is compiled once, and calls a program's phases by address.
 
     threads, searched, num_vertices, num_edges, num_totals
-    all_active, has_identity, has_priority, prepares    flags; `prepares`: pulls read `outgoing`
-    applies_in_pulls, applies_in_pushes     flags: whether they apply messages at once
+    all_active, has_identity, has_priority      flags
+    prepares                                    flag: pulls read `outgoing`
+    applies_in_pulls, applies_in_pushes         flags: whether they apply messages at once
     active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
-    activated   int64 (threads, 8)  vertices that such pulls made active, and their edges, by thread
+    activated   int64 (threads, 8)  vertices that these pulls made active, and their edges
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
-    sums        float64 (chunks, totals)    the chunks' shares of the program's totals
+    sums        float64 (chunks, totals)    each chunk's part of the program's totals
     totals      float64 (totals,)
-    loop        int64 (16,)         ITERATION, NUM_ACTIVE, CLOCKED, and what a run keeps that is
-                                    interrupted
+    loop        int64 (16,)         the words from ITERATION to IS_MARKED
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
-    costs       float64 (NUM_COSTS,)    seconds (place_costs.py); those of directions are
-                                    learned from iteration to iteration
-    work        int64 (NUM_TASKS,)  addresses of the phases; 0 for those that the program lacks
-    *_blocks, owners, cursor, counters, place   of the lists NEXT, FAR and TOUCHED (blocks.py)
+    costs       float64 (NUM_COSTS,)    seconds (place_costs.py); each iteration may correct the
+                                    costs of directions
+    work        int64 (NUM_TASKS,)  addresses of the phases; 0 if the program lacks one
+    *_blocks, owners, cursor, counters, place   for the lists NEXT, FAR and TOUCHED (blocks.py)
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 NEXT, FAR, TOUCHED = range(3)
-"""The lists by number."""
+"""Numbers of the lists."""
 
 ACTIVE = 3
 """The pair of bitmaps, in SIDES."""
 
 SIDES = ITEMS + 1
-"""Word of a job: bit `list` tells which array of that pair is read."""
+"""Word of a job: bit `list` says which array of that pair is read."""
 
 ROUND = OWN
 """Word that is kept from run to run: the number of the push."""
@@ -54,27 +54,29 @@ START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = r
 NUM_TASKS = 10
 
 ITERATION, NUM_ACTIVE, CLOCKED, TRACKS, RESUMES = range(5)
-"""Flags from CLOCKED on. CLOCKED: records have the seconds of choosing. TRACKS: states that are
-written are marked in `changed`. RESUMES: the run continues where it stopped, by the words below."""
+"""The words from CLOCKED on are flags. CLOCKED: records have the seconds of choosing. TRACKS:
+vertices whose state is written are marked in `changed`. RESUMES: the run continues from the words
+below."""
 
 BLOCKS, LISTED, LISTED_EDGES, EXPECTED_RECEIVERS, IS_MARKED = range(5, 10)
-"""Blocks of listed vertices, if they are listed; how many are listed or marked, and their edges;
-vertices that are expected to receive; a flag: active vertices are in the bitmap."""
+"""Number of blocks of the list of active vertices, if they are listed. Number of vertices listed
+or marked, and of their edges. Expected number of receivers. Flag: the bitmap has the active
+vertices."""
 
 END, WIDTH = range(2)
 
 STRATEGY, VERTICES, EDGES, SECONDS, CHOOSING = range(5)
-"""Columns of a record. VERTICES are those that send. CHOOSING is the part of SECONDS that the
-choice of a direction took."""
+"""Columns of a record. VERTICES counts senders. CHOOSING is the part of SECONDS that the choice of
+a direction took."""
 
 SENDERS, SENDERS_EDGES, RECEIVERS, CHANGES = range(5, 9)
-"""Known before the iteration: listed vertices, their edges, vertices that are expected to
-receive, and CHANGES_PER_EDGE of the costs."""
+"""Known before the iteration: number of senders and of their edges, expected number of receivers,
+and CHANGES_PER_EDGE of the costs."""
 
 RECORD_WIDTH = 9
 
 SUM_CHUNK = 1 << 12
-"""Vertices of a chunk with sums: fixed, so that sums do not depend on the number of threads."""
+"""Vertices per chunk with sums: fixed, so that sums do not depend on the number of threads."""
 
 _LEAST_VERTICES = 1 << 12
 _LEAST_WORDS = 1 << 8
@@ -84,7 +86,7 @@ _ZERO = np.int64(0)
 
 @njit(inline="always")
 def add_sums(arrays, chunks):
-    """Add the chunks' shares of the totals."""
+    """Add the chunks' sums to the totals."""
     for i in range(arrays.num_totals):
         total = 0.0
         for chunk in range(chunks):
@@ -94,7 +96,7 @@ def add_sums(arrays, chunks):
 
 @njit(inline="always")
 def turn(control, which):
-    """Read the array of a pair that was written."""
+    """Swap a pair: read the array that was written."""
     control[SIDES] ^= 1 << which
 
 
@@ -113,7 +115,7 @@ def _pull(control, arrays, blocks, is_marked):
 
 @njit(inline="always")
 def _list_marked(control, arrays):
-    """List the vertices of the bitmap; return blocks."""
+    """List the vertices of the bitmap; return the number of blocks."""
     words = -(-arrays.searched // 64)
     share(control, arrays, LIST, words, even_size(arrays, words, _LEAST_WORDS))
     blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
@@ -123,7 +125,7 @@ def _list_marked(control, arrays):
 
 @njit(inline="always")
 def _activated(arrays):
-    """Return the vertices that a pull made active, and their edges."""
+    """Return and clear the number of vertices that a pull made active, and of their edges."""
     active, edges = _ZERO, _ZERO
     for thread in range(arrays.threads):
         active += arrays.activated[thread, 0]
@@ -134,10 +136,10 @@ def _activated(arrays):
 
 @njit(inline="always")
 def _next_bucket(control, arrays):
-    """Move the bucket to the lowest priority that waits; return what `begin_run` does.
+    """Move the bucket to the lowest priority that waits; return the same as `begin_run`.
 
-    The lowest priority may be that of a vertex that has run since. Then the bucket is empty, and
-    the next one begins at the lowest priority of the vertices that still wait.
+    The vertex of the lowest priority may have run since. Then the bucket may be empty, and the next
+    one begins at the lowest priority of vertices that still wait.
     """
     while True:
         far, _ = close_list(arrays, FAR, arrays.far_blocks)
@@ -147,7 +149,7 @@ def _next_bucket(control, arrays):
             lowest = min(lowest, arrays.lowest[thread, 0])
             arrays.lowest[thread, 0] = np.inf
         arrays.limits[END] = lowest + arrays.limits[WIDTH]
-        if not arrays.limits[END] > lowest:  # a width too small to change it
+        if not arrays.limits[END] > lowest:  # the width is lost in rounding
             arrays.limits[END] = np.inf
         active, edges, _ = share(control, arrays, SELECT, far, 1)
         blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
@@ -158,7 +160,7 @@ def _next_bucket(control, arrays):
 
 @njit(inline="always")
 def next_round(control, arrays):
-    """Return a number for a push that no earlier one had, in any run."""
+    """Return a push number that no earlier push had, in any run."""
     if control[ROUND] == _LAST_ROUND:
         arrays.touched[:] = 0
         return 1
@@ -167,16 +169,16 @@ def next_round(control, arrays):
 
 @njit(inline="always")
 def is_finished(control, arrays):
-    """Tell whether the program ends the run."""
     address = arrays.work[FINISHED]
     return address != 0 and call_at(address, control, arrays, 0, 0)[0] != 0
 
 
 @njit(inline="always")
 def begin_run(control, arrays, bucket_end):
-    """Start with the initial states.
+    """Write the initial states.
 
-    Returns blocks of listed vertices, listed vertices, active vertices, and edges of those listed.
+    Returns the numbers of listed blocks, listed vertices, active vertices, and listed vertices'
+    edges.
     """
     control[SIDES], arrays.loop[ITERATION] = 0, 0
     for which in range(3):
@@ -196,7 +198,7 @@ def begin_run(control, arrays, bucket_end):
 
 @njit(inline="always")
 def _planned_direction(records, planned, iteration):
-    """Return 1 if a push is planned, 2 if a pull is, 0 to choose."""
+    """Return 1 for a planned push, 2 for a planned pull, 0 to choose."""
     if planned == 0:
         return 0
     return 2 if records[min(iteration, planned - 1), STRATEGY] != 0.0 else 1
@@ -212,7 +214,7 @@ def _decide(arrays, direction, listed, edges, receivers):
 
 @njit(inline="always")
 def _keep(loop, blocks, listed, active, edges, receivers, is_marked):
-    """Keep the state from which a run can continue."""
+    """Write the state from which a run can continue."""
     loop[BLOCKS], loop[LISTED], loop[LISTED_EDGES] = blocks, listed, edges
     loop[NUM_ACTIVE], loop[IS_MARKED] = active, is_marked
     loop[EXPECTED_RECEIVERS] = np.int64(receivers)
@@ -220,10 +222,10 @@ def _keep(loop, blocks, listed, active, edges, receivers, is_marked):
 
 @njit(inline="always")
 def _send(control, arrays, pulls, blocks, is_marked):
-    """Pull or push; return edges scanned, and two numbers for the other phases.
+    """Pull or push; return edges scanned, and two more numbers.
 
-    The vertices that receive and those listed behind a pull that applies, or the vertices that are
-    active behind a push that applies, and their edges.
+    After a pull these are receivers and listed vertices (if the pull applies). After a push that
+    applies they are active vertices and their edges.
     """
     if pulls:
         return _pull(control, arrays, blocks, is_marked)
@@ -235,7 +237,7 @@ def _send(control, arrays, pulls, blocks, is_marked):
 
 @njit(inline="always")
 def _apply_all(control, arrays):
-    """Apply where all are active; return their number, and no edges."""
+    """Apply to all vertices; return their number, and 0 edges."""
     n = arrays.num_vertices
     _, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
     add_sums(arrays, -(-n // SUM_CHUNK))
@@ -244,9 +246,9 @@ def _apply_all(control, arrays):
 
 @njit(inline="always")
 def _apply_listed(control, arrays, pulls, active, edges):
-    """Apply, unless the push has, and list the active vertices.
+    """Apply, unless the push has applied, and list the active vertices.
 
-    Returns blocks and vertices of that list, how many are active, and their edges.
+    Returns blocks and vertices of that list, active vertices, and their edges.
     """
     if pulls or arrays.applies_in_pushes == 0:
         touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
@@ -259,7 +261,7 @@ def _apply_listed(control, arrays, pulls, active, edges):
 
 @njit(inline="always")
 def _apply(control, arrays, pulls, blocks, listed, active, edges):
-    """Apply the messages; return what `_apply_listed` returns."""
+    """Apply the messages; return the same as `_apply_listed`."""
     if arrays.all_active != 0:
         active, edges = _apply_all(control, arrays)
     elif pulls and arrays.applies_in_pulls != 0:
@@ -272,7 +274,6 @@ def _apply(control, arrays, pulls, blocks, listed, active, edges):
 
 @njit(inline="always")
 def _record_before(records, iteration, listed, edges, receivers, changes):
-    """Record the state before an iteration."""
     if iteration < records.shape[0]:
         record = records[iteration]
         record[SENDERS], record[SENDERS_EDGES] = listed, edges
@@ -281,7 +282,6 @@ def _record_before(records, iteration, listed, edges, receivers, changes):
 
 @njit(inline="always")
 def _record_after(records, iteration, pulls, sent, scanned, seconds, choosing):
-    """Record the results of an iteration."""
     if iteration < records.shape[0]:
         record = records[iteration]
         record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
@@ -290,7 +290,7 @@ def _record_after(records, iteration, pulls, sent, scanned, seconds, choosing):
 
 @njit(inline="always")
 def _begin_or_resume(control, arrays):
-    """Make the initial states, unless the run continues."""
+    """Write the initial states, unless the run continues."""
     loop, searched = arrays.loop, arrays.searched
     if loop[RESUMES] != 0:
         return
@@ -310,18 +310,19 @@ def run(control, arrays, planned, max_iterations, records):
     control, arrays
         The thread pool's words; the arrays above.
     planned : int
-        Number of rows of `records` that say in STRATEGY whether their iteration pulls, the last one
-        for all later ones; 0 to choose. Programs whose vertices are all active pull in any case.
+        Number of planned iterations; 0 to choose. The rows of `records` say in STRATEGY whether
+        they pull; the last one is for all later iterations. If all vertices are active, all
+        iterations pull.
     max_iterations : int
         Of the whole run.
     records : float64 (any, RECORD_WIDTH)
-        A row for each iteration; those that do not fit are left out.
+        A row for each iteration; later iterations that do not fit are not recorded.
 
     Returns
     -------
     iterations : int
     converged : bool
-        False if max_iterations ended the run, or it is to migrate.
+        False if max_iterations ended the run, or if it will migrate.
     """
     n = arrays.num_vertices
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
@@ -331,7 +332,7 @@ def run(control, arrays, planned, max_iterations, records):
     iteration, active, blocks = loop[ITERATION], loop[NUM_ACTIVE], loop[BLOCKS]
     listed, edges = loop[LISTED], loop[LISTED_EDGES]
     receivers = np.float64(loop[EXPECTED_RECEIVERS])
-    is_marked = loop[IS_MARKED] != 0  # active vertices are in the list, or marked
+    is_marked = loop[IS_MARKED] != 0  # the bitmap, not the list, has the active vertices
     while iteration < max_iterations:
         if has_priority and listed == 0:
             blocks, listed, active, edges = _next_bucket(control, arrays)
@@ -357,7 +358,7 @@ def run(control, arrays, planned, max_iterations, records):
         blocks, listed, active, edges = _apply(
             control, arrays, pulls, blocks, listed, active, edges
         )
-        if takes_one:  # a vertex that took a message rarely takes another one
+        if takes_one:  # a vertex rarely takes a second message
             receivers = max(receivers - active, 0.0)
         costs[CHANGES_PER_EDGE] = min(active / max(sent_along, 1), 1.0)
         seconds = clock_seconds() - began

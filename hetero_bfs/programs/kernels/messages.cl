@@ -24,8 +24,8 @@ static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoin
 #endif
 }
 
-/* A work-group takes up to GROUP active vertices, and its work-items share all their edges; lists of
- * over HEAVY_EDGES wait for the whole grid. If it is not `due`, all go on at once. */
+/* A work-group takes up to GROUP active vertices, and its work-items share all their edges. Lists
+ * of over HEAVY_EDGES entries wait for the whole grid. If it is not `due`, it returns at once. */
 static void push(bool due, __local uint *ends, __local OFFSET *firsts, __local uint *vertices,
                  __local MESSAGE *messages, ulong *scanned, ulong *left, ulong *fresh, GRAPH,
                  PART SHARED, STATE)
@@ -77,7 +77,7 @@ static void push(bool due, __local uint *ends, __local OFFSET *firsts, __local u
 #define SENDS(u) (active_in[u] == iteration)
 #endif
 
-/* Combine the message of `u`, which sends along edge `k`, with `total`; tell whether there is one. */
+/* Combine the message of `u` along edge `k` with `total`; return whether any message was found. */
 static bool gather_from(uint u, uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
                         __global const WEIGHT *weights, __global const MESSAGE *outgoing, STATE)
 {
@@ -92,7 +92,7 @@ static bool gather_from(uint u, uint v, OFFSET k, int iteration, MESSAGE *total,
     return true;
 }
 
-/* The same of an incoming edge, whose other end may not send. */
+/* Gather along an incoming edge, if its other end sends. */
 static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
                         __global const uint *neighbours, __global const WEIGHT *weights,
                         __global const MESSAGE *outgoing, __global const int *active_in, STATE)
@@ -104,8 +104,8 @@ static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool fo
 }
 
 #if HAS_IDENTITY
-/* The same of every `stride`-th edge. A work-item loads several senders before it uses the first,
- * to hide the latency of memory. */
+/* Gather along every `stride`-th edge. A work-item loads several senders before it uses the first,
+ * to hide memory latency. */
 #define AT_ONCE 4
 static void gather_edges(uint v, OFFSET k, OFFSET last, uint stride, int iteration, MESSAGE *total,
                          __global const uint *neighbours, __global const WEIGHT *weights,
@@ -157,10 +157,10 @@ static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, 
     }
 }
 #else
-/* A work-group takes up to GROUP receivers. Each work-item combines an even run of their edges. A
- * list's total is combined from its runs in their order, so that sums of floats are always the same.
- * Lists of over LONG_PULL edges wait for work-groups of their own; see `pull_heavy`. If it is not
- * `due`, all go on at once. */
+/* A work-group takes up to GROUP receivers. Their edges are divided into equal runs, one for each
+ * work-item. A list's total is combined from its runs in order, so that sums of floats are
+ * reproducible. Lists of over LONG_PULL edges wait for work-groups of their own (`pull_heavy`). If
+ * it is not `due`, it returns at once. */
 static void pull(bool due, __local uint *ends, __local OFFSET *firsts, __local MESSAGE *starts,
                  __local MESSAGE *continued, __local MESSAGE *totals_of_lists,
                  ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
@@ -195,7 +195,7 @@ static void pull(bool due, __local uint *ends, __local OFFSET *firsts, __local M
         uint edge = from;
         uint at = from < to ? owner_of(ends, from) : 0;
         while (edge < to) {
-            while (ends[at] <= edge) /* lists without edges */
+            while (ends[at] <= edge) /* skip empty lists */
                 at++;
             const uint list_begin = at ? ends[at - 1] : 0, stop = min(ends[at], to);
             MESSAGE total = IDENTITY;

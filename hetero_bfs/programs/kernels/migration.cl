@@ -1,7 +1,6 @@
-/* Packs and unpacks the arrays of a run that migrates; handover.py lists them. The same for all
- * programs. */
+/* Packs and unpacks the arrays of a run that migrates (handover.py), for all programs. */
 
-/* List the vertices for which `test` holds, in any order, behind those that `count` has. */
+/* Append the vertices for which `test` holds to `items`, in any order, and add them to `count`. */
 #define LIST_IF(test)                                                                              \
     __local uint taken, base;                                                                      \
     const uint lid = get_local_id(0);                                                              \
@@ -52,7 +51,7 @@ __kernel void set_marks(const uint num_items, const uint first, __global const u
         marks[items[first + i]] = mark;
 }
 
-/* Values of a field of BYTES, to and from a dense array. */
+/* Copy a field's values, of BYTES each, to and from a dense array. */
 #define GATHER_AND_SCATTER(BYTES, TYPE)                                                            \
     __kernel void gather_##BYTES(const uint num_items, const uint first,                           \
                                  __global const uint *items, __global const TYPE *field,           \

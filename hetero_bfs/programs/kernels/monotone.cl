@@ -1,15 +1,15 @@
-/* The phases of a monotone program that differ from others' on a device; monotone.py is the twin.
+/* The phases of a monotone program that differ from other programs' on a device, as in monotone.py.
  *
- * Lists are in the order of their weights, so messages do not fall along a list. A vertex sends
- * those below the bucket's end. With the others it waits in FAR for the bucket that has the first of
- * them. As soon as the begun lists have more unread edges than all other lists have edges, the
+ * Neighbour lists are sorted by weight, so messages do not fall along a list. A vertex sends the
+ * messages below the bucket's end. If messages remain, it waits in FAR for the bucket of the first
+ * of them. Once the begun lists have more unread edges than all other lists have edges, the
  * receivers pull along the begun lists. Each stops where even the sender of the lowest priority
- * could not send less than the receiver has. From then on vertices send to their whole lists, and
- * buckets are wider.
+ * could not send less than the receiver has. After that pull, vertices send to their whole lists,
+ * and buckets are wider.
  *
  *     position    uint (n,)   how many messages of its list a vertex sent last
  *     begun       uchar (n,)  bits: BEGUN to send; CHANGED since then
- *     order       uint (edges,)   places of a list's entries by rising weight, of directed graphs
+ *     order       uint (edges,)   in directed graphs: a list's entries by rising weight
  *     heavy       has a second half: where in a long list a push begins
  */
 #if MONOTONE
@@ -23,7 +23,7 @@ static MESSAGE message_at(uint u, OFFSET k, int iteration, GRAPH, SHARED, STATE)
 #endif
 }
 
-/* Return how many messages of a list are below the bucket's end, those before `from` among them. */
+/* Return how many messages of a list are below the bucket's end, including those before `from`. */
 static uint below_end(uint u, uint from, uint length, int iteration, GRAPH, SHARED, STATE)
 {
     const float end = limits[END];
@@ -42,8 +42,9 @@ static uint below_end(uint u, uint from, uint length, int iteration, GRAPH, SHAR
     return low;
 }
 
-/* Take what a vertex sends now, up to `position`; return where it begins. The rest waits. Count by
- * how many more edges lists that are begun have left, and those of lists that it begins. */
+/* Take the messages that a vertex sends now: return the first one, and write their end to
+ * `position`. The vertex waits with the rest. Add the change in unread edges of begun lists to
+ * `left`, and the edges of newly begun lists to `fresh`. */
 static uint take_prefix(uint u, uint length, int iteration, ulong *left, ulong *fresh, GRAPH,
                         SHARED, STATE)
 {
@@ -64,7 +65,7 @@ static uint take_prefix(uint u, uint length, int iteration, ulong *left, ulong *
     return from;
 }
 
-/* List the vertices of FAR that the bucket has, or all that sent a part; keep the others. */
+/* List vertices of FAR that are in the bucket, or sent a part if IS_LAST; keep the others. */
 static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
 {
     const int iteration = (int)loop[ITERATION];
@@ -102,7 +103,7 @@ static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
         lower_long(counters + LOWEST_SENDER, sender);
 }
 
-/* A work-item scans a list until nothing less can follow; a long scan is left to a work-group. */
+/* A work-item scans a list until nothing less can follow; work-groups take over long scans. */
 static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
 {
     const int iteration = (int)loop[ITERATION];
@@ -119,7 +120,7 @@ static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHAR
         OFFSET k = first;
         for (; k < stop; k++) {
 #if WEIGHTED && DIRECTED
-            const OFFSET at = first + order[k]; /* the graph's own lists are not sorted */
+            const OFFSET at = first + order[k]; /* incoming lists are not sorted by weight */
 #else
             const OFFSET at = k;
 #endif

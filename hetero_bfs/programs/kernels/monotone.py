@@ -1,13 +1,13 @@
 """The phases of a monotone program on the host; monotone_loop.py has the loop that runs them.
 
-host_code.py appends this text to that of host.py, with a program's own adapters.
+host_code.py appends this text to host.py.
 
-Lists are in the order of their weights, so messages do not fall along a list. A vertex sends those
-below the limit, which is the bucket's end, or infinity. With the others it waits in FAR for the
-bucket that has the first of them. A receiver scans its incoming edges in the same order, and stops
-where even the sender of the lowest priority could not send less than the receiver has.
+Neighbour lists are sorted by weight, so messages do not fall along a list. A vertex sends the
+messages below the limit: the bucket's end, or infinity. If messages remain, it waits in FAR for the
+bucket of the first of them. A receiver scans its incoming edges in the same order. It stops where
+even the sender of the lowest priority could not send less than the receiver has.
 
-Arrays beside those of host.py:
+Arrays in addition to those of host.py:
 
     waiting     int8 (searched,)    bits: LISTED in FAR; CHANGED since it sent; SENT something
     position    uint32 (searched,)  how many messages of its list a vertex sent last
@@ -63,7 +63,7 @@ from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
 
 LISTED, CHANGED, SENT = np.int8(1), np.int8(2), np.int8(4)
 
-_AHEAD = 8  # items between fetching a list and reading it
+_AHEAD = 8  # prefetch distance in items
 _NONE = np.int64(0)
 
 
@@ -112,20 +112,22 @@ def _start_waiting(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _edges_left(arrays, u, degree):
-    """Return how many edges of a vertex that sent something wait."""
+    """Return how many edges of a vertex are unread, if it has begun its list; else 0."""
     return degree - np.int64(arrays.position[u]) if arrays.waiting[u] & SENT else _NONE
 
 
 @kernel(counted=False, inner=True)
 def _push_below_limit(control, arrays, chunk, me):
-    """Return edges scanned, by how many more of their lists are left, and edges met first."""
+    """Return edges scanned, the change in unread edges of begun lists, and edges of newly begun
+    lists.
+    """
     begin, end = block_of(arrays.next_blocks, chunk)
     items = arrays.next[control[SIDES] >> NEXT & 1]
     touched_items = arrays.touched_items
     at, far_at = arrays.cursor[me, TOUCHED], arrays.cursor[me, FAR]
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
     limit, number = arrays.limits[LIMIT], np.int32(control[ROUND])
-    has_limit = limit < np.inf  # without one all is sent, and nothing waits
+    has_limit = limit < np.inf  # without a limit all is sent, and no vertex waits
     scanned, left, fresh = _NONE, _NONE, _NONE
     for i in range(begin, end):
         if i + 2 * _AHEAD < end:
@@ -170,7 +172,7 @@ def _push_below_limit(control, arrays, chunk, me):
 
 @njit(forceinline=True)
 def _is_taken(arrays, v, message):
-    """Tell whether a vertex takes a message; float64 may round both, but keeps their order."""
+    """Tell whether a vertex takes a message; rounding both to float64 keeps their order."""
     if np.float64(message) > priority(arrays, v):
         return False
     return receives(arrays, v) and takes(arrays, v, message)
@@ -178,9 +180,9 @@ def _is_taken(arrays, v, message):
 
 @kernel(counted=False, inner=True)
 def _mark_senders(control, arrays, chunk, me):
-    """Set the bits of vertices whose edges are to be pulled, and note that they sent all.
+    """Set the bits of vertices to pull from, and note that they sent all messages.
 
-    Returns by how many more edges of their lists are left, and edges met first.
+    Returns the change in unread edges of begun lists, and edges of newly begun lists.
     """
     begin, end = block_of(arrays.next_blocks, chunk)
     items = arrays.next[control[SIDES] >> NEXT & 1]
@@ -255,7 +257,7 @@ def _apply_in_order(control, arrays, chunk, me):
         arrays.combined[v] = IDENTITY
         if apply(arrays, v, total, sums):
             active += 1
-            # The only edge of a vertex leads back to who sent the message.
+            # The only edge of a vertex leads back to the sender of its message.
             if arrays.is_directed or arrays.indptr[v + 1] - arrays.indptr[v] != 1:
                 at, far_at = _list_changed(control, arrays, v, at, far_at, me)
     arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
@@ -264,7 +266,7 @@ def _apply_in_order(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _select_due(control, arrays, chunk, me):
-    """List the vertices of FAR that the bucket has, or all that sent a part; keep the others."""
+    """List vertices of FAR that are in the bucket, or sent a part if IS_LAST; keep the others."""
     begin, end = block_of(arrays.far_blocks, chunk)
     items = arrays.far[control[SIDES] >> FAR & 1]
     at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
@@ -287,7 +289,7 @@ def _select_due(control, arrays, chunk, me):
 
 
 def link_work(arrays, work):
-    """Link these phases instead of those of host.py."""
+    """Link these phases instead of the phases of host.py."""
     phases = {
         START: _start_waiting, PUSH: _push_below_limit, MARK: _mark_senders,
         GATHER: _gather_in_order, APPLY: _apply_in_order, SELECT: _select_due,

@@ -1,13 +1,13 @@
 """The loop of a monotone program on the host; monotone.py has its phases.
 
-A run goes from bucket to bucket of priorities. In a graph of long lists vertices first send only
-the messages that belong to the bucket. As soon as the begun lists have more unread edges than all
-other lists have edges, the receivers pull along the begun lists. From then on, and in graphs of
-short lists from the start, vertices send to their whole lists, and buckets are wider. So, apart
+A run goes from bucket to bucket of priorities. In a graph with long neighbour lists, vertices first
+send only the messages that belong to the bucket. Once the begun lists have more unread edges than
+all other lists have edges, the receivers pull along the begun lists. After that pull, vertices send
+to their whole lists, and buckets are wider. Graphs with short lists do so from the start. So, apart
 from the pull, a message is sent once per state, and most messages that would change nothing are not
 sent.
 
-`arrays` is what loop.py describes. Words of `limits` behind the bucket's are below.
+`arrays` is described in loop.py. Further words of `limits` are below.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 LIMIT, FLOOR, LOWEST_SENDER, IS_LAST, FULL_WIDTH, SENDS_ALL = range(2, 8)
-"""Messages below LIMIT are pushed. In a pull no message is below FLOOR, nor below that of
-LOWEST_SENDER along the same weight; if IS_LAST, all pull that wait with a part of their lists.
-Buckets of whole lists have FULL_WIDTH, those of a run that SENDS_ALL from the start too."""
+"""Messages below LIMIT are pushed. In a pull no message is below FLOOR, or below the message of
+LOWEST_SENDER along the same weight. IS_LAST: the vertices that wait with a part of their lists
+are all taken. FULL_WIDTH: width of buckets of whole lists. SENDS_ALL: the run begins with whole
+lists."""
 
 SENDER_PRIORITY, SENDER = 1, 2
-"""Columns of `lowest`: the sender of the lowest priority, by thread."""
+"""Columns of `lowest`: lowest priority of a sender and that sender, by thread."""
 
 _FIRST_CHUNK = 1 << 9
 
@@ -62,7 +63,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
     """Move the bucket to the lowest priority that waits; return blocks and vertices.
 
     If `is_last`, the bucket stays, and all vertices that sent a part of their lists are taken. The
-    lowest priority may be that of a vertex that no longer waits: then there is another turn.
+    vertex of the lowest priority may no longer wait: then the loop moves on.
     """
     limits = arrays.limits
     while True:
@@ -75,7 +76,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
         limits[IS_LAST] = np.float64(is_last)
         if not is_last:
             limits[END] = lowest + (limits[FULL_WIDTH] if sends_all else limits[WIDTH])
-            if not limits[END] > lowest:  # a width too small to change it
+            if not limits[END] > lowest:  # the width is lost in rounding
                 limits[END] = np.inf
             limits[LIMIT] = np.inf if sends_all else limits[END]
         active, _, _ = share(control, arrays, SELECT, far, 1)
@@ -87,7 +88,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
 
 @njit(inline="always")
 def _pull(control, arrays, blocks, floor):
-    """Gather from listed vertices; return edges scanned, edges left, edges met first."""
+    """Gather from listed vertices; return scanned edges, and both results of `_mark_senders`."""
     arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
     for thread in range(arrays.threads):
         arrays.lowest[thread, SENDER_PRIORITY] = np.inf

@@ -1,22 +1,22 @@
-"""The phases of a vertex program by several ranks; programs/ranks.py has their loop.
+"""The phases of a vertex program on several ranks; programs/ranks.py has their loop.
 
-host_code.py takes this text, with a program's own adapters in place of the import below.
+host_code.py copies this text, with a program's own adapters instead of the import below.
 
-A rank's own vertices come first: those with edges, numbered below `searched`, then those without.
-Neighbour lists hold columns (ranks/partition.py), of which the first ones are the own
-vertices. A rank knows the states of its own vertices only. To others' vertices it sends messages;
-in pulls of messages without weights it reads what all vertices send from `outgoing`.
+A rank's own vertices come first: vertices with edges, numbered below `searched`, then isolated
+ones. Neighbour lists hold columns (ranks/partition.py); the first columns are the own vertices. A
+rank knows the states of its own vertices only. It sends messages to other ranks' vertices. In pulls
+of messages without weights it reads the messages of all vertices from `outgoing`.
 
 Arrays of a run:
 
     state_*     (own,)              the program's fields
     names       uint32 (own,)       the caller's ids
-    degree      uint32 (own,)       edges, of a directed graph out-edges
+    degree      uint32 (own,)       number of edges; in a directed graph, of out-edges
     combined    (columns,)          messages combined so far, where `mark` has this push's number
     mark        int32 (columns,)    the last push that met the column
-    outgoing    (columns,) or (1,)  each vertex's message; IDENTITY of those that are not active
+    outgoing    (columns,) or (1,)  each vertex's message; IDENTITY for inactive vertices
     waiting     uint8 (searched,)   whether an active vertex is listed
-    told, told_messages             columns of other ranks, and what they are to be told
+    told, told_messages             outbox: columns of other ranks, and messages to them
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ZERO = np.int64(0)
 
 @njit(inline="always")
 def _list(arrays, listed, count, v):
-    """List an active vertex unless it is listed; return how many are."""
+    """List an active vertex unless it is listed; return the number of listed vertices."""
     if ALL_ACTIVE or v >= arrays.searched or arrays.waiting[v]:
         return count
     arrays.waiting[v] = 1
@@ -64,7 +64,7 @@ def _clear(sums):
 
 @kernel(counted=False)
 def begin(arrays, listed, sums):
-    """Write the initial states; return how many vertices are listed, and how many are active."""
+    """Write the initial states; return the numbers of listed and of active vertices."""
     _clear(sums)
     arrays.waiting[:] = 0
     count, active = _ZERO, _ZERO
@@ -77,7 +77,7 @@ def begin(arrays, listed, sums):
 
 @kernel(counted=False)
 def lowest(arrays, listed, count):
-    """Return the lowest priority of the vertices listed; inf if there are none."""
+    """Return the lowest priority of the listed vertices; inf if there are none."""
     least = np.inf
     for i in range(count):
         least = min(least, priority(arrays, np.int64(listed[i])))
@@ -86,9 +86,9 @@ def lowest(arrays, listed, count):
 
 @kernel(counted=False)
 def take_due(arrays, listed, count, end, due):
-    """Move the vertices of a priority below `end` to the list `due`.
+    """Move listed vertices with a priority below `end` to `due`.
 
-    Returns how many these are, their edges, and how many are still listed.
+    Returns the numbers of these vertices, of their edges, and of vertices still listed.
     """
     num_due, edges, kept = _ZERO, _ZERO, _ZERO
     for i in range(count):
@@ -119,8 +119,8 @@ def _merge(arrays, v, message, number):
 def push(arrays, due, count, number, combines, touched):
     """Send messages along the edges of the vertices in `due`.
 
-    Those to own vertices are combined. Those to others' are noted in `told`, combined before if
-    `combines` is set. Returns how many are in `touched`, and in `told`.
+    Messages to own vertices are combined. Messages to other ranks' vertices go to the outbox
+    `told`, combined beforehand if `combines`. Returns the sizes of `touched` and of `told`.
     """
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
     told, told_messages = arrays.told, arrays.told_messages
@@ -156,7 +156,7 @@ def push(arrays, due, count, number, combines, touched):
 
 @kernel(counted=False)
 def take_in(arrays, numbers, messages, number, touched, count):
-    """Combine messages that other ranks sent to own vertices; return how many are touched."""
+    """Combine messages from other ranks to own vertices; return how many are touched."""
     for i in range(numbers.size):
         v, message = np.int64(numbers[i]), messages[i]
         if receives(arrays, v) and takes(arrays, v, message) and _merge(arrays, v, message, number):
@@ -167,7 +167,7 @@ def take_in(arrays, numbers, messages, number, touched, count):
 
 @kernel(counted=False)
 def apply_touched(arrays, touched, count, listed, num_listed, sums):
-    """Apply what touched vertices got; return how many are listed, and active."""
+    """Apply the messages of touched vertices; return how many are listed, and active."""
     _clear(sums)
     active = _ZERO
     for i in range(count):
@@ -180,7 +180,7 @@ def apply_touched(arrays, touched, count, listed, num_listed, sums):
 
 @kernel(counted=False)
 def apply_all(arrays, number, sums):
-    """Apply what all own vertices got in this push; return how many are active."""
+    """Apply the messages of this push to all own vertices; return how many are active."""
     _clear(sums)
     active = _ZERO
     for v in range(arrays.own):
@@ -205,9 +205,10 @@ def prepare(arrays, due, count):
 
 @kernel(counted=False)
 def pull(arrays, listed, num_listed, sums):
-    """Gather messages from `outgoing` and apply; return how many are listed, active, and scanned.
+    """Gather from `outgoing` and apply; return numbers of listed and active vertices and scanned
+    edges.
 
-    A message does not depend on what others apply, so each vertex applies at once.
+    Messages do not depend on the states that others apply, so each vertex applies at once.
     """
     _clear(sums)
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
@@ -234,5 +235,4 @@ def pull(arrays, listed, num_listed, sums):
 
 @kernel(counted=False)
 def ends(arrays):
-    """Tell whether the program says that the run is to end."""
     return finished(arrays)

@@ -1,4 +1,4 @@
-/* Operations in which Python and C differ; scalars.py is the twin.
+/* Operations that Python and C define differently; scalars.py does the same.
  *
  * Floats are rounded after each operation: nothing is contracted to multiply-add. */
 
@@ -8,8 +8,8 @@
     static type lesser_##type(type left, type right) { return right < left ? right : left; }       \
     static type greater_##type(type left, type right) { return right > left ? right : left; }
 
-/* Division rounded down, and its remainder. By zero, and of the least number by -1, C leaves them
- * undefined. PoCL leaves the built-in abs of the least number undefined, too. */
+/* Division rounded down, and its remainder. C leaves them undefined for division by zero, and of
+ * the least integer by -1. PoCL's built-in abs of the least integer is undefined, too. */
 #define DEFINE_SIGNED(type, bits)                                                                  \
     static type absolute_##type(type value)                                                        \
     {                                                                                              \
@@ -55,7 +55,7 @@
         return count >= bits ? 0 : value >> count;                                                 \
     }
 
-/* Floats to integers towards zero, within limits. The standard does not define NaN: here 0. */
+/* Floats to integers towards zero, within limits. NaN, which the standard leaves open, gives 0. */
 #define DEFINE_CONVERSION(integer, fraction)                                                       \
     static integer integer##_of_##fraction(fraction value)                                         \
     {                                                                                              \

@@ -1,4 +1,4 @@
-"""Operations of vertex programs that Python, Numba and C do differently; scalars.cl is its twin.
+"""Operations that Python, Numba and C define differently; scalars.cl does the same.
 
 Division by zero gives infinity or NaN for floats, as in NumPy, and 0 for integers.
 """
@@ -14,16 +14,15 @@ _GREATEST_UNSIGNED = np.uint64(2**64 - 1)
 
 @njit(error_model="numpy", forceinline=True)
 def divide(left, right):
-    """Divide floats."""
     return left / right
 
 
 @njit(error_model="numpy", forceinline=True)
 def floor_divide(left, right):
-    """Divide integers, rounded down; by zero it is 0."""
+    """Divide integers, rounded down; 0 if `right` is 0."""
     if right == 0:
         return left - left
-    if right < 0 and right + 1 == 0:  # the least number divided by -1 would be an overflow
+    if right < 0 and right + 1 == 0:  # -1: the least integer divided by it would overflow
         return -left
     return left // right
 
@@ -38,7 +37,7 @@ def modulo(left, right):
 
 @njit(forceinline=True)
 def shift_left(value, count):
-    """Shift to the left; 0 if nothing is left."""
+    """Shift to the left; 0 if `count` is out of range."""
     if count < 0 or count >= 64:
         return value - value
     return value << count
@@ -54,25 +53,24 @@ def shift_right(value, count):
 
 @njit(forceinline=True)
 def lesser(left, right):
-    """Return the least, the first of equals, as Python's min does."""
+    """Return the lesser, or `left` if equal, as Python's min does."""
     return right if right < left else left
 
 
 @njit(forceinline=True)
 def greater(left, right):
-    """Return the greatest, the first of equals, as Python's max does."""
+    """Return the greater, or `left` if equal, as Python's max does."""
     return right if right > left else left
 
 
 @njit(forceinline=True)
 def is_nan(value):
-    """Tell whether a number is NaN."""
     return value != value
 
 
 @njit(forceinline=True)
 def to_int64(value):
-    """Convert a float towards zero; the limit for values beyond it, 0 for NaN."""
+    """Convert a float towards zero; clamped to int64, 0 for NaN."""
     if value != value:
         return np.int64(0)
     if value >= 2.0**63:
@@ -84,7 +82,7 @@ def to_int64(value):
 
 @njit(forceinline=True)
 def to_uint64(value):
-    """Convert a float as `to_int64` does."""
+    """Convert a float towards zero; clamped to uint64, 0 for NaN."""
     if value != value or value <= 0:
         return np.uint64(0)
     if value >= 2.0**64:

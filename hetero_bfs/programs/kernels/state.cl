@@ -1,5 +1,5 @@
 /* Shared by all kernels of a vertex program on a device: arrays, lists and sums.
- * host.py explains the lists, schema.py has the numbers of words, counters and modes.
+ * host.py explains the lists. schema.py has the numbers of words, counters and modes.
  *
  * The program's own code comes first (device_code.py): types, adapters, and the macros
  *
@@ -9,31 +9,32 @@
  *     STATE               parameters of each kernel for the program's own arrays
  *     STATE_NAMES         the same as arguments
  *
- * An iteration has four phases: expand, expand_long, apply_messages, advance. The host takes no
- * part: `advance` decides the next step, and writes it to `loop`. If phases are launches, the host
- * queues many iterations at once and then reads `loop`; launches after the end of the run do
+ * An iteration has four phases: expand, expand_long, apply_messages, advance. `advance` decides the
+ * next step, and writes it to `loop`, so the host need not take part. If phases are launches, the
+ * host queues many iterations at once and then reads `loop`. Launches after the end of the run do
  * nothing.
  *
  *     combined    MESSAGE (n,)    messages combined so far; IDENTITY between iterations
  *     outgoing    MESSAGE (n,)    the message of an active vertex, if it does not depend on weights
  *     active_in   int (n,)        the last iteration in which a vertex was active
- *     touched     int (n,)        the last iteration in which a vertex was listed
+ *     touched     int (n,)        1 + the last iteration in which a vertex was listed; at first 0
  *     waiting     uchar (n,)      as in host.py
  *     next, far   uint (2 n,)     pairs of lists; `touched_items` uint (n,)
- *     heavy       uint (any,)     vertices with long lists, as rows, below; in a pull one for each
+ *     heavy       uint (any,)     rows (below) of vertices with long lists; in a pull one for each
  *                                 piece of a list
- *     changed     uchar (n,)      marks of vertices whose state was written (TRACKS)
+ *     changed     uchar (n,)      1 if the vertex's state was written, if the run has TRACKS
  *     position, begun, order      of monotone programs (monotone.cl)
- *     counters    ulong (any,)    what a launch counts: `Counter`
+ *     counters    ulong (any,)    counts of a launch: `Counter`
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (any,)     `Word`
  *     limits      float (any,)    END and WIDTH of the bucket, then costs (place_costs.py)
- *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. So many
- *                                 rows as PLANNED have modes before, the last one for all later ones
+ *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. The
+ *                                 first PLANNED rows have planned modes at the start; the last one
+ *                                 is for all later iterations
  */
 
 #define GRAPH                                                                                      \
-    __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
         const uint searched, const uint n
 #define SHARED                                                                                     \
     volatile __global BITS *combined, __global MESSAGE *outgoing, __global int *active_in,         \
@@ -52,12 +53,12 @@
     combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, changed,     \
         position, begun, order, counters, sums, loop, limits
 
-/* `expand` and `expand_long` go through rows: the items of `next` in a push, the receivers in a pull.
+/* `expand` and `expand_long` go through rows: items of `next` in a push, receivers in a pull.
  *
- * With -DSTREAMED the host launches them for parts of the lists, and rows are the vertices of a
- * part's blocks; blocks.cl chooses them. A block is GROUP vertices in sequence. Row r is vertex
- * r % GROUP of block r / GROUP. `blocks` has each block's number, and where its lists begin in the
- * part's neighbours and weights. */
+ * With -DSTREAMED the host launches them for parts of the graph, and rows are the vertices of a
+ * part's blocks, which blocks.cl chooses. A block is GROUP consecutive vertices. Row r is vertex
+ * r % GROUP of block r / GROUP. `blocks` has each block's number, and its first entry in the part's
+ * neighbours and weights. */
 #ifdef STREAMED
 #define PART __global const uint2 *blocks, const uint num_blocks,
 #define PART_NAMES blocks, num_blocks,
@@ -79,7 +80,7 @@
 #define ROW_OF(row, vertex) (vertex)
 #endif
 
-/* Rows that a work-group takes at once in a push: in one launch so few that all groups get some. */
+/* Rows that a work-group takes at once. ONE_LAUNCH has small tiles, so that all groups get some. */
 #ifdef ONE_LAUNCH
 #define TILE_ROWS(rows)                                                                            \
     clamp(((rows) + (uint)get_num_groups(0) - 1) / (uint)get_num_groups(0), 1u, (uint)GROUP)
@@ -127,8 +128,8 @@ static float from_ordered(int bits)
 #endif
 
 #ifdef LOCKS_MESSAGES
-/* Combine a message with those of others; if that changes them, list the vertex for `apply`. While
- * `touched` is LOCKED, others leave the vertex alone. */
+/* Combine a message into `combined`; if that changes it, list the vertex for `apply`. While
+ * `touched` is LOCKED, other work-items wait. */
 static void deliver(uint v, MESSAGE message, int iteration, SHARED)
 {
     volatile __global uint *lock = (volatile __global uint *)(touched + v);
@@ -158,15 +159,15 @@ static void deliver(uint v, MESSAGE message, int iteration, SHARED)
         touched_items[take_place(counters, TOUCHED_COUNT)] = v;
 }
 #else
-/* Read a message that others may replace meanwhile: a stale one costs another turn. With
- * -DATOMIC_PEEK, for a checker of races, it is atomic. */
+/* Read a message that others may replace meanwhile: a stale value costs another attempt. With
+ * -DATOMIC_PEEK, for a race checker, the read is atomic. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) COMPARE_EXCHANGE(address, 0, 0)
 #else
 #define PEEK(address) (*(address))
 #endif
 
-/* Combine a message with those of others; tell whether that changed them. */
+/* Combine a message into `combined`; return whether that changed it. */
 static bool merge(uint v, MESSAGE message, volatile __global BITS *combined)
 {
 #if !HAS_IDENTITY
@@ -192,7 +193,7 @@ static void touch(uint v, int iteration, SHARED)
         touched_items[take_place(counters, TOUCHED_COUNT)] = v;
 }
 
-/* Combine a message with those of others; if that changes them, list the vertex for `apply`. */
+/* Combine a message into `combined`; if that changes it, list the vertex for `apply`. */
 static void deliver(uint v, MESSAGE message, int iteration, SHARED)
 {
     if (merge(v, message, combined) && !ALL_ACTIVE)
@@ -200,7 +201,7 @@ static void deliver(uint v, MESSAGE message, int iteration, SHARED)
 }
 #endif
 
-/* Add a work-item's counts to three counters, by one atomic a work-group. All work-items call it. */
+/* Add two counts to two counters, with one atomic per work-group. All work-items call it. */
 static void add_counts(ulong first, ulong second, uint which_first, uint which_second,
                        __local ulong *shared, volatile __global ulong *counters)
 {
@@ -237,8 +238,7 @@ static TOTAL group_total(TOTAL share, __local TOTAL *shared)
     return shared[0];
 }
 
-/* Memory for `group_total`: none if there are no totals, since compilers fail on memory that is not
- * used. */
+/* Memory for `group_total`; none if there are no totals, since compilers fail on unused memory. */
 #if NUM_TOTALS
 #define TOTALS_MEMORY(name) __local TOTAL name[GROUP];
 #else
@@ -256,7 +256,7 @@ static void wait_for(uint v, float due, uint n, SHARED)
 }
 #endif
 
-/* List a vertex that is active in an iteration to come; return its edges if the bucket has it. */
+/* List a vertex that is active in a later iteration; return its edges if it is in the bucket. */
 static ulong activate(uint v, int iteration, GRAPH, SHARED, STATE)
 {
 #if PREPARED

@@ -1,15 +1,16 @@
-/* The phases of a sweep on a device. Its twin is sweep.py; sweep_vertex.cl is for one vertex.
+/* The phases of a sweep on a device, as in sweep.py; sweep_vertex.cl has the steps for one vertex.
  *
- * A launch is a turn through a part of the arranged graph, or all turns through a part of few
- * edges. The host knows the launches of a sweep beforehand; `end_sweep` decides whether there is
- * another one. A work-group takes a vertex with long lists, a work-item any other one.
+ * A launch is a turn: one pass through a part of the arranged graph, or all passes through a part
+ * of few edges. The host knows the launches of a sweep beforehand. `end_sweep` decides whether
+ * another sweep follows. A work-group takes a vertex with a long list, a work-item any other
+ * vertex.
  *
- * With -DSTREAMED a launch is for blocks whose lists are in some buffers (device_sweeps.py): a
- * vertex with long lists, up to GROUP other vertices in sequence, or a whole part of few edges.
- * Block b has the vertices from firsts[b] to firsts[b + 1]. `blocks` and `backward_blocks` have
- * rows: a block's number, and where its lists begin in the buffers of each direction. Of these rows
- * a launch takes those from rows.s0 to rows.s2; before rows.s1 they are of long lists. `run_part`
- * takes rows.s0 of `blocks` and rows.s1 of `backward_blocks`. There are rows.s3 blocks in all.
+ * With -DSTREAMED a launch is for blocks in some buffers (device_sweeps.py). A block is a vertex
+ * with a long list, up to GROUP other consecutive vertices, or a whole part of few edges. Block b
+ * has the vertices from firsts[b] to firsts[b + 1]. `blocks` and `backward_blocks` have rows: a
+ * block's number, and its first entry in the buffers of that direction. A launch takes the rows
+ * from rows.s0 to rows.s2; rows before rows.s1 are of long lists. `run_part` takes row rows.s0 of
+ * `blocks` and row rows.s1 of `backward_blocks`. The graph has rows.s3 blocks.
  */
 
 #ifdef STREAMED
@@ -51,8 +52,8 @@ __kernel void begin_run(LISTS, SWEEP, STATE)
     ADD_ALL
 }
 
-/* Mark the neighbours of the vertices that are active at the start; all vertices if all are. With
- * -DSTREAMED choose_in_sweep does the latter. */
+/* Mark the neighbours of initially active vertices, or all vertices if all are active. With
+ * -DSTREAMED choose_in_sweep marks all vertices. */
 __kernel void spread(BLOCKS LISTS, SWEEP, STATE)
 {
     __local ulong shared[2];
@@ -74,7 +75,7 @@ __kernel void spread(BLOCKS LISTS, SWEEP, STATE)
     add_counts(counts.edges, 0, SCANNED, PENDING, shared, counters);
 }
 
-/* Go through a part of few edges s6 times, by one work-group. */
+/* Go through a part of few edges s6 times, in one work-group. */
 __kernel void run_part(Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
     COUNTING
@@ -152,7 +153,7 @@ __kernel void gather_part(const Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
     ADD_ALL
 }
 
-/* Apply what the vertices of a part gathered in this turn. If all are active, no list is read. */
+/* Apply the messages gathered in this turn. If all vertices are active, no edges are read. */
 __kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
 {
     COUNTING
@@ -188,8 +189,7 @@ __kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
     ADD_ALL
 }
 
-/* End a sweep, or the start if `began`, in one work-group: decide whether there is another sweep.
- */
+/* End a sweep, or the start if `began`, in one work-group: decide whether another sweep follows. */
 __kernel void end_sweep(const int began, const uint groups, __global long *records,
                         const uint most_records, LISTS, SWEEP, STATE)
 {
@@ -218,7 +218,7 @@ __kernel void end_sweep(const int began, const uint groups, __global long *recor
             record[1] = counters[RECEIVED];
             record[2] = counters[SCANNED];
         }
-        counters[SCANNED] = 0; /* those of the start count for the first sweep */
+        counters[SCANNED] = 0; /* edges of the start count for the first sweep */
         loop[ITERATION]++;
         ends = ends || finished(loop[ITERATION], loop[NUM_ACTIVE], STATE_NAMES);
     }

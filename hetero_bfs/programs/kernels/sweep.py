@@ -2,12 +2,12 @@
 
 host_code.py copies this text, with a program's own adapters instead of the import below.
 
-A dirty vertex gathers the messages along its incoming edges: of all vertices if all are active,
-else of those that were ever active. Vertices of an exact part are not adjacent, so each applies at
-once. In other parts all gather before the first one applies. A vertex that changed marks its
-neighbours as dirty, except those that would refuse its message.
+A dirty vertex gathers messages along its incoming edges: from all vertices if all are active, else
+from vertices that were ever active. Vertices of an exact part are not adjacent, so each applies at
+once. In other parts all vertices gather before the first one applies. A vertex that changed marks
+its neighbours as dirty, except neighbours that would refuse its message.
 
-Arrays beside those of sweep_loop.py (n vertices, numbered part by part):
+Arrays in addition to those of sweep_loop.py (n vertices, numbered part by part):
 
     state_*     (n,)            the program's fields
     outgoing    (n,) or (1,)    each vertex's message, if it does not depend on weights; IDENTITY
@@ -87,7 +87,7 @@ def _start(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _mark_neighbours(arrays, v, message, step):
-    """Mark those that take the message of a vertex; return how many neighbours it has.
+    """Mark neighbours that take the message of `v`; return the number of all neighbours.
 
     Neighbours that apply in this step are always marked, since their state may change.
     """
@@ -212,7 +212,7 @@ def _finished(control, arrays, chunk, me):
 
 
 def link_work(arrays, work):
-    """Compile the phases that the program needs, and fill the arrays' `work` with them."""
+    """Compile the phases that the program needs, and write their addresses to `work`."""
     control = types.Array(int64, 1, "C")
     tasks = {START: _start, GATHER: _gather, APPLY: _apply}
     if not ALL_ACTIVE:

@@ -1,16 +1,16 @@
 """The loop of sweeps on the host, the same for all programs; sweep.py has the phases.
 
-A sweep goes through the parts of an arranged graph (arranged.py) in their order. `arrays` is the
-head of a run's struct (by_address.py):
+A sweep goes through the parts of an arranged graph (arranged.py) in order. `arrays` is the head of
+a run's struct (by_address.py):
 
     threads, num_vertices, num_totals, all_active
-    parts       int64 (parts, 5)        of the arranged graph
+    parts       int64 (parts, 5)        parts of the arranged graph
     dirty       uint8 (n + 7,)          1 if an in-neighbour changed since the vertex last gathered
-    sums        float64 (chunks, totals)    the chunks' shares of the program's totals
-    totals      float64 (totals,)       those of the sweep before
-    next_totals float64 (totals,)       those of this sweep so far
+    sums        float64 (chunks, totals)    each chunk's part of the program's totals
+    totals      float64 (totals,)       totals of the previous sweep
+    next_totals float64 (totals,)       totals of this sweep so far
     loop        int64 (16,)             ITERATION, NUM_ACTIVE, RESUMES, PART, STEP, SETTLED, PENDING
-    work        int64 (NUM_TASKS,)      addresses of the phases; 0 for those that the program lacks
+    work        int64 (NUM_TASKS,)      addresses of the phases; 0 if the program lacks one
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
 PART, STEP, SETTLED, PENDING = range(RESUMES + 1, RESUMES + 5)
-"""Words of `loop`: the current part; the unique number of the turn through a part; SETTLED: the
-sweep has no further turn for vertices below it; whether one of those was marked."""
+"""Words of `loop`. PART: the current part. STEP: unique number of a pass through a part. SETTLED:
+this sweep will not visit vertices below it again. PENDING: whether one of these vertices was
+marked."""
 
 START, SPREAD, GATHER, APPLY, FINISHED = range(5)
 NUM_TASKS = 5
@@ -35,14 +36,14 @@ NUM_TASKS = 5
 VERTICES, EDGES, SECONDS = range(3)
 """Columns of a record: vertices that gathered, edges visited, seconds."""
 CHUNK = 1 << 9
-"""Vertices of a chunk: fixed, so that sums do not depend on the number of threads."""
+"""Vertices per chunk: fixed, so that sums do not depend on the number of threads."""
 
 _ZERO = np.int64(0)
 
 
 @njit(inline="always")
 def _share(control, arrays, task, items):
-    """Do a task for so many vertices, and add to the totals."""
+    """Do a task for `items` vertices, and add to the totals."""
     counts = share(control, arrays, task, items, CHUNK)
     for i in range(arrays.num_totals):
         total = arrays.next_totals[i]
@@ -87,7 +88,7 @@ def _sweep(control, arrays):
 
 @njit(inline="always")
 def _begin(control, arrays):
-    """Make the initial states; return active vertices, and edges along which they marked others."""
+    """Write the initial states; return active vertices, and edges whose ends they marked."""
     n, loop = arrays.num_vertices, arrays.loop
     loop[ITERATION], loop[STEP] = 0, 0
     for i in range(arrays.num_totals):
@@ -106,8 +107,8 @@ def _begin(control, arrays):
 def run_sweeps(control, arrays, max_iterations, records):
     """Run the program, or continue a run (RESUMES); return its sweeps, and whether it converged.
 
-    `max_iterations` counts the sweeps of the whole run. `records` is float64 (any, at least 3), a
-    row for each sweep; those that do not fit are left out.
+    `max_iterations` counts the sweeps of the whole run. `records` is float64 (any, at least 3),
+    with a row for each sweep; later sweeps that do not fit are not recorded.
     """
     n, all_active, loop = arrays.num_vertices, arrays.all_active != 0, arrays.loop
     ends, marked = False, _ZERO

@@ -1,14 +1,14 @@
-/* What a sweep does for one vertex on a device; sweep.cl has the kernels, sweep.py is the twin.
+/* The steps of a sweep for one vertex on a device, as in sweep.py; sweep.cl has the kernels.
  *
- *     outgoing, sent, dirty, gathered     as in sweep.py; `messages` is its `combined`
+ *     outgoing, sent, dirty, gathered     as in sweep.py; `messages` is `combined` there
  *     sums            the groups' shares of the totals in the sweep so far
- *     loop, counters  as in state.cl; only some words are in use
+ *     loop, counters  as in state.cl; only some words are used
  */
 
 enum { PENDING = NEXT_COUNT };
 
 #define LISTS                                                                                      \
-    __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
         const uint n
 #define LISTS_NAMES indptr, neighbours, weights, n
 #define SWEEP                                                                                      \
@@ -17,25 +17,25 @@ enum { PENDING = NEXT_COUNT };
         __global TOTAL *sums, __global long *loop
 #define SWEEP_NAMES outgoing, sent, dirty, messages, gathered, counters, sums, loop
 
-/* A turn through a part: the vertices from s0 to s2, those before s1 by work-groups; s3 is 1 if no
- * two are adjacent; vertices before s4 have no further turn in this sweep; s5 is a number that no
- * other turn of the run has. Of a part that `run_part` takes there are s6 turns, from s5 on. */
+/* One pass through a part: the vertices from s0 to s2; work-groups take the vertices before s1. s3
+ * is 1 if no two are adjacent. This sweep will not visit vertices before s4 again. s5 is the unique
+ * number of the turn. `run_part` makes s6 passes, numbered from s5. */
 typedef uint8 Turn;
 
-/* What a work-item counts. */
+/* Counts of a work-item. */
 typedef struct {
     ulong active, pending, edges, received;
 } Counts;
 
-/* What a kernel that counts has: memory, and a work-item's counts and shares of the totals. */
+/* Variables of a kernel that counts: shared memory, and a work-item's counts and shares. */
 #define COUNTING                                                                                   \
     __local ulong shared[2];                                                                       \
     TOTALS_MEMORY(shared_totals)                                                                   \
     TOTAL shares[NUM_TOTALS + 1] = {0};                                                            \
     Counts counts = {0, 0, 0, 0};
 
-/* Add them up for a work-group. All work-items do this. It is a macro, since drivers fail on a
- * function with a barrier that takes a private array. */
+/* Add up counts and shares of a work-group. All work-items do this. A macro, since drivers fail on
+ * a function with a barrier that takes a private array. */
 #define ADD_ALL                                                                                    \
     add_counts(counts.active, counts.edges, ACTIVE, SCANNED, shared, counters);                    \
     add_counts(counts.pending, counts.received, PENDING, RECEIVED, shared, counters);              \
@@ -56,9 +56,9 @@ static MESSAGE message_along(uint u, OFFSET k, __global const WEIGHT *weights, S
 #endif
 }
 
-/* Mark every `stride`-th neighbour from k on, except those that would refuse the message. The
- * state of those that apply in this step is not read. The lists begin `shift` entries before where
- * `indptr` says. */
+/* Mark every `stride`-th neighbour from k, except neighbours that would refuse the message. The
+ * state of vertices that apply in this step is not read. Buffers begin `shift` entries after the
+ * start of the whole graph's array. */
 static void mark(uint v, OFFSET k, uint stride, OFFSET shift, uint settled, int step,
                  Counts *counts, LISTS, SWEEP, STATE)
 {
@@ -78,7 +78,7 @@ static void mark(uint v, OFFSET k, uint stride, OFFSET shift, uint settled, int 
     }
 }
 
-/* Apply; tell whether the vertex has to mark its neighbours. */
+/* Apply; return whether the vertex must mark its neighbours. */
 static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP, STATE)
 {
     const bool active = apply(v, total, loop[ITERATION], shares, STATE_NAMES);
@@ -94,8 +94,7 @@ static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP, 
     return !ALL_ACTIVE;
 }
 
-/* Apply gathered messages, or keep them, as the part requires; tell whether to mark the neighbours.
- */
+/* Apply gathered messages, or keep them if the part is not exact; return whether to mark. */
 static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Counts *counts,
                    TOTAL *shares, SWEEP, STATE)
 {
@@ -110,8 +109,7 @@ static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Coun
     return false;
 }
 
-/* Combine the messages along every `stride`-th incoming edge from k on; tell whether there is one.
- */
+/* Combine the messages along every `stride`-th incoming edge; return whether there are any. */
 static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, Counts *counts,
                    BACKWARD, SWEEP, STATE)
 {
@@ -133,7 +131,7 @@ static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, 
     return found;
 }
 
-/* Gather for every `stride`-th vertex from v to `end`, if it is dirty; in an exact part it applies. */
+/* Gather for every `stride`-th dirty vertex from v to `end`; in exact parts it applies at once. */
 static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OFFSET shift,
                         Turn turn, Counts *counts, TOTAL *shares, LISTS, BACKWARD, SWEEP, STATE)
 {
@@ -155,7 +153,7 @@ static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OF
     }
 }
 
-/* Apply for every `stride`-th vertex from v to `end`, if it gathered in this turn. */
+/* Apply for every `stride`-th vertex from v to `end` that gathered in this turn. */
 static void apply_each(uint v, uint stride, uint end, OFFSET shift, Turn turn, Counts *counts,
                        TOTAL *shares, LISTS, SWEEP, STATE)
 {
