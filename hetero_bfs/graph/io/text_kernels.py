@@ -121,7 +121,7 @@ def parse_pairs(text, longest, mark, lowest, highest, src, dst):
 
 @kernel
 def parse_weighted(text, longest, mark, lowest, highest, src, dst, weights, hard):
-    """Parse lines of two ids and a number, as `parse_pairs` does, and store the numbers in `weights`.
+    """Parse lines of two ids and a number, like `parse_pairs`, and store the numbers in `weights`.
 
     `weights` is float64. Numbers whose nearest float64 is not found here are left to the caller.
     Each has a row in `hard`, int64 of shape (lines, 3): the index of its weight, and where its text
