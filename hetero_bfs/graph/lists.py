@@ -31,7 +31,7 @@ _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cac
 _MAX_BUCKETS = 2048  # from the number of edges; the 32 bits of a key may need more
 _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32  # most steps of the progress bar
-_BATCH_BUCKETS = 8  # least per thread and batch; threads wait for each other after a batch
+_BATCH_BUCKETS = 8  # per thread and batch; after a batch threads wait for each other
 _KEY_BYTES = 4
 
 
@@ -187,7 +187,7 @@ def _most_buckets(num_vertices: int, num_keys: int) -> int:
 
 
 def _line_keys(num_lines: int, num_keys: int) -> int:
-    """Return the keys that a line collects before they are written: fewer if there are many lines."""
+    """Return the keys that a line collects before it is written: fewer if there are many lines."""
     line_keys = _LINE_KEYS
     while line_keys > 1 and 8 * num_lines * line_keys > num_keys:
         line_keys //= 2

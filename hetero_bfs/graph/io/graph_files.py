@@ -72,7 +72,7 @@ class Place(NamedTuple):
 
 
 def refuse(path: Path, fault: Fault | None, places: Mapping[str, Place]) -> None:
-    """Raise `GraphFileError` if there is a fault; `places` maps the names of sections to positions."""
+    """Raise `GraphFileError` if there is a fault; `places` maps section names to positions."""
     if fault is None:
         return
     if fault.section == "indices" and fault.position is None:

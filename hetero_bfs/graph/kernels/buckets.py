@@ -35,7 +35,7 @@ _NO_VERTEX = np.uint64(NO_VERTEX)
 class Buckets(NamedTuple):
     """Ranges of vertices, and the layout of keys.
 
-    first_vertex : int64 (buckets + 1,); bucket b holds the new ids from first_vertex[b] to
+    first_vertex : int64 (buckets + 1,); bucket b has the new ids from first_vertex[b] to
         first_vertex[b + 1] - 1
     first_key : int64 (buckets + 1,); the positions of its keys before duplicates are dropped
     bucket_of : uint32; the bucket of each of the first `num_single` vertices, then of each block of 64
@@ -54,8 +54,8 @@ class KeyLines(NamedTuple):
     """The arrays to which workers write keys.
 
     cursor : int64 (workers, buckets); position of a worker's next key in a bucket
-    lines : uint32 (workers, buckets, keys per line); the last keys, not yet written to `keys`; a line
-        holds a power of two of keys
+    lines : uint32 (workers, buckets, keys per line); the last keys, not yet written to `keys`; the
+        number of keys per line is a power of two
     keys : uint32; all keys, bucket by bucket
     """
 
@@ -147,7 +147,7 @@ def order_by_falling_degree(degree, new_of_old, old_of_new):
 
 @njit(inline="always")
 def _entry(vertex, num_single):
-    """Return the index into `bucket_of` for a vertex: from `num_single`, 64 vertices share an entry."""
+    """Return the index into `bucket_of`; vertices from `num_single` share one in blocks of 64."""
     block = (vertex >> _BLOCK_BITS) + num_single - (num_single >> _BLOCK_BITS)
     return vertex if vertex < num_single else block
 
@@ -210,7 +210,7 @@ def find_runs(
     first_key: Array,
     run: Array,
 ) -> None:
-    """Set run[worker, bucket] to the first position of the worker's keys; `counts` is from `add_up`."""
+    """Set run[worker, bucket] to the first position of the worker's keys, by `add_up`'s `counts`."""
     in_parallel(
         _find_runs,
         run.shape[0],

@@ -91,7 +91,7 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
 
 @kernel
 def order_by_partitions(indptr, indices, order, position, distance):
-    """Reorder each large component of an undirected graph by partitions, after `order_by_locality`."""
+    """After `order_by_locality`, reorder each large component of an undirected graph by partitions."""
     n = order.size
     aside, place = np.empty(n, np.uint32), np.full(n, _UNSEEN)
     keys, walked = np.empty((2, n), np.uint64), np.empty(n, np.uint32)
