@@ -25,8 +25,8 @@ ORDERS = ("auto", "degree", "locality", "compact", "given")
 """The user's choices; "auto" decides by the graph."""
 
 SKEWED = 2.0
-"""Mean square of the degrees over their squared mean; at this or more, "auto" orders by degree. It is
-1 for equal degrees, 1 + 1 / mean for Erdos-Renyi graphs, 1.1 to 1.3 for road networks, 5 to 1000
+"""Mean square of the degrees over their squared mean; at this or more, "auto" orders by degree. It
+is 1 for equal degrees, 1 + 1 / mean for Erdos-Renyi graphs, 1.1 to 1.3 for road networks, 5 to 1000
 for social networks and Kronecker graphs.
 """
 
@@ -41,7 +41,7 @@ of a model apply, whatever the order (algorithms/bfs/reference.py).
 class Relabelling:
     """A renumbering of vertices and its inverse.
 
-    new_of_old : uint32, shape (num_vertices,); `NO_VERTEX` for a vertex outside the searched range
+    new_of_old : uint32, shape (num_vertices,); `NO_VERTEX` outside the searched range
     old_of_new : uint32, shape (num_searched,)
     """
 

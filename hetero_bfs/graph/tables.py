@@ -40,7 +40,7 @@ class TableColumns:
         return [self.source, self.target, *([] if self.weight is None else [self.weight])]
 
     def arrays_of(self, columns: list[npt.NDArray[Any]], convert_by: str) -> list[npt.NDArray[Any]]:
-        """Return the columns as vertex ids and weights; `convert_by` names a method for messages."""
+        """Return vertex ids and weights; `convert_by` names a method for error messages."""
         source, target, *weight = columns
         return [
             _ids(self.source, source, convert_by),

@@ -35,8 +35,8 @@ class Plan(NamedTuple):
     """Strategy and widths of a search's windows; see loop.py.
 
     is_full : whether whole neighbour lists are relaxed from the start
-    full_width : with whole lists the host divides this width into buckets, and varies their number per
-        window
+    full_width : with whole lists the host divides this width into buckets, and takes more or fewer
+        of them for a window
     """
 
     is_full: bool
@@ -156,7 +156,7 @@ class WeightedLists:
         return planned(self.weight_dtype, *self.sums())
 
     def sums(self) -> tuple[float, int, int, int]:
-        """Return sum and number of the finite weights, number of stored edges, number of vertices."""
+        """Return sum and number of the finite weights, number of stored edges and of vertices."""
         weights = needed_weights(self.graph.graph)
         finite = weights[np.isfinite(weights)]
         with np.errstate(over="ignore"):  # an infinite sum gives a single window

@@ -180,7 +180,7 @@ def take_chunk(control, me, threads):
 
 @njit(inline="always")
 def _take_next(control, word, tag, share):
-    """Take the next of a thread's chunks; return its number within the thread, -1 if all are taken."""
+    """Take the next of a thread's chunks; return its number within the thread, -1 if none."""
     while True:
         taken = load(control, word)
         if taken >> CHUNK_BITS == tag:

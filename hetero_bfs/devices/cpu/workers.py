@@ -23,7 +23,7 @@ def most_threads() -> int:
 
 
 def check_threads(threads: Any) -> int:
-    """Return the number of threads as int; raise `ArgumentError` unless it is 1 to `most_threads`."""
+    """Return the number of threads; raise `ArgumentError` unless it is 1 to `most_threads`."""
     remedy = (
         ", or leave it out for the usual number; the environment variable NUMBA_NUM_THREADS, if "
         "set, allows another number"
@@ -32,7 +32,7 @@ def check_threads(threads: Any) -> int:
 
 
 def make_control(threads: int) -> npt.NDArray[np.int64]:
-    """Return the control block of a pool of `threads` threads, the caller's included."""
+    """Return the control block of a pool of `threads` threads, the caller's thread included."""
     from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
 
     control: npt.NDArray[np.int64] = aligned_empty(control_words(threads), np.int64)
@@ -69,7 +69,8 @@ def start_workers(
     return stop
 
 
-def no_workers() -> None: ...
+def no_workers() -> None:
+    """Do nothing: no workers were started."""
 
 
 def _stop_workers(

@@ -35,10 +35,10 @@ _NO_VERTEX = np.uint64(NO_VERTEX)
 class Buckets(NamedTuple):
     """Ranges of vertices, and the layout of keys.
 
-    first_vertex : int64 (buckets + 1,); bucket b has the new ids from first_vertex[b] to
+    first_vertex : int64 (buckets + 1,); bucket b holds the new ids first_vertex[b] to
         first_vertex[b + 1] - 1
     first_key : int64 (buckets + 1,); the positions of its keys before duplicates are dropped
-    bucket_of : uint32; the bucket of each of the first `num_single` vertices, then of each block of 64
+    bucket_of : uint32; bucket of each of the first `num_single` vertices, then of each block of 64
     run : int64 (workers, buckets); first position of each worker's keys in a bucket
     """
 
@@ -210,7 +210,10 @@ def find_runs(
     first_key: Array,
     run: Array,
 ) -> None:
-    """Set run[worker, bucket] to the first position of the worker's keys, by `add_up`'s `counts`."""
+    """Set run[worker, bucket] to the first position of the worker's keys.
+
+    `counts` is as `add_up` leaves it.
+    """
     in_parallel(
         _find_runs,
         run.shape[0],

@@ -91,7 +91,10 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
 
 @kernel
 def order_by_partitions(indptr, indices, order, position, distance):
-    """After `order_by_locality`, reorder each large component of an undirected graph by partitions."""
+    """Reorder each large component of an undirected graph by partitions.
+
+    `order`, `position` and `distance` are from `order_by_locality`.
+    """
     n = order.size
     aside, place = np.empty(n, np.uint32), np.full(n, _UNSEEN)
     keys, walked = np.empty((2, n), np.uint64), np.empty(n, np.uint32)
