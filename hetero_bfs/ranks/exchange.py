@@ -94,7 +94,7 @@ class Runner(Protocol):
         """Copy the first words of bitmap `index` to `bits`."""
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write words into bitmap `index` at `first`; `bits` stay unchanged until the next level
+        """Write words into bitmap `index` at `first`; `bits` are constant until the next level
         ends.
         """
 
@@ -197,7 +197,7 @@ class Exchange:
         return boxed + self._tell_by_call(runner, fit, [rank for rank, _ in boxed])
 
     def _tell_by_call(self, runner: Runner, fit: bool, boxed: list[int]) -> list[tuple[int, Words]]:
-        """Send the words that are in no box; return the received words. `boxed` ranks used boxes."""
+        """Send the words that are in no box; return the received words. `boxed` ranks use boxes."""
         sent = self.counts.copy()
         if fit:
             sent[list(self._boxes_to)] = 0

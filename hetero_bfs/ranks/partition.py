@@ -69,7 +69,7 @@ class Partition:
 
     @cached_property
     def sent_words(self) -> Int64Array:
-        """Words that each rank sends in a dense exchange: those of its leading vertices."""
+        """Words that each rank sends in a dense exchange: the words of its leading vertices."""
         sent: Int64Array = -(-self.leading // 32)
         return sent
 

@@ -54,7 +54,7 @@ class DeviceRun:
     """The kernels for the self-test, None if it has none of them."""
 
     need: ClassVar[str]
-    """Begin of the message of a `BudgetError`, such as "programs need"."""
+    """Start of the message of a `BudgetError`, such as "programs need"."""
 
     files: Sequence[str]
     """The kernel files, by path below the package."""

@@ -3,8 +3,8 @@
  *
  * If hundreds of work-groups polled the same word, they would block each other and that part of the
  * cache. So there are SPREAD words of each kind, each in its own cache line, and each serves every
- * SPREADth work-group. `sync` has the ulongs that say how the last barrier ended, then the uints for
- * arrivals, then GAVE_UP.
+ * SPREADth work-group. `sync` has the ulongs that say how the last barrier ended, then the uints
+ * for arrivals, then GAVE_UP.
  *
  * Needs vendor.cl. It is used by programs that run in one launch, which need 64-bit atomics. */
 

@@ -1,5 +1,5 @@
-/* Features of one vendor's compiler, with a plain form for all other compilers. No other kernel file
- * depends on a vendor. This file follows atomics.cl at the beginning of all programs.
+/* Features of one vendor's compiler, with a plain form for all others. No other kernel file depends
+ * on a vendor. This file follows atomics.cl at the beginning of all programs.
  *
  * Built with -DNVIDIA for NVIDIA's compiler. Then HAS_SHUFFLES is defined: work-items are in warps
  * of 32, in order, and work-items of a warp can read each other's values. Algorithms that use this

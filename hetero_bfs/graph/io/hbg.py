@@ -82,7 +82,7 @@ class _Section(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The first byte behind the section and its padding."""
+        """The first byte after the section and its padding."""
         return _align(self.start + self.num_bytes)
 
 
