@@ -94,9 +94,7 @@ class Runner(Protocol):
         """Copy the first words of bitmap `index` to `bits`."""
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write words into bitmap `index` at `first`; `bits` are constant until the next level
-        ends.
-        """
+        """Write words into bitmap `index` at `first`; `bits` last until the next level ends."""
 
     def copy_words(self, rank: int, into: Words) -> None:
         """Copy the first words for a rank from where the last push left them."""

@@ -203,9 +203,7 @@ def _lanes_below(builder: Any, number: Any) -> Any:
 
 
 def _pack(builder: Any, vector: Any, lanes: Any, data: Any, place: Any) -> None:
-    """Store the items in `lanes` contiguously; the rest of the eight items is overwritten by any
-    values.
-    """
+    """Store the items in `lanes` contiguously; up to eight items after `place` are overwritten."""
     compress = _instruction(
         builder, "llvm.x86.avx512.mask.compress.v8i32", _VECTOR, [_VECTOR, _VECTOR, _FLAGS]
     )

@@ -183,6 +183,7 @@ class Grid:
         return [self.sync, self.cells]
 
     def clear(self) -> None:
+        """Reset barriers that gave up."""
         self._device.fill(self.sync, 0)
 
     def largest(self, probe: Callable[[int, np.uint32], bool]) -> int | None:

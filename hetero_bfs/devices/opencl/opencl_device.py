@@ -234,9 +234,7 @@ class OpenCLDevice:
             memory.release(self.queue)
 
     def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
-        """Make a separate kernel object with these arguments; `launch` sets those that are
-        `VARIES`.
-        """
+        """Make a separate kernel object with these arguments; `launch` sets the `VARIES` ones."""
         with self._errors(f"setting up {name} on {self.info.name}"):
             kernel = self._cl.Kernel(program, name)
             for position, argument in enumerate(arguments):

@@ -42,7 +42,7 @@ Fill = Callable[[list[npt.NDArray[Any]]], tuple[int, list[npt.NDArray[Any]]]]
 
 
 class Slots:
-    """Slots that are filled and sent in rotation; `sizes` has the size and type of a slot's arrays."""
+    """Slots that are filled and sent in rotation; `sizes` has size and type of a slot's arrays."""
 
     def __init__(self, device: OpenCLDevice, sizes: Sequence[tuple[int, npt.DTypeLike]]) -> None:
         self._device = device

@@ -128,7 +128,7 @@ def roads(
 ) -> EdgeList:
     """Make a grid that keeps each edge with probability `kept_share`.
 
-    Above 1/2 one component holds most vertices (bond percolation).
+    Above 1/2 a giant component remains (bond percolation).
     """
     whole = grid(rows, columns)
     kept = np.random.default_rng(seed).random(whole.src.size, np.float32) < kept_share

@@ -2,10 +2,10 @@
 
 The first order is breadth first from the far end of each component: Cuthill and McKee's (1969)
 without sorting by degree. In this order the vertices of a frontier are on different pages. So the
-vertices of a large component are placed in a plane. One coordinate is the distance from that end.
-The other is the distance from a second landmark, to one side. Vertices are numbered along Morton's
-curve (1966) through the plane. A few thousand consecutive vertices are then a partition with few
-edges to the outside.
+vertices of a large component are placed in a plane. One coordinate is the distance from the far
+end, the other the distance from a second landmark at one side. Then vertices are numbered along
+Morton's curve (1966) through the plane. A few thousand consecutive vertices are a partition with
+few edges to the outside.
 """
 
 from __future__ import annotations

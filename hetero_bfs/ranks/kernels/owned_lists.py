@@ -181,6 +181,7 @@ def lists_of_keys(keys, degree, indices):
 
 
 def columns_of_numbers(indices: Array, first_column: Array) -> None:
+    """Replace sorting numbers by columns, in place."""
     in_parallel(_columns_of_numbers, indices=indices, first_column=first_column)
 
 
