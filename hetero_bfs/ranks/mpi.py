@@ -62,7 +62,7 @@ def world() -> MPICommunicator:
 
 
 def _end_all_at_an_error(mpi: Any) -> None:
-    """Make an exception that a rank's script does not catch end all ranks, which would wait.
+    """Make an uncaught exception of a rank's script end all ranks, which would otherwise wait.
 
     All ranks raise an `AgreedError` together, so no rank waits then.
     """
@@ -102,7 +102,8 @@ class MPICommunicator:
         self.host_size: int = self._host.size
         cores: set[int] = set().union(*self._host.allgather(core_numbers()))
         crowded = self.host_size > usable_cores(len(cores))
-        self._naps: bool = comm.allreduce(crowded, MPI.LOR)  # the same on all ranks
+        # The same on all ranks: blocking and non-blocking collective calls do not match.
+        self._naps: bool = comm.allreduce(crowded, MPI.LOR)
         self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
         heads = comm.allgather(self._host.bcast(self.rank))
         self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
@@ -138,7 +139,7 @@ class MPICommunicator:
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
-        """All ranks must agree on whether it is in place, even a rank whose part is empty."""
+        """All ranks must agree on whether `send` is in place, even a rank whose part is empty."""
         there = _address(receive) + int(places[self.rank]) * receive.itemsize
         is_there = _address(send) == there
         part = self._in_place if is_there else send
