@@ -51,7 +51,7 @@ class ExchangeCosts:
 
 
 class Mail(NamedTuple):
-    """Messages to a rank's own vertices: the vertices, the messages, and the count from each rank."""
+    """Messages to a rank's own vertices: vertices, messages, and the count from each rank."""
 
     numbers: npt.NDArray[np.uint32]
     messages: npt.NDArray[Any]
@@ -94,9 +94,7 @@ class Runner(Protocol):
         """Copy the first words of bitmap `index` to `bits`."""
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write words into bitmap `index` at `first`; `bits` must be kept until the next level
-        ends.
-        """
+        """Write words into bitmap `index` at `first`; keep `bits` until the next level ends."""
 
     def copy_words(self, rank: int, into: Words) -> None:
         """Copy the first words for a rank from where the last push left them."""

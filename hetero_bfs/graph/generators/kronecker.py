@@ -99,7 +99,7 @@ class KroneckerEdges:
         return src, dst
 
     def weighted_range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray, WeightArray]:
-        """Generate edges [start, stop) as in `range`, with their weights."""
+        """Generate edges [start, stop) of a weighted graph: the arrays of `range`, and weights."""
         return self._made(start, stop, True)
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
