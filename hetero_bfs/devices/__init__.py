@@ -1,1 +1,1 @@
-"""Devices: the host's cores (cpu/) and OpenCL devices (opencl/)."""
+"""Devices: the CPU's cores (cpu/) and OpenCL devices (opencl/)."""

@@ -14,12 +14,11 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.support.cores import usable_cores
 
 NO_DEVICE = "no-device"
-"""Replaces a device's name if there is no device."""
+"""Replaces the device's name in `machine_slug` if there is no device."""
 
 
 @cache
 def cpu_name() -> str:
-    """Return the CPU's name as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith(("model name", "Model", "Hardware")):
@@ -35,22 +34,21 @@ def slug(text: str) -> str:
 
 
 def cpu_slug() -> str:
-    """Return the host's name: CPU and number of cores."""
+    """Return the CPU's name and number of cores, for file names."""
     return f"{slug(cpu_name())}-{usable_cores()}-cores"
 
 
 def device_slug(device: DeviceInfo | None) -> str | None:
-    """Return an OpenCL device's name, None without one."""
     return None if device is None else slug(device.name)
 
 
 def machine_slug(device: DeviceInfo | None) -> str:
-    """Return the name of host and device that model files have: <cpu>__<device>."""
+    """Return the name of CPU and device in names of model files: <cpu>__<device>."""
     return f"{cpu_slug()}__{device_slug(device) or NO_DEVICE}"
 
 
 def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
-    """Return the hardware and the versions, to be kept with a result."""
+    """Return hardware and versions, to be stored with results."""
     import numba
     import numpy
     import psutil
@@ -71,7 +69,7 @@ def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
 
 @cache
 def source_commit() -> str | None:
-    """Return the checkout's commit; outside one $HETERO_BFS_COMMIT, or None."""
+    """Return the checkout's commit; without a checkout $HETERO_BFS_COMMIT, or None."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],

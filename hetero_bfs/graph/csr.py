@@ -69,10 +69,10 @@ class CSRGraph:
     Raises
     ------
     ArgumentError
-        `num_input_edges` is no integer of at least 0, or `directed` is neither True nor False.
+        `num_input_edges` is not an integer of at least 0, or `directed` is neither True nor False.
     GraphError
-        Arrays have a wrong shape, masked entries or non-integers, or the lists are not as above.
-        `from_edges` makes valid lists from any edges.
+        Arrays have a wrong shape, masked entries or non-integers, or break a rule above.
+        `from_edges` makes valid arrays from any edges.
     """
 
     indptr: OffsetArray
@@ -106,7 +106,7 @@ class CSRGraph:
         input_degree: VertexArray,
         weights: WeightArray | None = None,
     ) -> CSRGraph:
-        """Make one without checks, for builders and readers that guarantee valid arrays."""
+        """Build without checks; the caller guarantees valid arrays."""
         graph = object.__new__(cls)
         graph.__dict__.update(
             indptr=indptr,
@@ -235,14 +235,14 @@ class CSRGraph:
     ) -> CSRGraph:
         """Build from a table that exports Arrow data, such as pyarrow's, Polars' or DuckDB's.
 
-        As `from_pandas`. Ids of type uint32, and weights of type int32, float32 and float64, are
-        read without a copy; other types are converted first, and the weights of all batches to one
-        type. Needs pyarrow.
+        The parameters are as in `from_pandas`. Ids of type uint32, and weights of type int32,
+        float32 and float64, are read without a copy. Other types are converted first, and the
+        weights of all batches to one type. Needs pyarrow.
 
         Raises
         ------
         ArgumentError, GraphError
-            As `from_pandas`; pyarrow is not installed.
+            As for `from_pandas`, or pyarrow is not installed.
         """
         columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
         return cls.from_edge_source(edges_of_arrow(table, columns))
@@ -264,7 +264,7 @@ class CSRGraph:
 
     @property
     def num_self_loops(self) -> int:
-        """Number of input edges that are self-loops; `input_degree` does not count these.
+        """Number of input edges that are self-loops, which `input_degree` does not count.
 
         Raises
         ------
@@ -282,7 +282,7 @@ class CSRGraph:
 
     @property
     def both_directions(self) -> bool:
-        """True for an undirected graph, as its lists hold every edge twice."""
+        """True for an undirected graph, whose arrays hold every edge twice."""
         return not self.directed
 
     @property
@@ -320,7 +320,7 @@ class CSRGraph:
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        """Yield every stored edge as (src, dst, weights), as `chunks`."""
+        """Yield every stored edge as (src, dst, weights), in the order of `chunks`."""
         weights, start = needed_weights(self), 0
         for src, dst in self.chunks(size):
             yield src, dst, weights[start : start + src.size]
@@ -328,7 +328,7 @@ class CSRGraph:
 
 
 def replace_weights(graph: CSRGraph, weights: WeightArray | None) -> CSRGraph:
-    """Return a graph with the same lists and these weights, which fit them."""
+    """Return the graph with other weights, one valid weight per stored edge, without checks."""
     fields = {name: getattr(graph, name) for name in CSRGraph.__dataclass_fields__}
     return CSRGraph.trusted(**{**fields, "weights": weights})
 

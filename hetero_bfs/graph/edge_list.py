@@ -23,7 +23,7 @@ from hetero_bfs.support.checks import check_choice, check_flag, check_integer
 
 @dataclass(frozen=True)
 class EdgeList:
-    """Edges in the order they came.
+    """Edges in their input order.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ class EdgeList:
         weights: WeightArray | None = None,
         duplicates: Duplicates = "min",
     ) -> Self:
-        """Make one without checks, for builders and readers that guarantee valid arrays.
+        """Build without checks.
 
-        `src` and `dst` are contiguous uint32 arrays of equal length, of ids below `num_vertices`;
-        `weights` is contiguous, of one of the three types, without NaN.
+        The caller guarantees contiguous uint32 `src` and `dst` of equal length with ids below
+        `num_vertices`, and contiguous int32, float32 or float64 `weights` without NaN.
         """
         edges = object.__new__(cls)
         edges.__dict__.update(
@@ -99,9 +99,9 @@ class EdgeList:
         weights: npt.ArrayLike | None = None,
         duplicates: Duplicates = "min",
     ) -> EdgeList:
-        """Make one from two integer arrays; `num_vertices` is by default the largest id plus 1.
+        """Build from integer arrays; `num_vertices` defaults to the largest id plus 1.
 
-        Raises as the class itself.
+        Raises the errors of `EdgeList`.
         """
         check_flag("directed", directed)
         check_choice("duplicates", duplicates, DUPLICATES)
@@ -128,7 +128,7 @@ class EdgeList:
 
     @property
     def both_directions(self) -> bool:
-        """False: an undirected edge is listed once."""
+        """False: an undirected edge is stored once."""
         return False
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
@@ -139,7 +139,7 @@ class EdgeList:
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        """Yield the edges in order as (src, dst, weights), as `chunks`."""
+        """Yield the edges in order as (src, dst, weights); see `chunks`."""
         weights = needed_weights(self)
         for start, (src, dst) in zip(range(0, self.src.size, size), self.chunks(size), strict=True):
             yield src, dst, weights[start : start + size]

@@ -1,4 +1,4 @@
-"""Sources of edges, and checks of them for compiled loops, which do not check ids."""
+"""Edge sources, and checks before compiled loops, which do not check ids."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""
 
 NO_ID = np.uint32(NO_VERTEX)
-"""The same in the type of ids, for compiled loops."""
+"""`NO_VERTEX` as uint32, for compiled loops."""
 
 CHUNK_EDGES = 1 << 22
-"""Edges per chunk of a source of edges: 32 MiB of uint32 pairs."""
+"""Default number of edges per chunk: 32 MiB of uint32 pairs."""
 
-_WEIGHT_TYPES, _RULES = ("int32", "float32", "float64"), ("min", "max", "sum")  # of weights.py
+_WEIGHT_TYPES, _RULES = ("int32", "float32", "float64"), ("min", "max", "sum")  # as in weights.py
 
 VertexArray = npt.NDArray[np.uint32]
 OffsetArray = npt.NDArray[np.int64]
@@ -37,11 +37,11 @@ OffsetArray = npt.NDArray[np.int64]
 class EdgeSource(Protocol):
     """An object whose edges can be read several times, chunk by chunk.
 
-    Self-loops and duplicates are among the edges.
+    The edges include self-loops and duplicates.
 
-    A source of weighted edges also has `weight_dtype` (int32, float32 or float64; None means no
-    weights), `weighted_chunks(size)`, which yields (src, dst, weights) of the same edges, and
-    optionally `duplicates` ("min", "max" or "sum"; weights.py).
+    A source of weighted edges also has `weight_dtype` (int32, float32 or float64; None without
+    weights) and `weighted_chunks(size)`, which yields (src, dst, weights) of the same edges. It may
+    have `duplicates` ("min", "max" or "sum"; weights.py).
     """
 
     @property
@@ -70,7 +70,7 @@ class EdgeSource(Protocol):
 
 
 def check_edge_source(graph: Any) -> None:
-    """Raise `ArgumentError` unless edges can be read from this."""
+    """Raise `ArgumentError` if `graph` is not an `EdgeSource`."""
     wanted = ("num_vertices", "num_input_edges", "directed", "both_directions", "chunks")
     if not all(hasattr(graph, name) for name in wanted):
         raise ArgumentError(
@@ -94,14 +94,10 @@ def check_edge_source(graph: Any) -> None:
 def typed_chunks(
     edges: EdgeSource, size: int | None = None
 ) -> Iterator[tuple[VertexArray, VertexArray]]:
-    """Yield a source's chunks as read-only views, so that compiled loops get one type.
+    """Yield the chunks as read-only views, so that compiled loops get one array type.
 
-    It does not check whether the ends are vertices: loops or `check_ends` must do that.
-
-    Raises
-    ------
-    GraphError
-        A chunk is not two uint32 arrays of equal length.
+    Raises `GraphError` if a chunk is not two uint32 arrays of equal length. It does not check that
+    the ends are vertices: the loop or `check_ends` must do that.
     """
     for src, dst in edges.chunks() if size is None else edges.chunks(size):
         for name, ends in (("src", src), ("dst", dst)):
@@ -111,7 +107,7 @@ def typed_chunks(
 
 
 def check_chunk_array(name: str, array: Any, dtype: np.dtype[Any], method: str) -> None:
-    """Raise `GraphError` unless an array of a chunk is one-dimensional, of this type, unmasked."""
+    """Raise `GraphError` unless an array is one-dimensional, unmasked and of type `dtype`."""
     if not (isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == 1):
         held = getattr(array, "dtype", type(array).__name__)
         raise GraphError(
@@ -122,9 +118,9 @@ def check_chunk_array(name: str, array: Any, dtype: np.dtype[Any], method: str) 
 
 
 def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
-    """Raise `GraphError` if an edge of a chunk has an end that is no vertex.
+    """Raise `GraphError` if an edge of a chunk has an end that is not a vertex.
 
-    This can happen if arrays change after a graph was made of them, or in a user's own source.
+    This happens if arrays change after a graph was built from them, or in a user's own source.
     """
     if src.size and max(src.max(), dst.max()) >= num_vertices:
         i = int(np.maximum(src, dst).argmax())
@@ -135,13 +131,7 @@ def check_ends(src: VertexArray, dst: VertexArray, num_vertices: int) -> None:
 
 
 def check_vertex(vertex: Any, num_vertices: int) -> int:
-    """Return a vertex id as Python's int.
-
-    Raises
-    ------
-    GraphError
-        It is no integer, or not below the number of vertices.
-    """
+    """Return a vertex id as int; raise `GraphError` if it is not a vertex of the graph."""
     number = as_integer(vertex)
     if number is None:
         raise GraphError(f"{shown(vertex)} is no vertex id; ids are integers")
@@ -155,14 +145,10 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
 
 
 def check_sources(sources: Any, num_vertices: int) -> list[int]:
-    """Return vertex ids of any iterable as a list of Python's ints.
+    """Return the vertex ids as ints.
 
-    Raises
-    ------
-    ArgumentError
-        `sources` is not iterable, or an array of several dimensions.
-    GraphError
-        One of them is not in the graph.
+    Raises `ArgumentError` if `sources` is not iterable or has several dimensions, `GraphError` if
+    an id is not in the graph.
     """
     if not isinstance(sources, Iterable) or getattr(sources, "ndim", 1) == 0:
         raise ArgumentError(f"sources is {shown(sources)}; give a sequence of vertex ids")

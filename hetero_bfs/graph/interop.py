@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _PADDED = ("bsr", "dia")
-"""Formats whose arrays also hold places without an entry, as zeros."""
+"""Formats whose arrays also hold zeros where the matrix has no entry."""
 
 
 def edges_of_scipy(

@@ -1,7 +1,7 @@
 """Checks of edges and neighbour lists before compiled loops follow their ids.
 
-Arrays that pass are held as read-only views, which prevents accidental changes and gives compiled
-loops one type. The caller's own array can still change. So the loops that read edges check each end
+Arrays that pass are held as read-only views. That prevents accidental changes and gives compiled
+loops one type. The caller's own array can still change, so the loops that read edges check each end
 again (buckets.py).
 """
 
@@ -16,13 +16,13 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.support.checks import as_array
 
 MAX_VERTICES = 2**32 - 2
-"""Most vertices a graph may have, so that every id and `NO_VERTEX` fit in 32 bits."""
+"""Most vertices of a graph: every id and `NO_VERTEX` fit in 32 bits."""
 
 IntegerArray = npt.NDArray[np.integer[Any]]
 
 
 class Fault(NamedTuple):
-    """A fault of neighbour lists: the array, the position (None if it has none) and a text."""
+    """A fault of neighbour lists: the array's name, the position if there is one, and a text."""
 
     section: str
     position: int | None
@@ -30,19 +30,15 @@ class Fault(NamedTuple):
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Return a one-dimensional array of integers unchanged, an empty one as uint32.
+    """Return a one-dimensional integer array unchanged, an empty one as uint32.
 
-    Raises
-    ------
-    GraphError
-        The array has another number of dimensions, or entries that are no integers or masked.
+    Raises `GraphError` for other dimensions, and for entries that are not integers or are masked.
     """
     array = as_array(name, values)
     if array.ndim != 1:
@@ -55,17 +51,17 @@ def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 
 def convert(array: IntegerArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return a contiguous, aligned, read-only array of this dtype, copied only if necessary."""
+    """Return a contiguous, aligned, read-only array of a dtype, copied only if necessary."""
     return frozen(np.require(array, dtype, ("C", "A")))
 
 
 def range_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
-    """Find an offset that does not rise from 0 to the number of ids, or an id out of range."""
+    """Find an offset out of order (see `offsets_fault`), or an id out of range."""
     return offsets_fault(indptr, indices.size) or ids_fault(indices, indptr.size - 1)
 
 
 def offsets_fault(indptr: IntegerArray, num_ids: int) -> Fault | None:
-    """Find an offset that does not rise from 0 to the number of ids."""
+    """Find an offset that breaks the rise from 0 to `num_ids`."""
     falls = indptr[1:] < indptr[:-1]
     if indptr[0] == 0 and indptr[-1] == num_ids and not falls.any():
         return None
@@ -77,7 +73,7 @@ def offsets_fault(indptr: IntegerArray, num_ids: int) -> Fault | None:
 
 
 def ids_fault(indices: IntegerArray, num_vertices: int) -> Fault | None:
-    """Find an id that is not one of a vertex."""
+    """Find an id that is not a vertex."""
     if indices.size == 0 or _all_below(indices, num_vertices):
         return None
     first = int(((indices < 0) | (indices >= num_vertices)).argmax())
@@ -88,7 +84,7 @@ def ids_fault(indices: IntegerArray, num_vertices: int) -> Fault | None:
 
 
 def _all_below(indices: IntegerArray, limit: int) -> bool:
-    """Return whether all of some integers are from 0 to below the limit."""
+    """Return whether all entries are at least 0 and below the limit."""
     if indices.dtype.kind == "i" and limit <= np.iinfo(indices.dtype).max:
         indices = indices.view(indices.dtype.str.replace("i", "u"))  # negative ones become large
     return bool(indices.max() < limit) and (indices.dtype.kind == "u" or bool(indices.min() >= 0))
@@ -116,7 +112,7 @@ def reverse_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
 
 
 def degree_fault(input_degree: IntegerArray, indptr: IntegerArray) -> Fault | None:
-    """Find a vertex whose list is longer than it has input edges."""
+    """Find a vertex that has more neighbours than input edges."""
     short = input_degree < np.diff(indptr)
     if not short.any():
         return None
@@ -143,7 +139,7 @@ def find_fault(
 ) -> Fault | None:
     """Find a fault in a graph's arrays (see `CSRGraph`) by all checks except `range_fault`.
 
-    `range_fault` must have found none before, since compiled loops follow the offsets.
+    `range_fault` must have passed before, since compiled loops follow the offsets.
     """
     return (
         order_fault(indptr, indices)
@@ -154,7 +150,6 @@ def find_fault(
 
 
 def check_num_vertices(num_vertices: int) -> None:
-    """Raise `GraphError` unless 0 <= num_vertices <= 2**32 - 2."""
     if not 0 <= num_vertices <= MAX_VERTICES:
         raise GraphError(
             f"{num_vertices} vertices; a graph may have 0 to {MAX_VERTICES} "
@@ -165,7 +160,7 @@ def check_num_vertices(num_vertices: int) -> None:
 def checked_ends(
     src: npt.ArrayLike, dst: npt.ArrayLike, num_vertices: int | None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
-    """Return both as read-only uint32, and the number of vertices; see `EdgeList`."""
+    """Return src and dst as read-only uint32, and the number of vertices; see `EdgeList`."""
     src, dst = integer_array(src, "src"), integer_array(dst, "dst")
     check_equal(src, dst)
     smallest = min((int(ends.min()) for ends in (src, dst) if ends.size), default=0)
@@ -184,7 +179,6 @@ def checked_ends(
 
 
 def check_equal(src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
-    """Raise `GraphError` unless both arrays have the same length."""
     if src.shape != dst.shape:
         raise GraphError(
             f"src has {src.size} entries and dst {dst.size}; give two arrays of equal length"
@@ -194,7 +188,7 @@ def check_equal(src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
 def checked_lists(
     indptr: Any, indices: Any, input_degree: Any, num_input_edges: int, directed: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """Check the arrays and return them by name, in the types that `CSRGraph` holds."""
+    """Check the arrays; return them by name, in the types of `CSRGraph`."""
     indptr, indices = integer_array(indptr, "indptr"), integer_array(indices, "indices")
     input_degree = integer_array(input_degree, "input_degree")
     if indptr.size == 0:

@@ -1,4 +1,4 @@
-"""Builds sorted neighbour lists from a source of edges: count, cut into buckets, place, sort."""
+"""Builds sorted neighbour lists from an edge source: count, cut into buckets, place, sort."""
 
 from __future__ import annotations
 
@@ -28,22 +28,17 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.kernels.buckets import Buckets
 
 _BUCKET_EDGES = 1 << 15  # two copies of a bucket's keys fit in a core's own cache
-_MAX_BUCKETS = 2048  # limit by the number of edges; a key's 32 bits may need more buckets
+_MAX_BUCKETS = 2048  # from the number of edges; the 32 bits of a key may need more
 _LINE_KEYS = 16  # keys in a 64-byte cache line
-_SORT_BATCHES = 32  # at most: the steps of the progress bar
-_BATCH_BUCKETS = 8  # for each thread in a batch; at its end threads wait for each other
+_SORT_BATCHES = 32  # most steps of the progress bar
+_BATCH_BUCKETS = 8  # per thread and batch; after a batch threads wait for each other
 _KEY_BYTES = 4
 
 
 def build_lists(edges: EdgeSource) -> dict[str, Any]:
     """Return the fields of a `CSRGraph`, in the caller's vertex ids.
 
-    Raises
-    ------
-    ArgumentError
-        The argument is not a source of edges.
-    GraphError
-        Less memory is free than `build_bytes` returns.
+    Raises `ArgumentError` if `edges` is not an edge source, `GraphError` if memory is too small.
     """
     check_edge_source(edges)
     check_memory(edges)
@@ -63,16 +58,16 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
 
 
 def build_bytes(edges: EdgeSource) -> int:
-    """Return an upper bound of construction's peak memory beside its source, in bytes."""
+    """Return an upper bound of the bytes that construction takes, without its source."""
     import numba
 
     n = edges.num_vertices
     threads: int = numba.get_num_threads()
-    # Both directions, or the graph and its transpose.
+    # Keys of both directions, or of the graph and its transpose.
     keys = _yielded(edges) * (1 if edges.both_directions else 2)
     graphs = 2 if edges.directed else 1
-    # In the caller's ids: raw degrees, new_of_old. In new ids: old_of_new, first. For each graph:
-    # the lengths of the lists, indptr.
+    # By the caller's ids: raw degrees, new_of_old. By new ids: old_of_new, first. For each graph:
+    # list lengths, indptr.
     of_a_vertex = 4 * graphs + 4 + 4 + 4 + (4 + 8) * graphs
     buckets = graphs * _most_buckets(n, keys)
     lines = _KEY_BYTES * _line_keys(threads * buckets, keys)
@@ -84,7 +79,7 @@ def build_bytes(edges: EdgeSource) -> int:
 
 
 def check_memory(edges: EdgeSource) -> None:
-    """Raise `GraphError` if less memory is free than `build_bytes` returns."""
+    """Raise `GraphError` if less than `build_bytes` is free."""
     forks.use_loops()  # the estimate depends on the number of threads
     check_free_memory(
         build_bytes(edges),
@@ -94,9 +89,9 @@ def check_memory(edges: EdgeSource) -> None:
 
 
 def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
-    """Count edges at each vertex; with `transpose` also those of the transpose, in a second array.
+    """Count edges at each vertex; with `transpose` also of the transpose, in a second array.
 
-    Return uint32 arrays, shape (workers, num_vertices), added up (see `add_up`).
+    Returns uint32 arrays, shape (workers, num_vertices), after `add_up`.
     """
     import numba
 
@@ -124,7 +119,7 @@ def _stored_twice(edges: EdgeSource) -> bool:
 
 
 def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
-    """Return the source's own input degrees if it has them: they count dropped duplicates."""
+    """Return the source's own input degrees if it has them: they include dropped duplicates."""
     remembered: VertexArray | None = getattr(edges, "input_degree", None)
     if remembered is None:
         return counted
@@ -138,7 +133,7 @@ def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
 
 
 def cut_into_buckets(counts: VertexArray, relabelling: Relabelling) -> Buckets:
-    """Cut the searched vertices into buckets, by what `count_ends` returned."""
+    """Cut the searched vertices into buckets; `counts` is from `count_ends`."""
     from hetero_bfs.graph.kernels.buckets import (
         BLOCK_VERTICES,
         Buckets,
@@ -192,7 +187,7 @@ def _most_buckets(num_vertices: int, num_keys: int) -> int:
 
 
 def _line_keys(num_lines: int, num_keys: int) -> int:
-    """Return how many keys a line collects before they are written; fewer if lines are many."""
+    """Return the keys that a line collects before it is written: fewer if there are many lines."""
     line_keys = _LINE_KEYS
     while line_keys > 1 and 8 * num_lines * line_keys > num_keys:
         line_keys //= 2
@@ -200,14 +195,14 @@ def _line_keys(num_lines: int, num_keys: int) -> int:
 
 
 def _scratch_keys(num_vertices: int, num_keys: int) -> int:
-    """Return the keys of scratch: for a bucket of vertices, or for a bitmap of all."""
+    """Return the size of a worker's scratch in keys: for a bucket, or a bitmap of all vertices."""
     return 2 * max(-(-_bucket_edges(num_keys) // 2), -(-num_vertices // 64))
 
 
 def place_and_sort(
     edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
 ) -> tuple[OffsetArray, VertexArray, VertexArray]:
-    """Return indptr, indices and the lengths of the lists."""
+    """Return indptr, indices, and the lengths of the neighbour lists."""
     from hetero_bfs.graph.kernels.sorting import close_up
 
     keys = _place(edges, relabelling, buckets, transposed)
@@ -221,7 +216,7 @@ def place_and_sort(
 def _place(
     edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
 ) -> VertexArray:
-    """Return the keys of all edges that are no loops, in their buckets."""
+    """Return the keys of all edges except loops, in their buckets."""
     from hetero_bfs.graph.kernels.buckets import KeyLines, flush_lines, partition_edges
 
     keys = aligned_empty(int(buckets.first_key[-1]), np.uint32)
@@ -247,7 +242,7 @@ def _place(
 
 
 def _sort(buckets: Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray]:
-    """Convert keys to lists, bucket by bucket; return the length of each list and each bucket."""
+    """Convert keys to neighbour lists; return the length of each list and of each bucket."""
     import numba
 
     from hetero_bfs.graph.kernels.sorting import sort_buckets
@@ -270,10 +265,7 @@ def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, 
 
 
 def _yielded(edges: EdgeSource) -> int:
-    """Return how many pairs a source yields, at most.
-
-    A graph yields its lists. It was made from any number of edges, duplicates included.
-    """
+    """Return the most pairs that a source yields: a `CSRGraph` yields its stored edges only."""
     stored = getattr(edges, "num_stored_edges", None)
     if stored is not None:
         return int(stored)

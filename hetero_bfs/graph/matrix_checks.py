@@ -23,22 +23,13 @@ from hetero_bfs.support.checks import as_array
 def convert_matrix(
     matrix: Any, convert: Callable[[Any], Any], ids_of_rows_later: bool = False
 ) -> Any:
-    """Check a sparse matrix of any format and return what a conversion of SciPy makes of it.
+    """Check a SciPy sparse matrix of any format and return `convert(matrix)`.
 
-    Parameters
-    ----------
-    matrix : sparse array or matrix of SciPy
-    convert : callable
-        It takes the matrix.
-    ids_of_rows_later : bool
-        Whether the ids of a CSR matrix are left to the caller (`check_ids`, or a compiled loop that
-        checks each).
+    With `ids_of_rows_later` the ids of a CSR matrix are left to the caller (`check_ids`, or a
+    compiled loop that checks each id).
 
-    Raises
-    ------
-    GraphError
-        The matrix is not square; its arrays do not fit together, are masked or have other types;
-        offsets that do not rise; ids out of range.
+    Raises `GraphError` if the matrix is not square, its arrays do not fit together, are masked or
+    have other types, offsets do not rise, or ids are out of range.
     """
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1]:
@@ -78,7 +69,7 @@ def _is_plain(array: Any) -> bool:
 
 
 def check_ids(given: Any, num_vertices: int, name: str = "indices") -> None:
-    """Raise `GraphError` if an id is not that of a row or column."""
+    """Raise `GraphError` if an id is not a row or column."""
     fault = ids_fault(np.asarray(given), num_vertices)
     if fault is not None:
         raise GraphError(
@@ -88,7 +79,7 @@ def check_ids(given: Any, num_vertices: int, name: str = "indices") -> None:
 
 
 def refuse_ids(indices: npt.NDArray[np.uint32], num_vertices: int) -> NoReturn:
-    """Raise `GraphError` for ids of which a compiled loop found one out of range.
+    """Raise `GraphError` for an id out of range that a compiled loop found.
 
     There are fewer than 2**31 vertices; the ids may be a view of int32.
     """
@@ -99,7 +90,7 @@ def refuse_ids(indices: npt.NDArray[np.uint32], num_vertices: int) -> NoReturn:
 
 
 _MOST_OFFSET = 2**30
-"""Smaller offsets of diagonals do not overflow when SciPy adds the number of a row."""
+"""Below this, SciPy's int32 sum of a diagonal's offset and a row does not overflow."""
 
 
 def _check_lists(matrix: Any, num_lists: int) -> None:
@@ -153,7 +144,7 @@ def _check_blocks(matrix: Any) -> None:
 
 
 class _Lists:
-    """The lists of a BSR matrix's blocks."""
+    """The CSR arrays of a BSR matrix's blocks."""
 
     def __init__(self, indptr: Any, indices: Any, data: npt.NDArray[Any]) -> None:
         self.indptr, self.indices, self.data = indptr, indices, data
@@ -171,7 +162,7 @@ def _check_diagonals(matrix: Any) -> None:
     _check_values(matrix.data, offsets.size, 2)
     limit = max(matrix.shape[0], _MOST_OFFSET)
     wrong = (offsets <= -limit) | (offsets >= limit)
-    if wrong.any():  # SciPy would make int32 of them
+    if wrong.any():  # SciPy would convert them to int32
         k = int(wrong.argmax())
         raise GraphError(
             f"offsets[{k}] of the matrix is {offsets[k]}, and it has only {matrix.shape[0]} "
@@ -205,10 +196,9 @@ def _check_keys(matrix: Any) -> None:
 
 
 def _check_each(ids: list[Any], name: str, num_vertices: int) -> None:
-    """Check Python's integers."""
     try:
         array = integer_array(np.array(ids), f"the matrix's {name}")
-    except ValueError as error:  # lists of unequal lengths among them
+    except ValueError as error:  # some entries are lists of unequal lengths
         raise GraphError(f"the matrix's {name} must be integers; build the matrix anew") from error
     check_ids(array, num_vertices, name)
 

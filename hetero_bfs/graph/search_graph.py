@@ -1,4 +1,4 @@
-"""Graphs ready to search: relabelled lists, and further arrays for the kernels."""
+"""Graphs ready to search: relabelled neighbour lists, and further arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from hetero_bfs.graph.weights import place_weights, weight_dtype_of
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 
-_REGULAR_SHARE = 0.8  # of the vertices, with equally many edges; see follow.py
+_REGULAR_SHARE = 0.8  # of the vertices have the same degree; see follow.py
 _MOST_REGULAR_DEGREE = 64
 
 
 @dataclass(frozen=True, eq=False)
 class SearchGraph:
-    """A graph ready to search: relabelled lists, and further arrays for the kernels.
+    """A graph ready to search: relabelled neighbour lists, and further arrays for the kernels.
 
     Parameters
     ----------
     graph : CSRGraph
-        In new ids. Top-down reads its lists, bottom-up those of its transpose. Its `input_degree`
-        is the length of the lists, without duplicates.
+        In new ids. Top-down reads its neighbour lists, bottom-up the transpose's. Its
+        `input_degree` is the length of each list, without duplicates.
     relabelling : Relabelling
     num_input_edges : int
     input_degree : uint32 array, shape (num_vertices,)
         In the caller's ids; see `CSRGraph`.
     degree : uint32 array, shape (num_searched,)
-        Length of every list of `graph`.
+        Length of every neighbour list of `graph`.
     first : uint32 array, shape (num_searched,)
-        First neighbour in the transpose's lists, the vertex itself if it has none. One contiguous
-        read of it resolves most vertices of a big bottom-up level.
+        First neighbour in the transpose, the vertex itself if it has none. A contiguous read of
+        this array resolves most vertices of a large bottom-up level.
     """
 
     graph: CSRGraph
@@ -59,12 +59,12 @@ class SearchGraph:
 
     @property
     def num_vertices(self) -> int:
-        """Vertices in the caller's ids."""
+        """Number of vertices in the caller's ids."""
         return int(self.relabelling.new_of_old.size)
 
     @property
     def num_searched(self) -> int:
-        """Vertices in the searched range."""
+        """Number of vertices in the searched range."""
         return self.relabelling.num_searched
 
     @property
@@ -80,14 +80,14 @@ class SearchGraph:
         return bool(counts.max() >= _REGULAR_SHARE * degree.size)
 
     def reversed(self) -> Self:
-        """Return the graph with all edges transposed, sharing the lists; itself if undirected.
+        """Return the graph with all edges transposed, sharing the arrays; itself if undirected.
 
         Its `input_degree` does not count duplicates.
         """
         if not self.graph.directed:
             return self
         backward = replace_weights(self.graph.transpose, self.graph.transpose.weights)  # a copy,
-        backward.__dict__["_transposed"] = self.graph  # so that the two are no cycle
+        backward.__dict__["_transposed"] = self.graph  # so that the two do not form a cycle
         return replace(
             self,
             graph=backward,
@@ -97,18 +97,18 @@ class SearchGraph:
         )
 
     def _by_old_id(self, degree: VertexArray) -> VertexArray:
-        """Return degrees of the searched range in the order of `input_degree`."""
+        """Return degrees of the searched range by the caller's ids; 0 for other vertices."""
         placed = np.zeros(self.num_vertices, np.uint32)
         placed[self.relabelling.old_of_new] = degree
         return placed
 
     def searched_id(self, vertex: int) -> int | None:
-        """Return the new id of a vertex (the caller's id), None if it left the searched range."""
+        """Return the new id of one of the caller's ids, None if it left the searched range."""
         new = int(self.relabelling.new_of_old[vertex])
         return None if new == NO_VERTEX else new
 
     def is_isolated(self, vertex: int) -> bool:
-        """Tell whether a vertex (the caller's id) has no edge but self-loops."""
+        """Return whether a vertex (the caller's id) has no edges except self-loops."""
         new = int(self.relabelling.new_of_old[vertex])
         if new >= self.num_searched:
             return True
@@ -117,15 +117,15 @@ class SearchGraph:
 
 
 def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
-    """Relabel and build a graph of edges: Graph500's kernel 1.
+    """Relabel and build a graph from edges: Graph500's kernel 1.
 
     `order` is one of `relabel.ORDERS`. Degree order counts duplicate edges, so that one pass over
-    the edges suffices. With duplicates it may differ a little from the order of the final degrees.
+    the edges suffices. With duplicates it may differ slightly from the order of the final degrees.
 
     Raises
     ------
     ArgumentError
-        The argument is not a source of edges, or the order is unknown.
+        The argument is not an edge source, or the order is unknown.
     GraphError
         Less memory is free than `build_bytes` returns.
     """
@@ -162,7 +162,6 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
 def _weighted(
     edges: EdgeSource, graph: CSRGraph, relabelling: Relabelling, transposed: bool
 ) -> CSRGraph:
-    """Return the lists with the weights of their edges."""
     new_of_old = relabelling.new_of_old
     weights = place_weights(edges, graph.indptr, graph.indices, new_of_old, transposed)
     return replace_weights(graph, weights)
@@ -173,7 +172,7 @@ def _order_by_locality(
 ) -> tuple[Relabelling, list[CSRGraph]]:
     """Renumber by locality if searches take many levels, or `always`.
 
-    This needs memory for a second copy of the lists; without it the order is kept.
+    This needs memory for a second copy of the neighbour lists; without it the order is kept.
     """
     if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
         return relabelling, graphs
@@ -186,9 +185,9 @@ def _order_by_locality(
 def by_locality(
     graph: CSRGraph, relabelling: Relabelling, always: bool
 ) -> tuple[Relabelling, VertexArray] | None:
-    """Number a graph's vertices by locality if its searches take many levels, or `always`.
+    """Number vertices by locality if searches take many levels, or `always`.
 
-    Return the new relabelling and the new position of each vertex; None to keep the order.
+    Returns the new relabelling and the new position of each vertex; None to keep the order.
     """
     from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_partitions
 
@@ -205,9 +204,9 @@ def by_locality(
 
 
 def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
-    """Renumber a graph's vertices: v becomes position[v] (uint32).
+    """Renumber vertices: v becomes position[v] (uint32).
 
-    The new graph's `input_degree` is the length of its lists.
+    The new graph's `input_degree` is the length of its neighbour lists.
     """
     from hetero_bfs.graph.kernels.locality import permute_lists
 
@@ -222,7 +221,7 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
 
 
 def first_neighbours_of(graph: CSRGraph) -> VertexArray:
-    """Return the first neighbour of each vertex, the vertex itself if it has none."""
+    """Return the first neighbour of each vertex, or the vertex itself if it has none."""
     from hetero_bfs.graph.kernels.sorting import first_neighbours
 
     first = aligned_empty(graph.num_vertices, np.uint32)

@@ -1,4 +1,4 @@
-"""Edges of other packages' tables: pandas' frames, and tables that export Arrow."""
+"""Edges of other packages' tables: pandas frames, and tables that export Arrow."""
 
 from __future__ import annotations
 
@@ -22,19 +22,10 @@ _MOST_EXACT = 1 << 53  # float64 holds all integers up to it
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The roles of a table's columns, and options for the graph.
+    """The columns of vertex ids and weights, and options for the graph.
 
-    Parameters
-    ----------
-    source, target
-        Columns of vertex ids.
-    weight : optional
-        Column of weights.
-    num_vertices : int, optional
-        By default the largest id plus 1.
-    directed : bool
-    duplicates : {"min", "max", "sum"}
-        See `EdgeList`.
+    num_vertices : the largest id plus 1 if None
+    duplicates : see `EdgeList`
     """
 
     source: Any
@@ -46,11 +37,10 @@ class TableColumns:
 
     @property
     def names(self) -> list[Any]:
-        """The columns that are read."""
         return [self.source, self.target, *([] if self.weight is None else [self.weight])]
 
     def arrays_of(self, columns: list[npt.NDArray[Any]], convert_by: str) -> list[npt.NDArray[Any]]:
-        """Return the columns as vertex ids and weights; `convert_by` is a method for messages."""
+        """Return vertex ids and weights; `convert_by` names a method for error messages."""
         source, target, *weight = columns
         return [
             _ids(self.source, source, convert_by),
@@ -59,7 +49,6 @@ class TableColumns:
         ]
 
     def edges(self, arrays: list[npt.NDArray[Any]]) -> EdgeList:
-        """Return the edges of these columns' arrays."""
         weights = None if self.weight is None else arrays[2]
         return EdgeList.from_arrays(
             arrays[0], arrays[1], self.num_vertices, self.directed, weights, self.duplicates
@@ -101,7 +90,7 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
             arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
             batches.append(columns.arrays_of(arrays, "cast"))
     if columns.weight is not None and len({arrays[2].dtype for arrays in batches}) > 1:
-        for arrays in batches:  # integers beyond int32 in one batch make all of them float64
+        for arrays in batches:  # integers beyond int32 in one batch make all batches float64
             arrays[2] = arrays[2].astype(np.float64, copy=False)
     if not batches:
         batches.append(columns.arrays_of([column.to_numpy() for column in held.columns], "cast"))
@@ -110,55 +99,44 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
 
 @dataclass(frozen=True)
 class EdgeBatches:
-    """Edges in several lists, a source that copies none of them; see `EdgeSource`.
+    """Edges in several edge lists, read without copying; see `EdgeSource`.
 
-    Parameters
-    ----------
-    parts : tuple of EdgeList
-        At least one; all directed or none, all with weights of one type or none.
+    parts : at least one; all or none directed, all or none with weights of one type
     """
 
     parts: tuple[EdgeList, ...]
 
     @property
     def num_vertices(self) -> int:
-        """The largest number of any part."""
         return max(part.num_vertices for part in self.parts)
 
     @property
     def num_input_edges(self) -> int:
-        """Edges of all parts."""
         return sum(part.num_input_edges for part in self.parts)
 
     @property
     def directed(self) -> bool:
-        """As the parts."""
         return self.parts[0].directed
 
     @property
     def both_directions(self) -> bool:
-        """False: an undirected edge is listed once."""
         return False
 
     @property
     def duplicates(self) -> Duplicates:
-        """As the parts."""
         return self.parts[0].duplicates
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
-        """Type of the weights, None without weights."""
         return self.parts[0].weight_dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges in order as (src, dst) views."""
         for part in self.parts:
             yield from part.chunks(size)
 
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        """Yield the edges in order as (src, dst, weights) views."""
         for part in self.parts:
             yield from part.weighted_chunks(size)
 
@@ -179,7 +157,7 @@ def _check_present(name: Any, num_missing: int) -> None:
 
 
 def _ids(name: Any, array: npt.NDArray[Any], convert_by: str) -> npt.NDArray[Any]:
-    """Return a column of vertex ids unchanged if it holds integers."""
+    """Return a column unchanged if it holds integers, else raise `GraphError` with a remedy."""
     kind = array.dtype.kind
     if kind in "iu" or array.size == 0:
         return array

@@ -13,12 +13,10 @@ from hetero_bfs.graph.weights import WeightArray, needed_weights
 
 
 class Lists(NamedTuple):
-    """Neighbour lists.
+    """CSR arrays.
 
-    Parameters
-    ----------
-    indptr : int64 array, shape (num_vertices + 1,)
-    indices : uint32 array, shape (indptr[-1],)
+    indptr : int64, shape (num_vertices + 1,)
+    indices : uint32, shape (indptr[-1],)
     """
 
     indptr: OffsetArray
@@ -27,14 +25,10 @@ class Lists(NamedTuple):
 
 @dataclass(frozen=True)
 class ListedEdges:
-    """The edges of such lists, as a source for `Engine`; see `EdgeSource`.
+    """The edges of such neighbour lists, as an `EdgeSource` for `Engine`.
 
-    Parameters
-    ----------
-    lists : Lists
-        If they are those of an undirected graph, they hold every edge twice.
-    directed : bool
-    weights : array, shape (num_entries,), optional
+    lists : an undirected graph stores every edge twice
+    weights : shape (num_entries,)
     """
 
     lists: Lists
@@ -43,34 +37,28 @@ class ListedEdges:
 
     @property
     def num_vertices(self) -> int:
-        """Number of lists."""
         return int(self.lists.indptr.size - 1)
 
     @property
     def num_input_edges(self) -> int:
-        """Number of edges; an undirected one counts once."""
         entries = int(self.lists.indices.size)
         return entries if self.directed else -(-entries // 2)
 
     @property
     def both_directions(self) -> bool:
-        """True for an undirected graph."""
         return not self.directed
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
-        """Type of the weights, None without weights."""
         return None if self.weights is None else self.weights.dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield every entry as (src, dst)."""
         for _, src, dst in self._cut(size):
             yield src, dst
 
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        """Yield every entry as (src, dst, weights)."""
         weights = needed_weights(self)
         for where, src, dst in self._cut(size):
             yield src, dst, weights[where]

@@ -1,4 +1,4 @@
-"""The graph for shortest-path searches: its lists by rising weight, and sums of weights."""
+"""The graph for shortest-path searches: neighbour lists by rising weight, and sums of weights."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights, refuse_negative
 
 _PREFIX_EDGES, _FULL_EDGES, _AFTER_PULL_EDGES = 4.0, 16.0, 64.0
-"""Edges of a vertex of mean degree that end within a window, on average: of a window with prefixes,
-with whole lists from the start on, and with whole lists after a pull. Wider windows relax edges
-twice, narrower ones leave threads without work."""
+"""Mean number of edges, of a vertex of mean degree, that end within a window: for windows with
+prefixes, with whole lists from the start, and with whole lists after a pull. Wider windows relax
+edges twice, narrower windows leave threads idle.
+"""
 
 _LONG_LISTS = 8.0
-"""Mean degree from which a search relaxes prefixes of lists."""
+"""From this mean degree a search relaxes prefixes of neighbour lists."""
 
 
 _LEAST_WIDTHS = {"int32": 1.0, "float32": 2.0**-126, "float64": 2.0**-900}
-"""Least widths of windows: the number of buckets divided by one must be finite."""
+"""Least widths of windows: the number of buckets divided by a width must be finite."""
 
 PREFIX, FULL, PULL_ONCE = range(3)
 """Strategies of a window in its record; see relax.py."""
@@ -33,13 +34,9 @@ PREFIX, FULL, PULL_ONCE = range(3)
 class Plan(NamedTuple):
     """Strategy and widths of a search's windows; see loop.py.
 
-    Parameters
-    ----------
-    is_full : bool
-        Whether whole lists are relaxed from the start on.
-    prefix_width, full_width : float
-        Widths of windows. With whole lists the host divides this width into buckets, and takes more
-        or fewer of them for a window.
+    is_full : whether whole neighbour lists are relaxed from the start
+    full_width : with whole lists the host divides this width into buckets, and takes more or fewer
+        of them for a window
     """
 
     is_full: bool
@@ -48,10 +45,10 @@ class Plan(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """The result of a search: distances in new ids, and a record for each window (loop.py).
+    """The result of a search: distances in new ids, and a record per window (loop.py).
 
     `distance` may be the executor's own array, which the next search overwrites. `streamed_bytes`
-    were sent to a device that does not hold the lists.
+    is the volume sent to a device that does not hold the neighbour lists.
     """
 
     distance: npt.NDArray[Any]
@@ -69,12 +66,9 @@ class ByWeight(NamedTuple):
 
 
 class WeightedLists:
-    """A graph's lists by rising weight, in new ids.
+    """A graph's neighbour lists by rising weight, in new ids.
 
-    Raises
-    ------
-    GraphError
-        The graph has no weights, or a negative one.
+    Raises `GraphError` if the graph has no weights, or a negative one.
     """
 
     def __init__(self, graph: SearchGraph, what: str = "shortest paths") -> None:
@@ -85,9 +79,9 @@ class WeightedLists:
 
     @classmethod
     def of(cls, graph: SearchGraph, what: str) -> WeightedLists:
-        """Return the lists of a graph, shared while anything uses them.
+        """Return a graph's lists, shared as long as they are in use.
 
-        `what` needs them, for the message of an error.
+        `what` names the user of the lists in error messages.
         """
         made = _MADE[graph]() if graph in _MADE else None
         if made is None:
@@ -96,32 +90,30 @@ class WeightedLists:
         return made
 
     def sort(self) -> None:
-        """Sort all lists that searches read; `sort_seconds` is how long it took."""
+        """Sort all lists that searches read; adds the time to `sort_seconds`."""
         began = time.perf_counter()
         _ = self.forward, self.backward_order
         self.sort_seconds += time.perf_counter() - began
 
     @property
     def num_vertices(self) -> int:
-        """Vertices in the searched range."""
         return self.graph.num_searched
 
     @property
     def num_stored_edges(self) -> int:
-        """Entries of the lists."""
         return self.graph.graph.num_stored_edges
 
     @cached_property
     def forward(self) -> ByWeight:
-        """The lists themselves."""
         return _sorted(self.graph.graph)
 
     @property
     def backward(self) -> ByWeight:
-        """Those of the transpose: the same for an undirected graph, else the graph's own.
+        """The transpose's lists; of an undirected graph, `forward`.
 
-        The latter are not sorted: `backward_order` says in which order to read a list. So there are
-        12 bytes a stored edge beside the graph, if weights have 4, and not 16.
+        For a directed graph they are not sorted: `backward_order` gives the order in which to read
+        a list. With 4-byte weights this takes 12 bytes per stored edge besides the graph, instead
+        of 16.
         """
         if not self.graph.graph.directed:
             return self.forward
@@ -130,7 +122,7 @@ class WeightedLists:
 
     @cached_property
     def backward_order(self) -> npt.NDArray[np.uint32]:
-        """The positions of each list's entries by rising weight; for directed graphs."""
+        """Positions of each list's entries by rising weight, for directed graphs."""
         from hetero_bfs.graph.kernels.by_weight import sort_by_weight
 
         if not self.graph.graph.directed:
@@ -141,9 +133,9 @@ class WeightedLists:
 
     @cached_property
     def distance_dtypes(self) -> list[np.dtype[Any]]:
-        """Types of distances to try in turn: the weights' own, then one of 64 bits.
+        """Types of distances to try in this order: the weights' own, then a 64-bit type.
 
-        The largest integer of a type stands for infinity, so it cannot be a weight of a search.
+        The largest integer of a type means infinity, so it cannot be a weight of a search.
         """
         if self.weight_dtype.kind == "f":
             return list(dict.fromkeys((self.weight_dtype, np.dtype(np.float64))))
@@ -153,7 +145,7 @@ class WeightedLists:
 
     @cached_property
     def may_overflow(self) -> bool:
-        """Whether a distance may be beyond the weights' type."""
+        """Whether a distance may exceed the weights' type."""
         weights = needed_weights(self.graph.graph)
         largest = weights.max(where=np.isfinite(weights), initial=0).item()
         limits = np.iinfo if self.weight_dtype.kind == "i" else np.finfo
@@ -161,14 +153,13 @@ class WeightedLists:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan that follows from the mean weight and degree."""
         return planned(self.weight_dtype, *self.sums())
 
     def sums(self) -> tuple[float, int, int, int]:
-        """Return the sum and number of the finite weights, entries of the lists, and vertices."""
+        """Return sum and number of the finite weights, number of stored edges and of vertices."""
         weights = needed_weights(self.graph.graph)
         finite = weights[np.isfinite(weights)]
-        with np.errstate(over="ignore"):  # infinite: then all is one window
+        with np.errstate(over="ignore"):  # an infinite sum gives a single window
             total = float(finite.sum(dtype=np.float64))
         return total, finite.size, self.num_stored_edges, self.num_vertices
 
@@ -176,7 +167,7 @@ class WeightedLists:
 def planned(
     weight_dtype: np.dtype[Any], total: float, finite: float, entries: float, vertices: float
 ) -> Plan:
-    """Return the plan for lists of these `WeightedLists.sums`."""
+    """Return the plan for the results of `WeightedLists.sums`."""
     mean = total / finite if finite else 1.0
     degree = max(entries / max(vertices, 1), 1.0)
     least = _LEAST_WIDTHS[weight_dtype.name]

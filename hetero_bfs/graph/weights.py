@@ -1,9 +1,9 @@
 """Weights of edges: their arrays, and their positions in neighbour lists.
 
-Lists are built from the edges without weights (lists.py). Then each weight is stored at the
-position of its edge in the sorted list of its vertex. Duplicates of an edge are combined there, by
-the source's rule `duplicates`; in an undirected graph (u, v) and (v, u) are duplicates, and both
-places get the same weight.
+Neighbour lists are built without weights (lists.py). Then each weight is stored at the position of
+its edge in the sorted list of its vertex. Duplicates of an edge are combined there, by the source's
+rule `duplicates`. In an undirected graph (u, v) and (v, u) are duplicates, and both positions get
+the same weight.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SUM_BEYOND = (
 )
 
 _CHUNKS, _MOST_AT_ONCE = 8, 1 << 26
-"""Chunks in which the weights of a large graph are placed, and most edges of one."""
+"""Number of chunks in which a large graph's weights are placed, and most edges of a chunk."""
 
 _INT32 = np.iinfo(np.int32)
 WEIGHT_DTYPES = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
@@ -45,15 +45,9 @@ WeightArray = npt.NDArray[Any]
 
 
 def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
-    """Return weights as a contiguous read-only array of one of `WEIGHT_DTYPES`.
+    """Return weights as a contiguous read-only array of one of `WEIGHT_DTYPES`; see `as_weights`.
 
-    They are converted as by `as_weights`.
-
-    Raises
-    ------
-    GraphError
-        Another number of entries than edges, entries that are not real numbers, NaN, masked
-        entries.
+    Raises `GraphError` unless there is one real number per edge, neither NaN nor masked.
     """
     array = as_array("weights", weights)
     if array.shape != (num_edges,):
@@ -71,22 +65,13 @@ def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
 def as_weights(
     array: npt.NDArray[Any], name: str = "weights", convert_by: str = "astype"
 ) -> WeightArray:
-    """Return numbers as weights, for all constructors alike.
+    """Convert numbers to weights, in the same way for all constructors.
 
     Integers of any type, and booleans, become int32 if all of them fit, else the nearest float64.
-    float16 becomes float32. Any byte order is taken.
+    float16 becomes float32. Any byte order is accepted. `name` and `convert_by`, a method that
+    converts the array's type, are for messages.
 
-    Parameters
-    ----------
-    array : array
-        Of integers, booleans, floats up to 64 bits, or Python's own numbers.
-    name, convert_by : str
-        The array, and the method that converts its type, for the message.
-
-    Raises
-    ------
-    GraphError
-        Entries that are not real numbers, or integers beyond float64.
+    Raises `GraphError` for entries that are not real numbers, and integers beyond float64.
     """
     if array.dtype.kind == "O" or (array.size == 0 and array.dtype.kind not in "biuf"):
         array = _from_objects(array, name, convert_by)
@@ -102,7 +87,7 @@ def as_weights(
 
 
 def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.NDArray[Any]:
-    """Return Python's numbers as an array of integers, or of float64."""
+    """Return Python numbers as an array of integers or float64."""
     for value in array.flat:
         if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
             kind = type(value).__name__
@@ -121,7 +106,7 @@ def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.ND
 
 
 def _remedy(array: npt.NDArray[Any], convert_by: str) -> str:
-    """Return how to make numbers of what an array holds."""
+    """Return advice on how to convert the array's entries to numbers."""
     return {
         "c": "such as abs() of it",
         "m": 'such as durations / numpy.timedelta64(1, "s")',
@@ -130,19 +115,12 @@ def _remedy(array: npt.NDArray[Any], convert_by: str) -> str:
 
 
 def weight_dtype_of(edges: Any) -> np.dtype[Any] | None:
-    """Return the dtype of a source's weights, None for a source without weights."""
     dtype: np.dtype[Any] | None = getattr(edges, "weight_dtype", None)
     return dtype
 
 
 def needed_weights(graph: Any) -> WeightArray:
-    """Return the weights that a graph or edge list holds.
-
-    Raises
-    ------
-    GraphError
-        It has none.
-    """
+    """Return the weights of a graph or edge list; raise `GraphError` without weights."""
     weights: WeightArray | None = getattr(graph, "weights", None)
     if weights is None:
         raise GraphError(
@@ -153,17 +131,10 @@ def needed_weights(graph: Any) -> WeightArray:
 
 
 def refuse_negative(graph: Any, names: VertexArray, what: str, are_finite: bool = False) -> None:
-    """Raise `GraphError` if an edge has a negative weight, or an infinite one (`are_finite`).
+    """Raise `GraphError` for a negative weight, or with `are_finite` an infinite one.
 
-    Parameters
-    ----------
-    graph : CSRGraph with weights
-    names : uint32 array, shape (num_vertices,)
-        The caller's ids of its vertices.
-    what : str
-        What needs such weights, for the message.
-    are_finite : bool
-        Whether weights must be finite, too.
+    `names`, uint32 of shape (num_vertices,), has the caller's ids of the graph's vertices. `what`
+    names the computation in the message.
     """
     weights = needed_weights(graph)
     if weights.size == 0:
@@ -183,13 +154,10 @@ def refuse_negative(graph: Any, names: VertexArray, what: str, are_finite: bool 
 def weighted_chunks(
     edges: Any, size: int = CHUNK_EDGES
 ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-    """Yield a source's edges with their weights, as read-only views of at most `size` edges.
+    """Yield edges with their weights, as read-only views of at most `size` edges.
 
-    Raises
-    ------
-    GraphError
-        A chunk that is not two uint32 arrays and one of weights, all of equal length; a weight
-        that is NaN.
+    Raises `GraphError` for a chunk that is not two uint32 arrays and one of weights, all of equal
+    length, or has a NaN.
     """
     ids, dtype = np.dtype(np.uint32), np.dtype(edges.weight_dtype)
     for src, dst, weights in edges.weighted_chunks(size):
@@ -211,17 +179,17 @@ def weighted_chunks(
 
 
 def edges_at_once(edges: Any) -> int:
-    """Return how many edges are in a chunk whose weights are placed together.
+    """Return the number of edges in a chunk whose weights are placed together.
 
-    With small chunks of a large graph, each list gets so few edges that each of them misses the
-    caches.
+    With small chunks of a large graph each neighbour list gets few edges per chunk, and each of
+    them misses the caches.
     """
     chunk = min(max(CHUNK_EDGES, edges.num_input_edges // _CHUNKS), _MOST_AT_ONCE)
     return int(min(chunk, edges.num_input_edges))
 
 
 def placing_bytes(edges: Any) -> int:
-    """Return an upper bound of the memory that `place_weights` needs besides its result."""
+    """Return an upper bound of the bytes that `place_weights` needs besides its result."""
     dtype = weight_dtype_of(edges)
     ends, copies = 2 * 4, 2
     at_once = ends + copies * (ends + (0 if dtype is None else dtype.itemsize))
@@ -235,26 +203,15 @@ def place_weights(
     new_of_old: VertexArray,
     transposed: bool = False,
 ) -> WeightArray | None:
-    """Return the weights of neighbour lists built of these edges; None if they have none.
+    """Return the weights of neighbour lists built from these edges; None if they have none.
 
-    Parameters
-    ----------
-    edges : EdgeSource
-        It is read once more.
-    indptr, indices : arrays
-        Sorted lists in new ids, of the edges or of the transposed ones.
-    new_of_old : uint32 array, shape (num_vertices,)
-        `NO_VERTEX` for vertices without edges.
+    Reads `edges` once more.
 
-    Returns
-    -------
-    array, shape (indptr[-1],)
-        Of the source's `weight_dtype`.
+    indptr, indices : sorted neighbour lists in new ids; of the transpose if `transposed`
+    new_of_old : uint32, shape (num_vertices,); `NO_VERTEX` for vertices without edges
+    returns : the source's `weight_dtype`, shape (indptr[-1],)
 
-    Raises
-    ------
-    GraphError
-        The source gave other edges than before, NaN, or a sum that int32 does not hold.
+    Raises `GraphError` if the source gives other edges than before, NaN, or a sum beyond int32.
     """
     from hetero_bfs.graph.kernels.weight_places import WeightPlaces
 
@@ -281,7 +238,7 @@ def place_weights(
 
 
 def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
-    """Return what leaves any weight as it is when they are combined."""
+    """Return the identity element of a rule."""
     if rule == "sum":
         return 0
     if dtype.kind == "f":
@@ -291,13 +248,12 @@ def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
 
 
 def nan_fault(weights: WeightArray) -> Fault | None:
-    """Find a weight that is NaN."""
     wrong = np.isnan(weights) if weights.dtype.kind == "f" else np.empty(0, np.bool_)
     return Fault("weights", int(wrong.argmax()), "a weight is NaN") if wrong.any() else None
 
 
 def symmetry_fault(indptr: OffsetArray, indices: VertexArray, weights: WeightArray) -> Fault | None:
-    """Find an edge of an undirected graph whose two directions have unlike weights."""
+    """Find an edge of an undirected graph whose two directions have different weights."""
     from hetero_bfs.graph.kernels.weight_places import first_unlike
 
     first = int(first_unlike(indptr, indices, weights))

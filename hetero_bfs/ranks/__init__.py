@@ -1,1 +1,1 @@
-"""Breadth-first search over many ranks: each searches its part with its own machine."""
+"""Distributed runs: each rank searches its part of the graph on its own machine."""

@@ -1,7 +1,7 @@
-"""The communication of ranks: the few collective calls of a distributed run.
+"""Communication between ranks: the few collective calls of a distributed run.
 
-mpi.py makes them with MPI, simulated.py within one process, for tests and predictions.
-Every rank must make the same calls in the same order.
+mpi.py makes them with MPI, simulated.py within one process, for tests and predictions. Every rank
+must make the same calls in the same order.
 """
 
 from __future__ import annotations
@@ -20,39 +20,37 @@ Counts = npt.NDArray[np.int64]
 
 
 class Board(Protocol):
-    """Memory of each host in which every rank of the run has a part, for all to read."""
+    """Memory on each host in which every rank of the run has a part, readable by all."""
 
     memory: npt.NDArray[Any]
     places: Counts
-    """Where each rank's part begins in `memory`."""
+    """Position of each rank's part in `memory`."""
     beside: npt.NDArray[np.uint8]
-    """Further memory, for the ranks of one host alone. It begins a page of the whole memory."""
+    """Further memory, for the ranks of one host only. It begins on a page boundary."""
 
     def complete(self) -> None:
-        """Wait until all ranks have written their parts; then each host has all of them.
+        """Wait until all ranks have written their parts; then each host has all parts.
 
-        A rank must have read them before its next collective call.
+        A rank must read them before its next collective call.
         """
 
 
 class Communicator(Protocol):
-    """The ranks of a run, as one of them sees them.
+    """The ranks of a run, from the view of one rank.
 
-    Arrays are contiguous and one-dimensional. A host is a machine whose ranks share memory. The
-    arrays of different ranks of a call have one dtype.
+    Arrays are contiguous and one-dimensional. A host is a machine whose ranks share memory. In a
+    call the arrays of all ranks have the same dtype.
     """
 
     rank: int
-    """Number of this rank, from 0."""
+    """From 0."""
     size: int
-    """Number of ranks."""
     host_rank: int
-    """Number of this rank among those of its host, from 0."""
+    """Number of this rank on its host, from 0."""
     host_size: int
-    """Number of ranks on this host."""
     num_hosts: int
     host_ranks: list[int]
-    """The ranks of this host, by their numbers on it."""
+    """The ranks of this host, by their `host_rank`."""
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -61,7 +59,7 @@ class Communicator(Protocol):
         """Replace each item by the maximum, the minimum or the sum over ranks."""
 
     def collect(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, by rank; values are small and can be pickled."""
+        """Return the values of all ranks, by rank; values must be small and picklable."""
 
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
@@ -74,7 +72,7 @@ class Communicator(Protocol):
     def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
         """Return a board with room for counts[r] items of rank r; all ranks make the same call.
 
-        All boards lie in the same memory, which grows as needed and stays.
+        All boards use the same memory, which grows as needed and is never freed.
         """
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
@@ -88,32 +86,29 @@ class Communicator(Protocol):
         receive: npt.NDArray[Any],
         received: Counts,
     ) -> None:
-        """Send each rank r the counts[r] items from send[places[r]] on.
+        """Send send[places[r]:][:counts[r]] to each rank r.
 
-        Received items are in the order of the ranks, received[r] items from rank r.
+        Received items are ordered by rank: received[r] items are from rank r.
         """
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros that all ranks of this host share."""
 
     def free_shared(self) -> None:
-        """Free all memory of `shared_array`, which must not be used any more; all ranks call it."""
+        """Free all arrays of `shared_array`, which must not be used any more; all ranks call it."""
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
         """Combine the `shared_array` of all hosts, item by item; all ranks wait for it."""
 
     def abort(self) -> None:
-        """End all ranks with status 1; this rank at once."""
+        """End all ranks with status 1; this rank immediately."""
 
 
 class BoardMemory:
     """The memory of all boards of a host: it grows as needed.
 
-    Parameters
-    ----------
-    share : callable
-        Returns so many bytes that the ranks of a host share; all of them call it. Hosts may have
-        boards of unlike sizes.
+    `share` returns a number of bytes that the ranks of a host share; all of them call it. Boards
+    may have different sizes on different hosts.
     """
 
     def __init__(self, share: Callable[[int], npt.NDArray[np.uint8]]) -> None:
@@ -123,7 +118,7 @@ class BoardMemory:
     def cut(
         self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
-        """Return a board's `memory` and `beside`."""
+        """Return the `memory` and `beside` of a board."""
         end = int(counts.sum()) * np.dtype(dtype).itemsize
         begin = -(-end // PAGE_BYTES) * PAGE_BYTES
         if self._memory.size < begin + beside_bytes:
@@ -132,7 +127,7 @@ class BoardMemory:
 
 
 def parts_of(counts: Counts) -> Counts:
-    """Return the begin of each part, for contiguous parts of these sizes."""
+    """Return the positions of contiguous parts of these sizes."""
     places = np.zeros(counts.size, np.int64)
     np.cumsum(counts[:-1], out=places[1:])
     return places

@@ -1,4 +1,4 @@
-"""Construction on all ranks: each reads a share of the edges and gets its vertices' lists."""
+"""Construction on all ranks: each reads a share of the edges, and builds its vertices' lists."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from hetero_bfs.support.memory import aligned_empty, shrink
 CHUNK_EDGES = 1 << 20
 """Edges that a rank sends in a round: at most 16 MiB of keys."""
 
-_LEAST_SHARED = 1 << 16  # keys that are worth another thread
+_LEAST_SHARED = 1 << 16  # fewest keys that are worth another thread
 
 _OTHERS = "the edges were others when they were read again; chunks() must give the same each time"
 
@@ -53,23 +53,15 @@ def construct(
 ) -> RankGraph:
     """Build a rank's part of the graph of all ranks' edges: Graph500's kernel 1.
 
-    Parameters
-    ----------
-    share : EdgeSource
-        The edges that this rank reads; together the ranks' shares are all edges. Its `num_vertices`
-        is that of the whole graph. All are directed or none is; if one has weights, all have.
-    num_input_edges : int
-        Of the whole graph.
-    input_degree : uint32 array, optional
-        Of this rank's old ids, if the edges have lost their duplicates.
+    share : the edges that this rank reads; all shares together are all edges, and `num_vertices` is
+        the whole graph's; either all or none are directed, either all or none have weights
+    num_input_edges : of the whole graph
+    input_degree : uint32, of this rank's old ids; given if the edges have lost their duplicates
 
-    Raises
-    ------
-    AgreedError
-        On all ranks: an edge has an end that is no vertex, a chunk of edges is none, a sum of
-        weights is beyond int32, or the vertices of all ranks need more than 32 bits.
-    GraphError
-        The edges were others when they were read again; only the rank that reads them raises this.
+    Raises `AgreedError` on all ranks if an edge has an end that is not a vertex, a chunk is
+    malformed, a sum of weights is beyond int32, or the vertices of all ranks need more than 32
+    bits. Raises `GraphError`, only on the rank that reads them, if the edges change between two
+    reads.
     """
     from hetero_bfs.ranks.kernels.owned_lists import renumber_keys
 
@@ -111,7 +103,7 @@ def construct(
 def _chunks(
     share: EdgeSource, back: bool
 ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]:
-    """Yield the edges of a share, from their ends to their starts if `back`."""
+    """Yield the edges of a share, reversed if `back`."""
     chunks: Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]
     if weight_dtype_of(share) is None:
         chunks = ((src, dst, None) for src, dst in typed_chunks(share, CHUNK_EDGES))
@@ -127,7 +119,7 @@ def _collect_keys(
 ) -> tuple[Keys, WeightArray | None]:
     """Return the keys of this rank's vertices, and weights; every rank reads its share twice.
 
-    Of a directed graph these are of one direction.
+    If the graph is directed, the keys are of one direction.
     """
     from hetero_bfs.ranks.kernels.owned_lists import count_keys, make_keys
 
@@ -160,7 +152,7 @@ def _collect_keys(
         by_part.sum(axis=0, out=counts)
         begins = parts_of(counts)
         places = begins + np.cumsum(by_part, axis=0) - by_part
-        if (needed := int(counts.sum())) > sendable.size:  # a source of the user's, of long chunks
+        if (needed := int(counts.sum())) > sendable.size:  # a user's source with long chunks
             sendable = np.empty(needed, np.uint64)
         send = sendable[:needed]
         weights = no_weights if weights is None else weights
@@ -182,7 +174,7 @@ def _collect_keys(
 
 
 def _count_degrees(keys: Keys, owned: int) -> VertexArray:
-    """Return the input degrees of the own old ids."""
+    """Return the input degrees of this rank's old ids."""
     from hetero_bfs.ranks.kernels.owned_lists import count_degrees
 
     degree = np.zeros(owned, np.uint32)
@@ -191,7 +183,7 @@ def _count_degrees(keys: Keys, owned: int) -> VertexArray:
 
 
 def _number_own(degree: VertexArray) -> tuple[VertexArray, VertexArray]:
-    """Return numbers of the own old ids, and the places of those numbered."""
+    """Return the own number of each of this rank's old ids, and the inverse."""
     from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
 
     own, old_of_own = (
@@ -203,7 +195,7 @@ def _number_own(degree: VertexArray) -> tuple[VertexArray, VertexArray]:
 
 
 def _check_numbers(communicator: Communicator, size: int) -> None:
-    """Refuse graphs that need numbers of more than 32 bits; `size` is that of this rank."""
+    """Refuse graphs that need numbers of more than 32 bits; `size` is this rank's."""
     largest = np.array([size])
     communicator.reduce_to_all(largest, "max")
     needed = communicator.size * (int(largest[0]) + LINE_COLUMNS)
@@ -215,7 +207,7 @@ def _check_numbers(communicator: Communicator, size: int) -> None:
 
 
 class _Lists(NamedTuple):
-    """A rank's lists of one direction, of sorting numbers."""
+    """A rank's neighbour lists in one direction, made of sorting numbers."""
 
     degree: VertexArray
     indices: VertexArray
@@ -225,7 +217,7 @@ class _Lists(NamedTuple):
 def _sorted_lists(
     keys: Keys, weights: WeightArray | None, duplicates: Duplicates, size: int
 ) -> _Lists:
-    """Return the lists of so many vertices, without weights in the memory of their keys."""
+    """Return the neighbour lists of `size` vertices; without weights, in the memory of `keys`."""
     from hetero_bfs.ranks.kernels.owned_lists import lists_of_keys
 
     if weights is not None:
@@ -238,7 +230,7 @@ def _sorted_lists(
 
 
 def _sort(keys: Keys, threads: int) -> None:
-    """Sort keys in place by so many threads, each half of them a half of the keys."""
+    """Sort keys in place by `threads` threads, which recursively halve the keys."""
     if threads == 1 or keys.size < _LEAST_SHARED:
         keys.sort()
         return
@@ -251,13 +243,7 @@ def _sort(keys: Keys, threads: int) -> None:
 
 
 def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
-    """Return the lists of so many vertices with the weights of their keys.
-
-    Raises
-    ------
-    GraphError
-        A sum of weights is beyond int32.
-    """
+    """Return neighbour lists with weights; raise `GraphError` if a sum is beyond int32."""
     from hetero_bfs.graph.kernels.by_weight import sort_by_weight
     from hetero_bfs.ranks.kernels.owned_lists import combine_duplicates, place_by_vertex
 
@@ -266,7 +252,7 @@ def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, si
     np.cumsum(degree, out=indptr[1:])
     neighbours, placed = np.empty(keys.size, np.uint32), np.empty(keys.size, weights.dtype)
     place_by_vertex(keys, weights, indptr[:-1].copy(), neighbours, placed)
-    # Here what lists are sorted by are the neighbours.
+    # Here lists are sorted by neighbour: the neighbours are passed as weights.
     placed, neighbours = sort_by_weight(indptr, placed, neighbours)
     stored = combine_duplicates(degree, neighbours, placed, DUPLICATES.index(duplicates))
     if stored < 0:
@@ -275,7 +261,7 @@ def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, si
 
 
 def _num_leading(degree: VertexArray) -> int:
-    """Return how many vertices, in front of the others, may lead anywhere."""
+    """Return the number of vertices up to the last one with several edges."""
     leads = np.flatnonzero(degree > 1)
     return int(leads[-1]) + 1 if leads.size else 0
 
@@ -283,7 +269,7 @@ def _num_leading(degree: VertexArray) -> int:
 def _as_graph(
     lists: _Lists, partition: Partition, directed: bool, num_input_edges: int
 ) -> CSRGraph:
-    """Return lists of columns, in place of the sorting numbers."""
+    """Return the graph, with columns instead of sorting numbers."""
     from hetero_bfs.ranks.kernels.owned_lists import columns_of_numbers
 
     degree, indices, weights = lists

@@ -1,11 +1,11 @@
 """Exchanges between ranks, and their costs.
 
 A *dense* exchange gives all ranks the visited bits of each rank's vertices that have several edges.
-Each rank writes its bits to memory that its host's ranks share, and reads the others' there. A
-*sparse* exchange sends words of child and parent to the child's owner (kernels/push.py). One call
-tells the counts. Words for ranks of the same host lie in *boxes*, one for each pair of ranks, in
-the memory that they share. A second call sends the words for other hosts, and all words of a rank
-for which a box is too small.
+Each rank writes its bits to memory that its host's ranks share, and reads the others' bits there. A
+*sparse* exchange sends words of child and parent to the child's owner (kernels/push.py). A first
+call sends the counts. Words for ranks on the same host are in *boxes*, one for each pair of ranks,
+in their shared memory. A second call sends the words for other hosts, and all words of a rank for
+which a box is too small.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from hetero_bfs.support.memory import aligned_empty, check_shared_memory, free_s
 WORD_BYTES = 8
 _REMEDY = "give the container more (--shm-size), or start fewer ranks on this host"
 _PROBE_REPEATS = 20
-_PROBE_WORDS = 1 << 15  # of a large sparse exchange, for each rank
-_LEAST_WORDS = 1 << 12  # of all boxes of a host
+_PROBE_WORDS = 1 << 15  # words that a rank sends in a large sparse exchange
+_LEAST_WORDS = 1 << 12  # fewest words in all boxes of a host
 
 Words = npt.NDArray[np.uint64]
 
@@ -38,8 +38,8 @@ Words = npt.NDArray[np.uint64]
 class ExchangeCosts:
     """Seconds of exchanges, measured by `probe`: the same on all ranks.
 
-    `dense` is a whole dense exchange; a sparse one takes `latency` and `per_byte` of what the rank
-    with the most sends.
+    `dense` is a whole dense exchange. A sparse exchange takes `latency`, and `per_byte` for each
+    byte of the rank that sends the most.
     """
 
     dense: float
@@ -47,12 +47,11 @@ class ExchangeCosts:
     per_byte: float
 
     def sparse(self, num_bytes: float) -> float:
-        """Return the seconds of a sparse exchange."""
         return self.latency + self.per_byte * num_bytes
 
 
 class Mail(NamedTuple):
-    """Messages to a rank's own vertices: these vertices, and the count from each rank."""
+    """Messages to a rank's own vertices: vertices, messages, and the count from each rank."""
 
     numbers: npt.NDArray[np.uint32]
     messages: npt.NDArray[Any]
@@ -65,7 +64,7 @@ def mail(
     columns: npt.NDArray[np.uint32],
     messages: npt.NDArray[Any],
 ) -> Mail:
-    """Send each message to the owner of its column: three calls."""
+    """Send each message to the owner of its column, by three collective calls."""
     from hetero_bfs.ranks.kernels.mailing import count_by_owner, sort_by_owner
 
     counts, received = (np.zeros(communicator.size, np.int64) for _ in range(2))
@@ -83,41 +82,33 @@ def mail(
 
 
 class Runner(Protocol):
-    """What runs a rank's levels, on its host or its device, as exchanges see it.
+    """The executor of a rank's levels, on its host or device, as exchanges see it.
 
     It has two bitmaps of all columns, and words for other ranks.
     """
 
     told: Words
-    """On the host; words for other ranks, each rank's from its first column on."""
+    """On the host: words for other ranks; each rank's words begin at its first column."""
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Copy the first words of one of them."""
+        """Copy the first words of bitmap `index` to `bits`."""
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write its words from `first` on. `bits` stay as they are until the next level ends."""
+        """Write words into bitmap `index` at `first`; keep `bits` until the next level ends."""
 
     def copy_words(self, rank: int, into: Words) -> None:
         """Copy the first words for a rank from where the last push left them."""
 
     def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Copy counts[r] words for each rank r of these to `told`, if they are not there."""
+        """Copy counts[r] words for each of the ranks r to `told`, if they are not there."""
 
 
 class Exchange:
-    """The exchanges of one rank, with the bytes that it sent to others in all.
+    """The exchanges of one rank; `bytes_sent` is their total volume to other ranks.
 
-    Parameters
-    ----------
-    communicator : Communicator
-    partition : Partition
-    device : OpenCLDevice, optional
-        This rank's: it can copy from and to the memory of exchanges fast.
+    `device` is this rank's: it can copy from and to the memory of exchanges fast.
 
-    Raises
-    ------
-    AgreedError
-        A host has too little shared memory; all ranks raise it.
+    Raises `AgreedError` on all ranks if a host has too little shared memory.
     """
 
     def __init__(
@@ -129,7 +120,7 @@ class Exchange:
         self._communicator = communicator
         self._partition = partition
         self.counts: Counts = np.zeros(communicator.size, np.int64)
-        """Words for each rank, which `tell` sends."""
+        """Number of words for each rank, which `tell` sends."""
         self._announced, self._received = (np.zeros(communicator.size, np.int64) for _ in range(2))
         self._allocate = aligned_empty if device is None else device.host_array
         self._words: Words = np.empty(0, np.uint64)
@@ -156,7 +147,7 @@ class Exchange:
         self.bytes_sent = 0
 
     def dense(self, runner: Runner, index: int) -> None:
-        """Complete a bitmap of all columns by the other ranks' bits."""
+        """Complete a bitmap of all columns with the other ranks' bits."""
         runner.give(index, self._mine)
         self._board.complete()
         for first, part in self._others:
@@ -165,7 +156,7 @@ class Exchange:
             self.bytes_sent += self._mine.nbytes
 
     def _agree_on_box(self, bits_bytes: int) -> int:
-        """Return how many words a box holds, the same for all ranks.
+        """Return the number of words in a box, the same for all ranks.
 
         All boxes of a host take 4 bytes per vertex, or half of the memory that is left for sharing.
         """
@@ -177,12 +168,13 @@ class Exchange:
         return int(box[0])
 
     def tell(self, runner: Runner) -> list[tuple[int, Words]]:
-        """Send `counts` words to each rank; return the ranks that sent some, with their words.
+        """Send `counts` words to each rank; return the ranks that sent words, with their words.
 
-        These may lie in other ranks' boxes: use them before the next collective call.
+        The words may be in other ranks' boxes: use them before the next collective call.
 
         A rank whose boxes are too small sends its words by a second call. It announces n words as
-        ~n, which is negative, to all ranks, also if n is 0. So all ranks know, and make the call.
+        ~n, which is negative even for n = 0, to all ranks. So all ranks know that they must make
+        the call.
         """
         counts = self.counts.tolist()
         fit = all(counts[rank] <= self._box_words for rank in self._boxes_to)
@@ -203,7 +195,7 @@ class Exchange:
         return boxed + self._tell_by_call(runner, fit, [rank for rank, _ in boxed])
 
     def _tell_by_call(self, runner: Runner, fit: bool, boxed: list[int]) -> list[tuple[int, Words]]:
-        """Send the words that are in no box, and return those received; `boxed` ranks used one."""
+        """Send the words that are in no box; return the received words. `boxed` ranks use boxes."""
         sent = self.counts.copy()
         if fit:
             sent[list(self._boxes_to)] = 0
@@ -219,7 +211,7 @@ class Exchange:
         return [(rank, into[p : p + n]) for rank, (p, n) in enumerate(parts) if n]
 
     def probe(self, runner: Runner) -> ExchangeCosts:
-        """Measure the costs, in which a bitmap changes; all ranks get the slowest rank's."""
+        """Measure the costs, which changes a bitmap; all ranks get the slowest rank's costs."""
         ranks = self._partition.ranks
         before = self.bytes_sent
         dense = self._time(lambda: self.dense(runner, 0))
@@ -238,7 +230,7 @@ class Exchange:
         return ExchangeCosts(*costs.tolist())
 
     def _time(self, call: Callable[[], object]) -> float:
-        """Return the median seconds of a call that all ranks make."""
+        """Return the median seconds of a collective call."""
         seconds = []
         for _ in range(_PROBE_REPEATS):
             self._communicator.barrier()
@@ -251,7 +243,7 @@ class Exchange:
 def _pinned(device: OpenCLDevice | None, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an array's memory for fast copies by the device, if there is one and it allows that.
 
-    Others can be copied, too.
+    Otherwise the array itself: it can be copied, too.
     """
     if device is None:
         return array

@@ -1,4 +1,4 @@
-"""Errors that are sent to all ranks, so that none waits for a rank that has failed."""
+"""Errors that are sent to all ranks, so that no rank waits for one that has failed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ T = TypeVar("T")
 def agreed(communicator: Communicator, work: Callable[[], T]) -> T:
     """Do work without communication; return its result.
 
-    Raises
-    ------
-    AgreedError
-        On all ranks, if the work of any raised `HeteroBFSError`, `OSError` or `MemoryError`.
+    Raises `AgreedError` on all ranks if the work of any rank raised `HeteroBFSError`, `OSError` or
+    `MemoryError`.
     """
     problem, result = None, None
     try:

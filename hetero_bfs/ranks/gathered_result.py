@@ -1,4 +1,4 @@
-"""What runs by all ranks give: a rank's own part, gathered from all of them."""
+"""Results of distributed runs: a rank's own part, or gathered from all ranks."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class RankLevel:
     ----------
     direction : str
     seconds : float
-        Of the rank's own work.
+        The rank's own work.
     exchange_seconds : float
-        Of exchanges and the reduction, waiting for other ranks included.
+        Exchanges and the reduction, including waits for other ranks.
     bytes_sent : int
-        To other ranks.
+        Bytes to other ranks.
     frontier_vertices, frontier_edges : int
         The rank's own, before the level.
     push_seconds, pull_seconds : float
-        Seconds predicted for the slowest rank in both directions, exchange included.
+        Seconds predicted for the slowest rank in both directions, including exchanges.
     on_device : bool
         Whether the rank ran it on its OpenCL device.
     """
@@ -51,7 +51,7 @@ class RankLevel:
 
 @dataclass(eq=False)
 class RankProgramResult:
-    """The final states of a rank's vertices; `gathered` returns those of all.
+    """The final states of a rank's vertices; `gathered` returns the states of all vertices.
 
     Parameters
     ----------
@@ -59,16 +59,16 @@ class RankProgramResult:
     state : mapping of name to array, shape (own old ids,)
         Rank r of P has the vertices r, r + P, r + 2 P and so on, in this order.
     num_vertices : int
-        Of the whole graph.
+        Number of vertices of the whole graph.
     seconds : float
-        From the initial states to the last iteration, the slowest rank's.
+        From the initial states to the last iteration, on the slowest rank.
     iterations : int
     converged : bool
         False if `max_iterations` ended the run.
     totals : mapping of name to float
         The program's sums after the last iteration.
     traces : list of IterationTrace
-        Vertices and edges are those of all ranks; the seconds are this rank's.
+        Vertices and edges are of all ranks; the seconds are this rank's.
     """
 
     communicator: Communicator = field(repr=False)
@@ -81,7 +81,7 @@ class RankProgramResult:
     traces: list[IterationTrace] = field(repr=False)
 
     def gathered(self, name: str) -> npt.NDArray[Any]:
-        """Return a field of all vertices, in the caller's ids; all ranks must call this."""
+        """Return a field of all vertices, by the caller's ids; all ranks must call this."""
         return gathered(self.communicator, self.state[name], self.num_vertices)
 
 
@@ -96,7 +96,7 @@ def gathered_parents(
 def edges_of_levels(
     communicator: Communicator, graph: RankGraph, levels: list[RankLevel]
 ) -> npt.NDArray[np.int64]:
-    """Return the edges that leave each level, and those stored; all ranks must call this."""
+    """Return the edges that leave each level, then the stored edges; all ranks must call this."""
     counts = [level.frontier_edges for level in levels]
     edges = np.array([*counts, graph.graph.num_stored_edges], np.int64)
     communicator.reduce_to_all(edges, "sum")
@@ -111,8 +111,8 @@ def level_traces(
 ) -> list[LevelTrace]:
     """Return the levels of a search: vertices and edges of all ranks, seconds of this one.
 
-    `searched` vertices have edges; `edges` are of `edges_of_levels`; `level_of` is -1 where nothing
-    was reached. The way between ranks is `transfer_seconds`.
+    `searched` is the number of vertices with edges, `edges` the result of `edges_of_levels`.
+    `level_of` is -1 for unreached vertices. `transfer_seconds` is the time of exchanges.
     """
     vertices = np.bincount(level_of[level_of >= 0], minlength=len(levels) + 1).tolist()
     *leaving, stored = edges.tolist()
@@ -138,7 +138,7 @@ def level_traces(
 def gathered(
     communicator: Communicator, mine: npt.NDArray[Any], num_vertices: int
 ) -> npt.NDArray[Any]:
-    """Return an array of all vertices, given those of each rank's own; all ranks must call this."""
+    """Return an array of all vertices from each rank's own items; all ranks must call this."""
     ranks = communicator.size
     owned = count_owned(num_vertices, ranks)
     first = parts_of(owned)

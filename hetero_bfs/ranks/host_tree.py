@@ -1,4 +1,4 @@
-"""A tree of all vertices in each host's memory, to be checked by the ranks of the host."""
+"""A tree of all vertices in each host's memory, to be checked by the host's ranks."""
 
 from __future__ import annotations
 
@@ -16,20 +16,12 @@ _REMEDY = "give --no-validate, or the container more (--shm-size)"
 
 
 class HostTree:
-    """Memory for successive searches; all ranks make the same calls.
+    """Memory for the trees of successive searches; all ranks make the same calls.
 
-    Parameters
-    ----------
-    communicator : Communicator
-    share : EdgeSource
-        The edges that this rank looks at, in old ids.
-    input_degree : uint32 array, optional
-        Of this rank's old ids, if the edges have lost their duplicates.
+    share : the edges that this rank checks, in old ids
+    input_degree : uint32, of this rank's old ids; given if the edges have lost their duplicates
 
-    Raises
-    ------
-    AgreedError
-        A host has too little shared memory; all ranks raise it.
+    Raises `AgreedError` on all ranks if a host has too little shared memory.
     """
 
     _bytes_of_a_vertex = 8  # a subclass may share more
@@ -47,7 +39,6 @@ class HostTree:
         self._begin, self._end = size * me // ranks, size * (me + 1) // ranks
 
     def close(self) -> None:
-        """Free the shared memory."""
         self._parents = self._levels = np.empty(0, np.uint32)
         self._communicator.free_shared()
 
@@ -57,10 +48,10 @@ class HostTree:
         parent: npt.NDArray[np.uint32],
         *others: tuple[npt.NDArray[Any], npt.NDArray[Any]],
     ) -> None:
-        """Copy the parents of all ranks into this host's memory, each plus 1: 0 is none.
+        """Copy the parents of all ranks, plus 1, into this host's memory: 0 means none.
 
-        `others` are further arrays of the host's memory, and what this rank has of them. The
-        source has level 1, all others 0.
+        `others` are further arrays of the host's memory, each with this rank's part. The source's
+        level becomes 1, all other levels 0.
         """
         communicator, mine = self._communicator, slice(self._begin, self._end)
         columns = [*others, (self._parents, parent + np.uint32(1))]

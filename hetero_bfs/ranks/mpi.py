@@ -1,4 +1,4 @@
-"""Ranks under MPI (mpi4py). It is imported only in a process that an MPI launcher has started."""
+"""Ranks under MPI (mpi4py). Imported only in a process that an MPI launcher has started."""
 
 from __future__ import annotations
 
@@ -22,12 +22,9 @@ _NAP_SECONDS = 2e-5
 
 @cache
 def world() -> MPICommunicator:
-    """Return all ranks that the launcher started.
+    """Return a communicator of all ranks that the launcher started.
 
-    Raises
-    ------
-    AgreedError
-        mpi4py is absent, or it uses another MPI than the launcher.
+    Raises `AgreedError` if mpi4py is absent, or uses another MPI than the launcher.
     """
     wanted = launched_ranks()
     try:
@@ -36,7 +33,7 @@ def world() -> MPICommunicator:
         mpi4py.rc.thread_level = "funneled"  # only the main thread calls MPI
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of another launcher; see below
+            warnings.simplefilter("ignore", RuntimeWarning)  # about another launcher; see below
             from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -53,7 +50,7 @@ def world() -> MPICommunicator:
         raise AgreedError(f"Open MPI's launcher started {wanted} processes, but {remedy}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        if not MPI.Is_initialized():  # by a script that has imported mpi4py's MPI before
+        if not MPI.Is_initialized():  # a script may have imported mpi4py's MPI before
             MPI.Init_thread(MPI.THREAD_FUNNELED)
     if MPI.COMM_WORLD.size != wanted:
         raise AgreedError(
@@ -65,9 +62,9 @@ def world() -> MPICommunicator:
 
 
 def _end_all_at_an_error(mpi: Any) -> None:
-    """Let an exception that a rank's script does not catch end all ranks, which would wait.
+    """Make an uncaught exception of a rank's script end all ranks, which would otherwise wait.
 
-    All ranks raise an `AgreedError`, so none waits then.
+    All ranks raise an `AgreedError` together, so no rank waits then.
     """
     say = sys.excepthook
 
@@ -90,7 +87,7 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 
 class MPICommunicator:
-    """The ranks of a communicator of mpi4py; see `Communicator`."""
+    """A `Communicator` over a communicator of mpi4py."""
 
     def __init__(self, comm: Any) -> None:
         from mpi4py import MPI
@@ -105,7 +102,8 @@ class MPICommunicator:
         self.host_size: int = self._host.size
         cores: set[int] = set().union(*self._host.allgather(core_numbers()))
         crowded = self.host_size > usable_cores(len(cores))
-        self._naps: bool = comm.allreduce(crowded, MPI.LOR)  # both kinds of calls do not match
+        # The same on all ranks: blocking and non-blocking collective calls do not match.
+        self._naps: bool = comm.allreduce(crowded, MPI.LOR)
         self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
         heads = comm.allgather(self._host.bcast(self.rank))
         self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
@@ -117,8 +115,8 @@ class MPICommunicator:
     def _call(self, comm: Any, name: str, *arguments: Any) -> None:
         """Make a collective call.
 
-        MPI waits busily. If the ranks of a host have to take turns on its cores, a rank that waits
-        would keep one from a rank that works, for milliseconds. So all ranks sleep between tests.
+        MPI waits busily. If a host has more ranks than cores, a waiting rank would keep a core from
+        a working rank for milliseconds. So all ranks sleep between tests.
         """
         if not self._naps:
             getattr(comm, name)(*arguments)
@@ -128,38 +126,30 @@ class MPICommunicator:
             time.sleep(_NAP_SECONDS)
 
     def barrier(self) -> None:
-        """Wait for all ranks."""
         self._call(self._comm, "Barrier")
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Replace each item by the maximum, the minimum or the sum over ranks."""
         self._call(self._comm, "Allreduce", self._in_place, array, self._operations[operation])
 
     def collect(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, by rank."""
         if self._naps:
-            self.barrier()  # it waits asleep
+            self.barrier()  # sleeps while it waits
         return list(self._comm.allgather(value))
 
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
-        """Send `send` to all ranks.
-
-        All ranks must agree on whether it is in place, also one whose part is empty.
-        """
+        """All ranks must agree on whether `send` is in place, even a rank whose part is empty."""
         there = _address(receive) + int(places[self.rank]) * receive.itemsize
         is_there = _address(send) == there
         part = self._in_place if is_there else send
         self._call(self._comm, "Allgatherv", part, [receive, (counts, places)])
 
     def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
-        """Return a board with room for counts[r] items of rank r."""
         memory, beside = self._boards.cut(counts, dtype, beside_bytes)
         return _MPIBoard(self, memory, beside, counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
-        """Send item r to rank r, for all r."""
         self._call(self._comm, "Alltoall", send, receive)
 
     def exchange_parts(
@@ -170,18 +160,16 @@ class MPICommunicator:
         receive: npt.NDArray[Any],
         received: Counts,
     ) -> None:
-        """Send each rank its part of `send`."""
         sent, got = [send, (counts, places)], [receive, (received, parts_of(received))]
         self._call(self._comm, "Alltoallv", sent, got)
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array of zeros that all ranks of this host share."""
         array, window = self._share(size, dtype)
         self._windows.append(window)
         return array
 
     def _share(self, size: int, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], Any]:
-        """Return an array of zeros that all ranks of this host share, and its window, to free."""
+        """Return an array of zeros that this host's ranks share, and its window, to free it."""
         from mpi4py import MPI
 
         dtype = np.dtype(dtype)
@@ -195,12 +183,10 @@ class MPICommunicator:
         return array, window
 
     def free_shared(self) -> None:
-        """Free all memory of `shared_array`."""
         while self._windows:
             self._windows.pop().Free()
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Combine the `shared_array` of all hosts."""
         self._call(self._host, "Barrier")
         if self.num_hosts > 1 and self.host_rank == 0:
             self._call(
@@ -209,14 +195,13 @@ class MPICommunicator:
         self._call(self._host, "Barrier")
 
     def abort(self) -> None:
-        """End all ranks with status 1."""
         self._comm.Abort(1)
 
 
 class _MPIBoard:
-    """A board in the shared memory of each host; see `Board`.
+    """A `Board` in the shared memory of each host.
 
-    The parts of a host's ranks lie side by side, so that one of them sends them all.
+    The parts of a host's ranks are contiguous, so that one rank sends them all.
     """
 
     def __init__(
@@ -233,7 +218,6 @@ class _MPIBoard:
         self._ranks, self._all = ranks, [memory, (of_hosts, parts_of(of_hosts))]
 
     def complete(self) -> None:
-        """Wait until all ranks have written their parts, and each host has all of them."""
         ranks = self._ranks
         ranks._call(ranks._host, "Barrier")
         if ranks.num_hosts > 1:

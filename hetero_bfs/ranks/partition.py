@@ -1,12 +1,12 @@
 """The owners of vertices, and the numbers by which a rank knows all vertices.
 
-Rank r of P owns the old ids (the caller's) r, r + P, r + 2 P and so on. A
-rank numbers its own vertices by falling degree; those without edges get no number.
+Rank r of P owns the old ids (the caller's) r, r + P, r + 2 P and so on. A rank numbers its own
+vertices by falling degree; vertices without edges get no number.
 
-A rank searches with *columns*: its own vertices come first, then those of the next rank, and so on,
-the rank before it last. Each rank's vertices begin at a multiple of 512, a cache line of a bitmap.
-So the first words of a rank's bitmap are its own vertices, as in a search by one process, and the
-same kernels search them. A neighbour list holds columns, those of all ranks' hubs first.
+A rank searches with *columns*: its own vertices come first, then the vertices of the next rank, and
+so on around the ring of ranks. Each rank's vertices begin at a multiple of 512, a cache line of a
+bitmap. So the first words of a rank's bitmap are its own vertices, as in a search by one process,
+and the same kernels search them. A neighbour list holds columns, with hubs of all ranks first.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from hetero_bfs.graph.search_graph import SearchGraph
 _LINE_WORDS = 16
 
 LINE_COLUMNS = 32 * _LINE_WORDS
-"""Columns whose bits share a cache line of a bitmap; they are all one rank's."""
+"""Columns whose bits share a cache line of a bitmap; they belong to one rank."""
 
 Int64Array = npt.NDArray[np.int64]
 
 
 def count_owned(num_vertices: int, ranks: int) -> Int64Array:
-    """Return how many old ids each rank owns, int64 (ranks,)."""
+    """Return the number of old ids that each rank owns, int64 (ranks,)."""
     return np.maximum((num_vertices - np.arange(ranks) + ranks - 1) // ranks, 0)
 
 
@@ -37,17 +37,11 @@ def count_owned(num_vertices: int, ranks: int) -> Int64Array:
 class Partition:
     """The vertices of all ranks, as one rank numbers them.
 
-    Parameters
-    ----------
-    num_vertices : int
-        In old ids.
-    rank : int
-    sizes : int64 array, shape (ranks,)
-        Vertices with edges of each rank.
-    leading : int64 array, shape (ranks,)
-        Those of them, in front of the others, that may have several edges; of a directed graph
-        all. A vertex with a single undirected edge leads nowhere: nobody but its only neighbour
-        reads its bit.
+    num_vertices : in old ids
+    sizes : shape (ranks,); number of each rank's vertices with edges
+    leading : shape (ranks,); number of each rank's vertices up to the last one with several edges;
+        in a directed graph, all. A search does not go on from a vertex with a single undirected
+        edge: only its one neighbour reads its bit.
     """
 
     num_vertices: int
@@ -57,18 +51,17 @@ class Partition:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks."""
         return int(self.sizes.size)
 
     @cached_property
     def words(self) -> Int64Array:
-        """Words of a bitmap for each rank's vertices, whole cache lines."""
+        """Words of a bitmap for each rank's vertices, in whole cache lines."""
         lines: Int64Array = -(-self.sizes // LINE_COLUMNS)
         return lines * _LINE_WORDS
 
     @cached_property
     def first_word(self) -> Int64Array:
-        """Where each rank's words begin in this rank's bitmap."""
+        """Position of each rank's words in this rank's bitmap."""
         ring = (self.rank + np.arange(self.ranks)) % self.ranks
         first = np.zeros(self.ranks, np.int64)
         first[ring[1:]] = np.cumsum(self.words[ring])[:-1]
@@ -76,23 +69,21 @@ class Partition:
 
     @cached_property
     def sent_words(self) -> Int64Array:
-        """Words that each rank sends in a dense exchange: those of vertices that lead anywhere."""
+        """Words that each rank sends in a dense exchange: the words of its leading vertices."""
         sent: Int64Array = -(-self.leading // 32)
         return sent
 
     @property
     def bitmap_words(self) -> int:
-        """Words of a bitmap of all columns."""
         return int(self.words.sum())
 
     @property
     def num_columns(self) -> int:
-        """All columns, with the gaps at the ends of ranks."""
+        """Number of all columns, including the gaps at the ends of ranks."""
         return 32 * self.bitmap_words
 
     @cached_property
     def first_column(self) -> Int64Array:
-        """Each rank's first column."""
         return 32 * self.first_word
 
     @cached_property
@@ -104,16 +95,15 @@ class Partition:
         return owners
 
     def owner(self, vertex: int) -> int:
-        """Return the rank that owns an old id."""
         return vertex % self.ranks
 
 
 @dataclass(frozen=True, eq=False)
 class RankGraph(SearchGraph):
-    """A rank's part of a graph: the lists of its own vertices, which hold columns.
+    """A rank's part of a graph: the neighbour lists of its own vertices, which hold columns.
 
-    Those of a directed graph are of out-edges, and those of its transpose of in-edges. Vertices are
-    numbered by both.
+    In a directed graph they hold out-edges, and in its transpose in-edges. Vertices are numbered by
+    the sum of both degrees.
 
     `relabelling.old_of_new` has the old id of each column, of all ranks; `new_of_old` has the own
     number of each old id that the rank owns, in their order. `input_degree` is in that order, too.
@@ -124,16 +114,16 @@ class RankGraph(SearchGraph):
 
     @property
     def num_searched(self) -> int:
-        """The rank's own vertices with edges."""
+        """Number of the rank's own vertices with edges."""
         return int(self.degree.size)
 
     @property
     def num_vertices(self) -> int:
-        """Vertices of the whole graph, in old ids."""
+        """Number of vertices of the whole graph."""
         return self.partition.num_vertices
 
     def searched_id(self, vertex: int) -> int | None:
-        """Return the own number of a vertex (an old id); None if it is another rank's or bare."""
+        """Return the own number of an old id; None if another rank owns it, or it is isolated."""
         part = self.partition
         if part.owner(vertex) != part.rank:
             return None

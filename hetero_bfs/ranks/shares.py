@@ -1,4 +1,4 @@
-"""The edges that a rank reads: its share of a generated graph, or of a file."""
+"""The edges that a rank reads: its share of a generated graph or of a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from hetero_bfs.ranks.partition import count_owned
 class KroneckerShare:
     """A range of a Graph500 graph's edges, generated whenever they are read (an `EdgeSource`).
 
-    Rank r of P takes the edges from r M / P to (r + 1) M / P. Any range can be generated alone.
+    Rank r of P reads the edges from r M / P to (r + 1) M / P. Any range can be generated
+    separately.
     """
 
     edges: KroneckerEdges
@@ -32,52 +33,47 @@ class KroneckerShare:
 
     @property
     def num_vertices(self) -> int:
-        """Those of the whole graph."""
+        """Number of vertices of the whole graph."""
         return self.edges.num_vertices
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The first edge of the share, and the one behind it."""
+        """The first edge of the share, and the end of the share."""
         m = self.edges.num_input_edges
         return m * self.rank // self.ranks, m * (self.rank + 1) // self.ranks
 
     @property
     def num_input_edges(self) -> int:
-        """Those of the share."""
+        """Number of edges of the share."""
         begin, end = self.bounds
         return end - begin
 
     @property
     def directed(self) -> bool:
-        """False."""
         return False
 
     @property
     def both_directions(self) -> bool:
-        """False: every edge is drawn once."""
         return False
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges in index order; see `EdgeSource.chunks`."""
         begin, end = self.bounds
         for start in range(begin, end, size):
             yield self.edges.range(start, min(start + size, end))
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
-        """float32, None without weights."""
         return self.edges.weight_dtype
 
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        """Yield the edges in index order as (src, dst, weights), as `chunks`."""
         begin, end = self.bounds
         for start in range(begin, end, size):
             yield self.edges.weighted_range(start, min(start + size, end))
 
     def materialise(self) -> EdgeList:
-        """Generate the share into memory, 8 bytes an edge, 12 with weights."""
+        """Generate the share into memory: 8 bytes per edge, 12 with weights."""
         if not self.edges.weighted:
             return EdgeList.trusted(*self.edges.range(*self.bounds), self.num_vertices, False)
         src, dst, weights = self.edges.weighted_range(*self.bounds)
@@ -86,15 +82,11 @@ class KroneckerShare:
 
 @dataclass(frozen=True)
 class FileShare:
-    """A rank's share of a graph file, and facts of the whole graph.
+    """A rank's share of a graph file, and facts about the whole graph.
 
-    Parameters
-    ----------
-    edges : EdgeSource
-        All edges on rank 0, none on the other ranks.
-    num_input_edges : int
-    input_degree : uint32 array, optional
-        Of this rank's old ids. Lists that a file holds have lost the duplicates, which it counts.
+    edges : all edges on rank 0, none on other ranks
+    input_degree : uint32, of this rank's old ids; given if the file's neighbour lists have lost the
+        duplicates, which it counts
     """
 
     edges: EdgeSource
@@ -107,13 +99,9 @@ def read_share(
 ) -> FileShare:
     """Read a graph file; return this rank's share, with weights and directions if wanted.
 
-    Rank 0 reads all of it, and sends the other ranks their lists when the graph is constructed. It
-    needs the memory that one process needs for the edges.
-
-    Raises
-    ------
-    AgreedError
-        The file cannot be read; all ranks raise it.
+    Rank 0 reads the whole file, and needs the memory that one process needs for the edges. It sends
+    the other ranks their neighbour lists during construction. Raises `AgreedError` on all ranks if
+    the file cannot be read.
     """
     rank = communicator.rank
     edges = agreed(communicator, lambda: read(path, directed, weighted) if rank == 0 else None)
@@ -121,7 +109,7 @@ def read_share(
 
 
 def share_out(communicator: Communicator, edges: EdgeSource | None) -> FileShare:
-    """Return this rank's share of edges that rank 0 has; `edges` is None on the others."""
+    """Return this rank's share of edges that rank 0 has; other ranks pass None."""
     rank, ranks = communicator.rank, communicator.size
     degree: VertexArray | None = getattr(edges, "input_degree", None)
     facts = edges and (

@@ -1,4 +1,4 @@
-"""Ranks within one process: threads that run one at a time, in turn.
+"""Ranks within one process: threads that run one at a time.
 
 A rank runs until its next collective call, then the next rank runs. So each rank has the machine to
 itself, and its levels take as long as on a separate machine. Transfers cost nothing.
@@ -21,11 +21,11 @@ _REDUCTIONS = {"max": np.maximum.reduce, "min": np.minimum.reduce, "sum": np.add
 
 
 class _Aborted(BaseException):
-    """Another rank failed; this one ends without a message."""
+    """Another rank failed; this rank ends without a message."""
 
 
 class _Meeting:
-    """The state of a collective call: whose turn it is, and the ranks' contributions."""
+    """The state of a collective call: the rank that runs now, and the ranks' contributions."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -42,7 +42,7 @@ class _Meeting:
         """Arrays that a host's ranks share, by host and number."""
 
     def await_turn(self, rank: int, number: int) -> None:
-        """Wait until call `number` is over, and it is this rank's turn."""
+        """Wait until call `number` is over, and this rank may run."""
         with self.lock:
             self.turns[rank].wait_for(
                 lambda: self.failure or (self.turn == rank and self.number == number)
@@ -57,7 +57,6 @@ class _Meeting:
             self.turns[self.turn].notify()
 
     def fail(self, error: BaseException) -> None:
-        """End all ranks."""
         with self.lock:
             self.failure = self.failure or error
             for turn in self.turns:
@@ -65,7 +64,7 @@ class _Meeting:
 
 
 class SimulatedCommunicator:
-    """A rank of `run_ranks`; see `Communicator`. `host_size` consecutive ranks are a host."""
+    """A rank of `run_ranks`, as a `Communicator`. `host_size` consecutive ranks form a host."""
 
     def __init__(self, rank: int, meeting: _Meeting, host_size: int) -> None:
         self.rank, self.size = rank, meeting.size
@@ -79,12 +78,12 @@ class SimulatedCommunicator:
         self._shared = 0
         self._boards = BoardMemory(lambda size: self.shared_array(size, np.uint8))
         self.calls = 0
-        """Collective calls so far."""
+        """Number of collective calls so far."""
         self.items_sent = 0
-        """Items that this rank gave to `gather_to_all`, boards and the exchanges so far."""
+        """Number of items that this rank gave to `gather_to_all`, boards and exchanges so far."""
 
     def _meet(self, kind: str, brought: Any, combine: Callable[[list[Any]], Any]) -> Any:
-        """Contribute something; the last rank combines; return the result to each rank in turn."""
+        """Contribute a value. The last rank combines all values; each rank gets the result."""
         meeting, number = self._meeting, self._meeting.number
         if any(meeting.ended):
             raise RuntimeError(f"rank {self.rank} calls {kind}, and a rank has ended")
@@ -101,34 +100,28 @@ class SimulatedCommunicator:
         return meeting.result
 
     def barrier(self) -> None:
-        """Wait for all ranks."""
         self._meet("barrier", None, lambda _: None)
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Replace each item by the maximum, the minimum or the sum over ranks."""
         array[:] = self._meet(
             "reduce", array.copy(), lambda all_: _REDUCTIONS[operation](np.stack(all_))
         )
 
     def collect(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, by rank."""
         return list(self._meet("collect", value, list))
 
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
-        """Send `send` to all ranks."""
         self.items_sent += send.size
         for r, items in enumerate(self._meet("gather", send.copy(), list)):
             receive[places[r] : places[r] + counts[r]] = items
 
     def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
-        """Return a board with room for counts[r] items of rank r."""
         memory, beside = self._boards.cut(counts, dtype, beside_bytes)
         return _SimulatedBoard(self, memory, beside, counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
-        """Send item r to rank r, for all r."""
         self.items_sent += send.size
         receive[:] = self._meet("exchange", send.copy(), np.stack)[:, self.rank]
 
@@ -140,7 +133,6 @@ class SimulatedCommunicator:
         receive: npt.NDArray[Any],
         received: Counts,
     ) -> None:
-        """Send each rank its part of `send`."""
         self.items_sent += int(counts.sum())
         parts = [send[p : p + n].copy() for p, n in zip(places, counts, strict=True)]
         mine = [parts[self.rank] for parts in self._meet("exchange parts", parts, list)]
@@ -148,7 +140,6 @@ class SimulatedCommunicator:
         receive[:] = np.concatenate(mine)
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array of zeros that all ranks of this host share."""
         self._shared += 1
         place = self._host, self._shared
         return self._meeting.shared.setdefault(place, np.zeros(size, dtype))
@@ -157,8 +148,6 @@ class SimulatedCommunicator:
         """Do nothing: the arrays end with the run."""
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Combine the `shared_array` of all hosts."""
-
         def combine(brought: list[Any]) -> None:
             hosts = [brought[r] for r in self._first_ranks]
             result = _REDUCTIONS[operation](np.stack(hosts))
@@ -168,12 +157,11 @@ class SimulatedCommunicator:
         self._meet("combine", array, combine)
 
     def abort(self) -> None:
-        """End all ranks."""
         raise _Aborted
 
 
 class _SimulatedBoard:
-    """A board in an array of each simulated host; see `Board`."""
+    """A `Board` in an array of each simulated host."""
 
     def __init__(
         self,
@@ -186,8 +174,6 @@ class _SimulatedBoard:
         self._ranks, self._counts = ranks, counts
 
     def complete(self) -> None:
-        """Wait until all ranks have written their parts, and each host has all of them."""
-
         def combine(brought: list[npt.NDArray[Any]]) -> None:
             for source, begin, count in zip(brought, self.places, self._counts, strict=True):
                 for memory in brought:
@@ -200,12 +186,9 @@ class _SimulatedBoard:
 def run_ranks(
     size: int, function: Callable[[SimulatedCommunicator], T], host_size: int | None = None
 ) -> list[T]:
-    """Run a function on simulated ranks; return what each returned.
+    """Run a function on simulated ranks; return the ranks' results.
 
-    Raises
-    ------
-    Exception
-        What the first rank that failed raised.
+    Raises the exception of the first rank that failed.
     """
     meeting = _Meeting(size)
     results: list[Any] = [None] * size

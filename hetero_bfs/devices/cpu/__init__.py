@@ -1,1 +1,1 @@
-"""The host's cores: a thread pool and vector tests for compiled code."""
+"""The CPU's cores: a thread pool and vector code for compiled functions."""

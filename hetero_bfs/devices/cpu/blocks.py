@@ -1,15 +1,15 @@
 """Lists of vertices in blocks; one thread writes each block.
 
-`arrays` is a struct with these arrays, where `which` numbers the lists:
+`arrays` is a struct with these arrays, where `which` is the number of a list:
 
-    counters    int64 (lists, 8)        how many blocks of a list threads have taken
+    counters    int64 (lists, 8)        number of a list's blocks that threads have taken
     owners      int32 (lists, blocks)   the threads that took them
-    cursor      int64 (threads, 8)      where a thread writes next in each list; 0: nowhere yet
+    cursor      int64 (threads, 8)      a thread's next position in each list; 0 before the first
     place       int64 (threads,)        scratch of `close_list`
 
-Blocks of a list are numbered as threads take them. Before a list is read, the master orders its
-blocks so that position p has, if possible, a block of thread p % threads, which takes that position
-first (thread_pool.py).
+Threads number the blocks of a list as they take them. Before a list is read, the master orders its
+blocks: position p gets, if possible, a block of thread p % threads, which takes that position first
+(thread_pool.py).
 
 Readers of a list get its blocks as int32 (2, blocks): the SIZE of each in items, and the ORDER.
 """
@@ -23,28 +23,28 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import fetch_add
 
 BLOCK = 256
-"""Items of a block; smaller ones cost more to hand out (benchmarks/NOTES.md)."""
+"""Items per block; smaller blocks cost more to hand out (benchmarks/NOTES.md)."""
 
 SIZE, ORDER = range(2)
 
 
 def most_blocks(items: int, threads: int) -> int:
-    """Return how many blocks a list of so many items may have."""
+    """Return the most blocks of a list with `items` items."""
     return items // BLOCK + threads + 1
 
 
 @njit(inline="always")
 def block_of(blocks, position):
-    """Return where the items of the block at a position of the order begin and end."""
+    """Return begin and end of the items in the block at a position of the order."""
     block = np.int64(blocks[ORDER, position])
     return block * BLOCK, block * BLOCK + blocks[SIZE, block]
 
 
 @njit(inline="always")
 def push_item(arrays, which, items, at, item, me):
-    """Write an item to a list at a thread's cursor; return the new cursor.
+    """Write an item at a thread's cursor in a list; return the new cursor.
 
-    A cursor behind a full block, or 0, makes the thread take a new block.
+    If the cursor is 0 or after a full block, the thread takes a new block.
     """
     if at % BLOCK == 0:
         block = fetch_add(arrays.counters[which], 0, 1)
@@ -56,7 +56,7 @@ def push_item(arrays, which, items, at, item, me):
 
 @kernel(counted=False, inner=True)
 def close_list(arrays, which, blocks):
-    """Prepare a written list for reading; return the number of its blocks and items."""
+    """Prepare a written list for reading; return its numbers of blocks and items."""
     owners, threads = arrays.owners[which], arrays.threads
     count = arrays.counters[which, 0]
     items = count * BLOCK

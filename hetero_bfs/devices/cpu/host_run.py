@@ -1,4 +1,4 @@
-"""The life of an algorithm on the host's cores: arrays, threads, compiled loops, and the end."""
+"""An algorithm's run on the CPU: its arrays, threads and compiled loops, from start to end."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ from hetero_bfs.devices.cpu.workers import make_control, start_workers
 
 
 class HostRun:
-    """Base class of what runs on the host's cores.
+    """Base class of runs on the CPU.
 
     A subclass makes the arrays, links the phases that threads run, and names its loops. Nothing is
-    compiled before `prepare` or `shared` is used.
-
-    Parameters
-    ----------
-    threads : int
-        The caller's own among them.
+    compiled before `prepare` or `shared` is used. `threads` includes the caller's thread.
     """
 
     _name: ClassVar[str]
-    """Name of the struct of the arrays."""
+    """Name of the struct of arrays."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -30,7 +25,6 @@ class HostRun:
         self._stop: Callable[[], object] | None = None
 
     def _make_fields(self) -> dict[str, Any]:
-        """Return the arrays and numbers that kernels read by name."""
         raise NotImplementedError
 
     def _link(self, struct: Any) -> None:
@@ -38,39 +32,36 @@ class HostRun:
         raise NotImplementedError
 
     def _visible(self, struct: Any) -> Any:
-        """Return the part of the arrays that loops see, by default all."""
+        """Return the part of the arrays that loops see, by default all of them."""
         return struct
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        """Return compiled functions with arguments, for `prepare` to compile."""
+        """Return compiled functions with their arguments, for `prepare` to compile."""
         return []
 
     def _worker(self) -> Any:
-        """Return the kernel that each worker runs."""
         from hetero_bfs.devices.cpu.sharing import run_worker
 
         return run_worker
 
     @cached_property
     def fields(self) -> dict[str, Any]:
-        """The arrays and numbers, by name."""
         return self._make_fields()
 
     @cached_property
     def struct(self) -> Any:
-        """All arrays in the form that kernels take."""
         from hetero_bfs.support.by_address import Struct
 
         return Struct(self._name, self.fields)
 
     @cached_property
     def shared(self) -> Any:
-        """What loops take: the arrays, with the addresses of compiled phases."""
+        """The argument of loops: the arrays, with the addresses of compiled phases."""
         self._link(self.struct)
         return self._visible(self.struct)
 
     def prepare(self) -> None:
-        """Compile, and start the workers; they end by `close`, with this object, or at exit."""
+        """Compile, and start the workers; they end with `close`, with this object, or at exit."""
         if self._stop is not None:
             return
         import numba
@@ -81,6 +72,5 @@ class HostRun:
         self._stop = start_workers(self, self._worker(), self.control, shared, self.threads)
 
     def close(self) -> None:
-        """End the workers."""
         if self._stop is not None:
             self._stop()

@@ -1,7 +1,7 @@
 """Rows of 64 items, one for each bit of a word, as vector code that LLVM adapts to the processor.
 
-A row is given by its address, since the type of its items differs from run to run. With AVX-512
-each step below is one instruction, as a word of bits is a mask there.
+A row is passed by address, since the type of its items differs from run to run. With AVX-512 each
+step below is one instruction, since a 64-bit word is a mask there.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 64
-"""Items of a row: bits of a word."""
+"""Items per row: bits of a word."""
 
 WORDS = 8
-"""Words that `write_row` takes."""
 
 _BYTE_BITS = 8
 _FLAGS = ir.VectorType(ir.IntType(1), LANES)
@@ -39,7 +38,7 @@ def _pointer(builder: Any, address: Any, bits: int) -> Any:
 
 
 def _everywhere(builder: Any, value: Any, bits: int) -> Any:
-    """Return a row of one value."""
+    """Return a row with one value in all lanes."""
     item, zero = builder.trunc(value, ir.IntType(bits)), ir.IntType(32)(0)
     undefined = ir.Constant(_row_type(bits), ir.Undefined)
     one = builder.insert_element(undefined, item, zero)
@@ -48,7 +47,7 @@ def _everywhere(builder: Any, value: Any, bits: int) -> Any:
 
 
 def _with_levels(builder: Any, row: Any, words: Any, levels: Any, bits: int) -> Any:
-    """Return a row in which items of word i's bits are levels[i]."""
+    """Return a row whose items are levels[i] where word i has a bit."""
     for i in range(WORDS):
         flags = builder.bitcast(builder.extract_value(words, i), _FLAGS)
         level = _everywhere(builder, builder.extract_value(levels, i), bits)
@@ -57,7 +56,7 @@ def _with_levels(builder: Any, row: Any, words: Any, levels: Any, bits: int) -> 
 
 
 def _writer(bits: int, keep: bool) -> Callable[..., Any]:
-    """Make an intrinsic that writes a row of integers of so many bits."""
+    """Make an intrinsic that writes a row of integers of `bits` bits."""
 
     def row(typing_context: Any, address: Any, words: Any, levels: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -68,7 +67,7 @@ def _writer(bits: int, keep: bool) -> Callable[..., Any]:
                 before = builder.load(pointer, align=LANES)
             after = _with_levels(builder, before, words, levels, bits)
             stored = builder.store(after, pointer, align=LANES)
-            if not keep:  # nobody reads it soon, and the line need not be read before
+            if not keep:  # not read again soon, and fully written
                 past = builder.module.add_metadata([ir.IntType(32)(1)])
                 stored.set_metadata("nontemporal", past)
             return context.get_dummy_value()
@@ -82,12 +81,12 @@ def _writer(bits: int, keep: bool) -> Callable[..., Any]:
 write_row_8, write_row_16, write_row_32 = (_writer(bits, keep=False) for bits in (8, 16, 32))
 """write_row(address, words, levels): write levels[i] where word i has a bit, -1 elsewhere.
 
-`words` and `levels` are tuples of `WORDS`. The row begins on a cache line. Call `finish_rows` after
-the last.
+`words` and `levels` are tuples of `WORDS` entries. The row begins on a cache line. Call
+`finish_rows` after the last row.
 """
 
 add_to_row_8, add_to_row_16, add_to_row_32 = (_writer(bits, keep=True) for bits in (8, 16, 32))
-"""add_to_row(address, words, levels): as write_row, but other items stay."""
+"""add_to_row(address, words, levels): as `write_row`, but other items keep their values."""
 
 
 @intrinsic
@@ -106,9 +105,9 @@ def finish_rows(typing_context: Any) -> Any:
 
 @intrinsic
 def count_bits(typing_context: Any, counts: Any, words: Any, place: Any) -> Any:
-    """count_bits(counts, words, k): add bit i of words[k] to words[k + 7] to byte i of 64.
+    """count_bits(counts, words, k): add bit i of each of words[k] to words[k + 7] to counts[i].
 
-    `counts` is an array of uint8. All eight words must exist.
+    `counts` is uint8 (64,). All eight words must exist.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

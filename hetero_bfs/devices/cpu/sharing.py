@@ -1,8 +1,9 @@
 """Phases cut into chunks, for any algorithm whose arrays name their work by address.
 
 `arrays` is a struct (by_address.py) with `threads`, an integer, and `work`, int64 (tasks,), the
-addresses of kernels that take (control, arrays, chunk, me) and return three int64, which are added
-up. The master calls `share`; each worker runs `run_worker` until the pool is shut down.
+addresses of kernels. A kernel takes (control, arrays, chunk, me) and returns three int64, which are
+summed over the chunks. The master calls `share`; each worker runs `run_worker` until the pool is
+shut down.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 
 TASK, SIZE, ITEMS = JOB + 1, JOB + 2, JOB + 3
-"""Words of a job behind its number of chunks: the task, items of a chunk, items in all."""
+"""Words of a job after its number of chunks: the task, items per chunk, items in total."""
 
 _CHUNKS_PER_THREAD = 8
 
 
 @njit(inline="always")
 def even_size(arrays, items, least):
-    """Return a chunk's number of items, at least `least`: each thread gets several chunks."""
+    """Return the items per chunk, at least `least`, so that each thread gets several chunks."""
     return max(least, -(-items // (_CHUNKS_PER_THREAD * arrays.threads)))
 
 
 @njit(inline="always")
 def chunk_of(control, chunk):
-    """Return where the items of a chunk begin and end."""
+    """Return begin and end of a chunk's items."""
     begin = chunk * control[SIZE]
     return begin, min(begin + control[SIZE], control[ITEMS])
 
 
 @kernel(counted=False, inner=True)
 def _take_part(control, arrays, me):
-    """Take chunks of the phase until none is left; return the sums of what they return."""
+    """Take chunks of the phase until none is left; return the sums of their results."""
     address = arrays.work[control[TASK]]
     first, second, third = np.int64(0), np.int64(0), np.int64(0)
     while True:
@@ -60,7 +61,7 @@ def _take_part(control, arrays, me):
 
 @kernel(counted=False)
 def run_worker(control, arrays, me):
-    """Run by worker number `me` (1 and up) until the thread pool is shut down."""
+    """Run worker number `me` (from 1) until the thread pool is shut down."""
     phase = np.int64(0)
     while True:
         phase = await_phase(control, me, phase)
@@ -74,9 +75,9 @@ def run_worker(control, arrays, me):
 
 @kernel(counted=False, inner=True)
 def share(control, arrays, task, items, size):
-    """Do a task for so many items with the thread pool, by chunks of `size` items.
+    """Run a task on `items` items with the thread pool, in chunks of `size` items.
 
-    Other words of the job must be written before. Return the sums of the chunks' results.
+    The job's other words must be written before. Returns the sums of the chunks' results.
     """
     chunks = -(-items // size)
     control[CHUNKS], control[TASK], control[SIZE], control[ITEMS] = chunks, task, size, items

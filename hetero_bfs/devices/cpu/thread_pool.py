@@ -2,17 +2,17 @@
 
 The master runs the search. A piece of work that is worth sharing is a phase. The master writes the
 job, begins the phase, does a share of it, and ends it when all shares are done. A worker takes part
-if it arrives before the end; nobody waits for a sleeping worker. There are two kinds of phases. In
-the first kind the work is cut into chunks, and each thread takes chunks until none is left. In the
-second kind each thread has its own share. If a worker does not arrive, the master does its share
-after a moment.
+if it arrives before the end; the master does not wait for a sleeping worker. There are two kinds of
+phases. In the first kind the work is cut into chunks, and each thread takes chunks until none is
+left. In the second kind each thread has its own share. If a worker does not arrive, the master does
+its share after a moment.
 
-Chunk number c belongs to thread c % threads. A thread takes its own chunks first, then those of
-others. So it reads the same part of the graph in every search, which stays in its cache.
+Chunk number c belongs to thread c % threads. A thread takes its own chunks first, then chunks of
+other threads. So it reads the same part of the graph in every search, which stays in its cache.
 
-After a phase workers spin for a short while, then let other programs run, then sleep.
+After a phase workers spin for a short time, then let other programs run, then sleep.
 
-The control block is an int64 array. Words that different threads write often lie in different cache
+The control block is an int64 array. Words that different threads write often are in different cache
 lines of 8 words:
 
     JOB         the job; its first word is the number of chunks. It is written before the phase
@@ -25,8 +25,8 @@ lines of 8 words:
     MUTEX, CONDITION    of pthreads, for sleeping
     SHARES      two lines for each thread. The first line has the last phase (as in PHASE) in which
                 the thread's share was taken, the last in which it was done, and the thread's
-                report. The second line has a phase's number << CHUNK_BITS | how many of the
-                thread's chunks are taken in that phase
+                report. The second line has a phase's number << CHUNK_BITS | number of the
+                thread's chunks that are taken in that phase
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ CHUNKS, PHASE = JOB, JOB + 7
 PARTICIPANT_BITS = 11
 CHUNK_BITS = 24
 
-_LINES = 2 * LINE  # of a thread, in SHARES
-_DONE, _REPORT = 1, 2  # words of its first line
+_LINES = 2 * LINE  # words of a thread in SHARES
+_DONE, _REPORT = 1, 2  # words of a thread's first line
 _PARTICIPANTS = (np.int64(1) << PARTICIPANT_BITS) - 1
 _TAKEN = (np.int64(1) << CHUNK_BITS) - 1
 _TAGS = (np.int64(1) << (63 - CHUNK_BITS)) - 1
@@ -70,7 +70,7 @@ _AWAKE_SECONDS = 2e-3
 
 
 def control_words(threads: int) -> int:
-    """Return the size of the control block of a thread pool, in words."""
+    """Return the size of a control block in words."""
     return SHARES + _LINES * threads
 
 
@@ -85,8 +85,8 @@ def initialise(control):
 def begin_phase(control, participants, threads):
     """Begin a phase for the threads numbered below `participants`; return it.
 
-    The job's words are written before. If more threads sleep than there are others, some of these
-    sleep, so all are woken.
+    The job must be written before. If more threads sleep than are left out of the phase, at least
+    one participant sleeps, so all are woken.
     """
     word = control[PHASE]
     fetch_add(control, PHASE, (word | _PARTICIPANTS) + 1 - word + participants)
@@ -100,7 +100,7 @@ def begin_phase(control, participants, threads):
 
 @njit(inline="always")
 def take_share(control, thread, phase):
-    """Try to take a thread's share of a phase; return whether it is now the caller's."""
+    """Try to take a thread's share of a phase; return whether the caller has it now."""
     word = SHARES + _LINES * thread
     taken = load(control, word)
     return taken < phase and compare_and_swap(control, word, taken, phase)
@@ -108,7 +108,6 @@ def take_share(control, thread, phase):
 
 @njit(inline="always")
 def end_share(control, thread, phase):
-    """Mark a thread's share of a phase as done."""
     store(control, SHARES + _LINES * thread + _DONE, phase)
 
 
@@ -116,7 +115,7 @@ def end_share(control, thread, phase):
 def report_of(control, thread):
     """Return a thread's report on its share of a phase: LINE - 2 words, for the job's own use.
 
-    They may be read once the thread's word says that the share is done.
+    It is valid once the share is marked as done.
     """
     line = SHARES + _LINES * thread
     return control[line + _REPORT : line + LINE]
@@ -126,7 +125,7 @@ def report_of(control, thread):
 def await_share(control, thread, phase, patience=_PATIENCE):
     """Wait until a thread's share of a phase is done, or take the share if the thread is late.
 
-    Returns True if the share is now the caller's to do.
+    Returns True if the caller has taken the share and must do it.
     """
     word = SHARES + _LINES * thread
     looks = 0
@@ -157,9 +156,9 @@ def end_chunks(control, phase):
 
 @njit(inline="always")
 def take_chunk(control, me, threads):
-    """Return the number of a chunk that is now the caller's, -1 if none is left for it.
+    """Take a chunk; return its number, or -1 if none is left for the caller.
 
-    The master may take the chunks of all threads. A worker may take its own and those of the
+    The master may take chunks of all threads. A worker may take its own chunks, and chunks of the
     threads 1, 2, 4 ... after it. Reading the lines of all other threads would take longer than a
     short phase.
     """
@@ -181,7 +180,7 @@ def take_chunk(control, me, threads):
 
 @njit(inline="always")
 def _take_next(control, word, tag, share):
-    """Take the next of a thread's chunks; return its number among these, -1 if all are taken."""
+    """Take the next of a thread's chunks; return its number within the thread, -1 if none."""
     while True:
         taken = load(control, word)
         if taken >> CHUNK_BITS == tag:
@@ -206,7 +205,7 @@ def pause(looks):
 def await_phase(control, me, last):
     """Wait for a phase after `last` that thread `me` takes part in: spin, then yield, then sleep.
 
-    Returns that phase, or -1 on shutdown. Before the first phase `last` is 0.
+    Returns that phase, or -1 on shutdown. `last` is 0 at first.
     """
     began = clock_seconds()
     while True:
@@ -239,7 +238,6 @@ def _sleep(control, me, last):
 
 @kernel(counted=False)
 def shut_down(control):
-    """Make all workers return."""
     store(control, SHUTDOWN, 1)
     mutex_lock(control, MUTEX)
     wake_all(control, CONDITION)

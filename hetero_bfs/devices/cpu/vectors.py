@@ -1,9 +1,8 @@
 """Operations on eight vertices at once, as vector code that LLVM adapts to the processor.
 
 Numba does not vectorise such loops itself, since it cannot know that the arrays do not overlap. The
-words of the bitmap are read one by one: where processors have an instruction for that, it is no
-faster. The last two functions pack vectors. They are only for processors that have an instruction
-for it (`can_pack`).
+words of the bitmap are read one by one: where processors have a gather instruction, it is not
+faster. The last two functions pack vectors. They need an instruction for it (`can_pack`).
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
 
 
 def _address(builder: Any, data: Any, index: Any) -> Any:
-    """Return the address of the vector of eight items from `index` (64 bits) on."""
+    """Return the address of the vector of eight items that begins at `index` (64 bits)."""
     return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
 
 
 def _visited_bits(builder: Any, visited: Any, vertices: Any) -> Any:
-    """Return a vector whose lowest bits tell which of eight vertices are visited."""
+    """Return a vector whose lowest bits are 1 where a vertex is visited."""
     positions = builder.lshr(vertices, _splat(5))
     words = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(_LANES):
@@ -59,31 +58,31 @@ def _visited_bits(builder: Any, visited: Any, vertices: Any) -> Any:
 
 
 def _mask(builder: Any, bits: Any) -> Any:
-    """Tell which lanes have their lowest bit set: return that as booleans and as a byte."""
+    """Return the lanes' lowest bits, as booleans and as a byte."""
     lanes = builder.trunc(bits, _FLAGS)
     return lanes, builder.zext(builder.bitcast(lanes, _BYTE), _WORD)
 
 
 def _first_vertex(context: Any, builder: Any, word_type: Any, word: Any) -> Any:
-    """Return the first vertex of a bitmap's word, as 64 bits."""
+    """Return the first vertex of a word of the bitmap, as 64 bits."""
     return builder.shl(context.cast(builder, word, word_type, types.uint64), _LONG(5))
 
 
 def _bits_from(builder: Any, word: Any, start: int) -> Any:
-    """Return a vector whose lowest bits are those of a word from bit `start` on."""
+    """Return a vector whose lowest bits are a word's bits `start` to `start + 7`."""
     shifts = ir.Constant(_VECTOR, list(range(start, start + _LANES)))
     return builder.lshr(_spread(builder, word), shifts)
 
 
 def _add_degrees(builder: Any, total: Any, degrees: Any, index: Any, lanes: Any) -> Any:
-    """Add the degrees of eight vertices to the sums so far, only for those in `lanes`."""
+    """Add the degrees of the eight vertices from `index`, where `lanes` is true, to `total`."""
     counted = builder.load(_address(builder, degrees, index), align=_ITEM_BYTES)
     counted = builder.select(lanes, counted, _splat(0))
     return builder.add(total, builder.zext(counted, total.type))
 
 
 def _sum(builder: Any, total: Any) -> Any:
-    """Return the sum of all lanes."""
+    """Return the sum over all lanes."""
     edges = _LONG(0)
     for lane in range(_LANES):
         edges = builder.add(edges, builder.extract_element(total, _WORD(lane)))
@@ -92,7 +91,7 @@ def _sum(builder: Any, total: Any) -> Any:
 
 @intrinsic
 def visited_among_eight(typing_context: Any, indices: Any, position: Any, visited: Any) -> Any:
-    """visited_among_eight(indices, k, visited): bit i tells if indices[k + i] is visited.
+    """visited_among_eight(indices, k, visited): bit i is set if indices[k + i] is visited.
 
     `position` is an unsigned integer; all eight items must exist.
     """
@@ -121,9 +120,9 @@ def resolve_word(
 ) -> Any:
     """resolve_word(word, pending, first, degree, visited, parent): try first neighbours as parents.
 
-    `word` (unsigned) is a word of the bitmap. A vertex of it that is in `pending` gets its first
-    neighbour as parent if that is visited. Returns these vertices as bits, and the sum of their
-    degrees. All 32 vertices must exist.
+    `word` (unsigned) is the position of a word in the bitmap. A pending vertex of that word gets
+    its first neighbour as parent if that neighbour is visited. Returns these vertices as bits, and
+    the sum of their degrees. All 32 vertices must exist.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -157,8 +156,8 @@ def resolve_pushed_word(
 ) -> Any:
     """resolve_pushed_word(word, pending, degree, visited, parent): find visited parents.
 
-    `word` (unsigned) is a word of the bitmap. Returns its vertices that are in `pending` and have a
-    visited parent, as bits, and the sum of their degrees. All 32 vertices must exist.
+    `word` (unsigned) is the position of a word in the bitmap. Returns its pending vertices that
+    have a visited parent, as bits, and the sum of their degrees. All 32 vertices must exist.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -184,7 +183,7 @@ def resolve_pushed_word(
 
 
 def can_pack() -> bool:
-    """Tell whether the processor packs vectors by one instruction (AVX-512 VL)."""
+    """Return whether the processor packs vectors with one instruction (AVX-512 VL)."""
     try:
         features = cpu_target.target_context.codegen().magic_tuple()[2]
     except (AttributeError, IndexError):  # another version of Numba
@@ -193,18 +192,18 @@ def can_pack() -> bool:
 
 
 def _instruction(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
-    """Return an instruction of x86 as a function."""
+    """Return an x86 instruction as a function."""
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
 
 
 def _lanes_below(builder: Any, number: Any) -> Any:
-    """Return booleans that are true in the first lanes, as many as a number of 64 bits says."""
+    """Return booleans that are true in the first `number` (64 bits) lanes."""
     count = _spread(builder, builder.trunc(number, _WORD))
     return builder.icmp_unsigned("<", _LANE_NUMBERS, count)
 
 
 def _pack(builder: Any, vector: Any, lanes: Any, data: Any, place: Any) -> None:
-    """Store the items of a vector that are in `lanes` side by side, and any values behind them."""
+    """Store the items in `lanes` contiguously; up to eight items after `place` are overwritten."""
     compress = _instruction(
         builder, "llvm.x86.avx512.mask.compress.v8i32", _VECTOR, [_VECTOR, _VECTOR, _FLAGS]
     )
@@ -213,7 +212,7 @@ def _pack(builder: Any, vector: Any, lanes: Any, data: Any, place: Any) -> None:
 
 
 def _count(builder: Any, lanes: Any) -> Any:
-    """Return how many lanes are set, 64 bits."""
+    """Return the number of lanes that are set, as 64 bits."""
     return builder.ctpop(builder.zext(builder.bitcast(lanes, _BYTE), _LONG))
 
 
@@ -231,9 +230,9 @@ def append_edges(
 ) -> Any:
     """append_edges(indices, k, count, u, p, ends, sources, place): append edges except one.
 
-    Takes `count` items of `indices` from `k` on, eight at most. Items other than `p` go to `ends`
-    from `place` on, and for each of them `u` goes to `sources`. Both need room for eight items.
-    Returns how many items it appends.
+    Reads `count` items of `indices` from index `k`, eight at most. Items other than `p` go to
+    `ends` from index `place`, and for each of them `u` goes to `sources`. Both need room for eight
+    items. Returns the number of items appended.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -271,10 +270,10 @@ def keep_unvisited(
 ) -> Any:
     """keep_unvisited(ends, sources, k, count, visited, bits, mixed, place): move edges together.
 
-    Takes `count` edges from `k` on, eight at most. It keeps edges whose end is not visited, and
+    Reads `count` edges from index `k`, eight at most. It keeps edges whose end is not visited, and
     edges to another partition of 1 << `bits` vertices. If `mixed` is not 0 it keeps all edges,
-    without reading the bitmap. Edges that it keeps go to `place`, which is at most `k`, and behind.
-    Returns how many these are.
+    without reading the bitmap. Kept edges are stored from index `place`, which is at most `k`.
+    Returns the number of edges kept.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

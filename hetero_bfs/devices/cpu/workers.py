@@ -1,4 +1,4 @@
-"""The threads of a pool (thread_pool.py): its control block, starting them and ending them."""
+"""The threads of a pool (thread_pool.py): its control block, start and end."""
 
 from __future__ import annotations
 
@@ -16,20 +16,14 @@ from hetero_bfs.support.memory import aligned_empty
 
 
 def most_threads() -> int:
-    """Return the most threads that may search: one per core, or NUMBA_NUM_THREADS."""
+    """Return the most threads of a search: one per core, or NUMBA_NUM_THREADS."""
     import numba
 
     return int(numba.config.NUMBA_NUM_THREADS)
 
 
 def check_threads(threads: Any) -> int:
-    """Return a number of threads as Python's int.
-
-    Raises
-    ------
-    ArgumentError
-        The value is no integer from 1 to `most_threads`.
-    """
+    """Return the number of threads; raise `ArgumentError` unless it is 1 to `most_threads`."""
     remedy = (
         ", or leave it out for the usual number; the environment variable NUMBA_NUM_THREADS, if "
         "set, allows another number"
@@ -38,7 +32,7 @@ def check_threads(threads: Any) -> int:
 
 
 def make_control(threads: int) -> npt.NDArray[np.int64]:
-    """Return the control block of a pool of so many threads, the caller's own among them."""
+    """Return the control block of a pool of `threads` threads, the caller's thread included."""
     from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
 
     control: npt.NDArray[np.int64] = aligned_empty(control_words(threads), np.int64)
@@ -51,19 +45,8 @@ def start_workers(
 ) -> Callable[[], object]:
     """Start a pool's workers; they end with `owner`, or with the program.
 
-    Parameters
-    ----------
-    run_worker : kernel
-        What worker `number` runs: run_worker(control, shared, number).
-    shared : Struct
-        The arrays of the pool's work.
-    threads : int
-        The caller's own among them; 1 starts none.
-
-    Returns
-    -------
-    callable
-        Ends the workers now.
+    Worker number i runs run_worker(control, shared, i). `threads` includes the caller's thread, so
+    1 starts no workers. Returns a function that ends the workers now.
     """
     from hetero_bfs.devices.cpu.thread_pool import SHUTDOWN, shut_down
 
@@ -87,7 +70,7 @@ def start_workers(
 
 
 def no_workers() -> None:
-    """End no threads, since none were started."""
+    """Do nothing: no workers were started."""
 
 
 def _stop_workers(

@@ -1,14 +1,14 @@
-/* Atomics of 64 bits: nothing else in the kernels has any.
+/* 64-bit atomics. No other kernel file has any.
  *
  * With -DINT64_ATOMICS the device has cl_khr_int64_base_atomics and cl_khr_int64_extended_atomics.
- * Else atomics of 32 bits do the same. Words are little-endian: the high one comes second. An
- * addition without a result adds to both words, and carries. All others lock the number: they
- * exchange its high word for LOCKED, which no number here has. So a number that one work-item may
- * add to by `add_long` while another one uses another function is an error.
+ * Otherwise 32-bit atomics do the same. Words are little-endian: the high word is second. An
+ * addition without a result adds to both words, with a carry. All other functions lock the number:
+ * they exchange its high word for LOCKED, which no number here has. So while one work-item may add
+ * to a number by `add_long`, no other work-item may use another function on it.
  *
- * A lock is taken and given back in one iteration of a loop that ends by a flag: work-items that
- * run in step can't wait for each other then, and drivers of Mesa hang at the form with `break`.
- * Locked words are only read and written by atomics, since caches may keep others' old values. */
+ * A lock is taken and released in one iteration of a loop that ends by a flag. Otherwise work-items
+ * that run in lockstep could wait for each other; Mesa's drivers hang if the loop ends by `break`.
+ * Locked words are accessed only by atomics, since caches may keep old values. */
 
 #ifdef INT64_ATOMICS
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -24,16 +24,16 @@
         return atom_min(address, value);                                                           \
     }
 
-/* Add; return the number before. */
+/* Add; return the old number. */
 static ulong fetch_add_long(volatile __global ulong *address, ulong value)
 {
     return atom_add(address, value);
 }
 
-/* Read a number that others may change meanwhile. */
+/* Read a number that other work-items may change meanwhile. */
 static ulong read_long(volatile __global ulong *address) { return atom_add(address, (ulong)0); }
 
-/* Write one that others may read meanwhile. */
+/* Write a number that other work-items may read meanwhile. */
 static void write_long(volatile __global ulong *address, ulong value) { atom_xchg(address, value); }
 
 static ulong compare_exchange_long(volatile __global ulong *address, ulong old, ulong new)
@@ -43,8 +43,8 @@ static ulong compare_exchange_long(volatile __global ulong *address, ulong old, 
 #else
 #define LOCKED 0xfffffffeu
 
-/* Read and write a number that other work-items leave alone now, since a lock elsewhere protects
- * it: LOCKED may be in it. */
+/* Read and write a number that a lock elsewhere protects from other work-items. Its value may
+ * contain LOCKED. */
 static ulong read_protected(volatile __global ulong *address)
 {
     volatile __global uint *words = (volatile __global uint *)address;
@@ -57,7 +57,7 @@ static void write_protected(volatile __global ulong *address, ulong value)
     atomic_xchg(words + 1, (uint)(value >> 32));
 }
 
-/* In turns: lock the number at `address`, which is `before`, and replace it by `after`. */
+/* Lock the number at `address`, store it in `before`, and replace it by `after`. */
 #define REPLACE_LONG(space, fence, address, before, after)                                         \
     volatile space uint *words = (volatile space uint *)(address);                                 \
     ulong before = 0;                                                                              \
@@ -96,7 +96,7 @@ static ulong fetch_add_long(volatile __global ulong *address, ulong value)
     return before;
 }
 
-/* The high word is the same before and after the low one is read, and nobody has locked it. */
+/* Repeat until the high word is the same before and after the low word is read, and not LOCKED. */
 static ulong read_long(volatile __global ulong *address)
 {
     volatile __global uint *words = (volatile __global uint *)address;
@@ -112,6 +112,6 @@ static ulong read_long(volatile __global ulong *address)
 }
 #endif
 
-/* `add_long` adds. `lower_long` writes a number if it is less; it returns the number before. */
+/* `add_long` adds. `lower_long` stores the smaller number, and returns the old one. */
 DEFINE_LONG_ATOMICS(__global, , CLK_GLOBAL_MEM_FENCE)
 DEFINE_LONG_ATOMICS(__local, _local, CLK_LOCAL_MEM_FENCE)

@@ -1,4 +1,5 @@
-/* Tell the host whether any work-item needs the lists of a block. All work-items call it. */
+/* Tell the host whether any work-item needs the neighbour lists of a block. All work-items of the
+ * group must call this. */
 static void mark_block(bool wanted, __local uint *marked, __global uchar *chosen)
 {
     const uint lid = get_local_id(0);

@@ -1,12 +1,12 @@
 """A device's context in this process, its programs, and the arrays that engines share.
 
-All engines of a process share one context for each device, and build each program once. After an
-error of a driver, which may have broken its context, engines that open later get another one.
+All engines of a process share one context per device, and build each program once. A driver error
+may have broken the context, so engines that open after an error get a new one.
 
-A second process finds programs on disk. PyOpenCL knows the drivers that keep compiled code
-themselves (PoCL, NVIDIA's). Other drivers' programs are kept as binaries in the private cache.
-PoCL would compile all kernels once more, for every size of work-groups, to give a binary.
-PyOpenCL's own cache is not used: it trusts its files, which are pickles.
+Other processes find programs on disk. PyOpenCL knows the drivers that cache compiled code
+themselves (PoCL, NVIDIA's). Programs of other drivers are kept as binaries in the private cache.
+(To give a binary, PoCL would compile all kernels again for each work-group size.) PyOpenCL's own
+cache is not used: it trusts its files, which are pickles.
 """
 
 from __future__ import annotations
@@ -24,21 +24,16 @@ from weakref import WeakValueDictionary
 from hetero_bfs.support import private_cache
 
 _MOST_PROGRAMS = 256
-"""Programs of a device that a process keeps; vertex programs make new ones without end."""
+"""Programs of a device that a process keeps; vertex programs make new ones without limit."""
 
 T = TypeVar("T")
 
 _shared: dict[int, BuiltPrograms] = {}
-"""By the device's address."""
+"""Keys are the devices' addresses."""
 
 
 class BuiltPrograms:
-    """A context of one device, its programs, and objects in its memory that engines share.
-
-    Parameters
-    ----------
-    device : pyopencl.Device
-    """
+    """A context of a `pyopencl.Device`, its programs, and shared objects in its memory."""
 
     def __init__(self, device: Any) -> None:
         import pyopencl as cl
@@ -50,7 +45,7 @@ class BuiltPrograms:
         self._one_at_a_time = threading.Lock()
 
     def shared(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the object of a key, made now unless it is in use already."""
+        """Return the object of a key; make it unless it is still in use."""
         with self._one_at_a_time:
             found: T | None = self._in_use.get(key)
             if found is None:
@@ -58,7 +53,7 @@ class BuiltPrograms:
             return found
 
     def build(self, source: str, options: list[str]) -> Any:
-        """Return the program of a source, with these options; PyOpenCL's errors come out."""
+        """Return the program of a source and options; PyOpenCL's errors pass through."""
         stamp = repr((_identity(self._device), options, source)).encode()
         key = hashlib.sha256(stamp).hexdigest()
         program = self._programs.get(key)
@@ -86,14 +81,14 @@ class BuiltPrograms:
 
 
 def _without_warnings(program: Any, options: list[str]) -> Any:
-    """Build a program without the compiler's remarks, and without PyOpenCL's cache."""
+    """Build a program without compiler warnings, and without PyOpenCL's cache."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return program.build(options, cache_dir=False)
 
 
 def _identity(device: Any) -> tuple[str, ...]:
-    """Return all that a program depends on beside its source and options."""
+    """Return all that a program depends on besides its source and options."""
     import pyopencl as cl
 
     platform = device.platform
@@ -106,18 +101,17 @@ def _identity(device: Any) -> tuple[str, ...]:
 
 
 def programs_of(device: Any) -> BuiltPrograms:
-    """Return this process's context of a device, with its programs."""
     found = _shared.get(device.int_ptr)
     return found or _shared.setdefault(device.int_ptr, BuiltPrograms(device))
 
 
 def forget() -> None:
-    """Let devices that are opened from now on have contexts of their own."""
+    """Give devices that are opened later new contexts."""
     _shared.clear()
 
 
 def _abandon() -> None:
-    """Never release a parent process's objects: for that, a driver would need its threads."""
+    """Never release a parent process's objects: a driver would need its threads for that."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(_shared.values())))
     _shared.clear()
 

@@ -1,4 +1,4 @@
-"""What an OpenCL device says of itself, and whether it can be used."""
+"""Properties of an OpenCL device, and whether it can be used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POCL = "Portable Computing Language"
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """Properties that one OpenCL device reports; sizes in bytes.
+    """Properties that an OpenCL device reports; sizes in bytes.
 
     Only `unified_memory` decides whether arrays are shared or copied. A device that shares the
     host's memory also works if this is set to False. Tests do so to run copies and streaming
@@ -42,17 +42,17 @@ class DeviceInfo:
     def may_run_in_one_launch(self) -> bool:
         """Whether a launch may run many steps if its work-groups make progress together (grid.cl).
 
-        Barriers of such a launch lie within conditions, and need 64-bit atomics.
+        Barriers of these launches are inside conditions, and need 64-bit atomics.
         """
         return self.type == "GPU" and self.has_int64_atomics
 
     def group_size(self, wanted: int) -> int:
-        """Return a number of work-items in a work-group, at most `wanted`, a power of two."""
+        """Return the work-items of a work-group: a power of two, at most `wanted`."""
         most = 1 << (self.max_work_group_size.bit_length() - 1)
         return min(wanted, most)
 
     def check_room(self, what: str, largest: int, needed: int) -> None:
-        """Raise `BudgetError` if the bytes in all, or those of the largest array, do not fit.
+        """Raise `BudgetError` unless `needed` bytes in total fit, and `largest` in one array.
 
         `what` begins the message, such as "programs need".
         """
@@ -63,12 +63,11 @@ class DeviceInfo:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON."""
         return asdict(self)
 
 
 def describe(index: int, device: Any) -> DeviceInfo:
-    """Ask a driver for the properties of a device, and tell whether it can be used."""
+    """Read a device's properties from its driver, and decide whether it can be used."""
     import pyopencl as cl
 
     kinds = cl.device_type

@@ -1,4 +1,4 @@
-"""Neighbour lists in a device's memory: each array once, for all that read it.
+"""Neighbour lists in a device's memory: each array once, for all its readers.
 
 All engines and algorithms of a process share a device's context (built_programs.py), so their
 kernels can read the same buffers.
@@ -15,11 +15,11 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 
 _MOST_STRIDE = 1 << 24
-"""Kernels may add this to an offset before they compare it with the end of a list."""
+"""Kernels may add this to an offset before they compare it with the end of a neighbour list."""
 
 
 class DeviceArray:
-    """An array in a device's memory. On unified memory kernels use the host's memory in place."""
+    """An array in a device's memory. On unified memory kernels read the host's array in place."""
 
     def __init__(self, device: OpenCLDevice, array: npt.NDArray[Any], dtype: np.dtype[Any]) -> None:
         self._array = array  # so that no other array gets its address
@@ -29,9 +29,9 @@ class DeviceArray:
 
 
 class DeviceLists:
-    """Neighbour lists, and other arrays of graphs that kernels only read, on a device.
+    """Neighbour lists and other read-only arrays of graphs on a device.
 
-    All objects of this class share the buffers of an array, which must not change meanwhile. A
+    All objects of this class share the buffer of an array, which must not change meanwhile. A
     buffer is released with the last of these objects that used it.
     """
 
@@ -40,7 +40,7 @@ class DeviceLists:
         self._arrays: dict[Any, DeviceArray] = {}
 
     def array(self, array: npt.NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:
-        """Return the buffer of an array, or of its items as integers of another type."""
+        """Return the buffer of an array, or of its items converted to another integer type."""
         device, dtype = self.device, array.dtype if dtype is None else dtype
         key = (
             array.ctypes.data, array.shape, array.strides, array.dtype, dtype,
@@ -52,6 +52,6 @@ class DeviceLists:
 
 
 def offset_dtype(info: DeviceInfo, entries: int) -> np.dtype[Any]:
-    """Return the type of offsets into lists with so many entries: the host's on unified memory."""
+    """Return the type of offsets for this number of entries; uint64, as on the host, if unified."""
     needs_64_bits = info.unified_memory or entries >= 2**32 - _MOST_STRIDE
     return np.dtype(np.uint64 if needs_64_bits else np.uint32)

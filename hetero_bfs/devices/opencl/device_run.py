@@ -1,4 +1,4 @@
-"""The life of an algorithm on an OpenCL device: its arrays, its kernels, and their launches."""
+"""An algorithm's run on an OpenCL device: its arrays, its kernels, and their launches."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.graph.search_graph import SearchGraph
 
 PATIENCE = np.uint32(1 << 22)
-"""Polls after which a barrier gives up. That takes seconds, as one group may work alone."""
+"""Polls after which a barrier gives up. That takes seconds, since a single group may be working."""
 
 _PROBE_PATIENCE = 1 << 15
 
 
 class Entries(NamedTuple):
-    """The lists that kernels read in one direction.
+    """CSR arrays that kernels read in one direction.
 
-    Parameters
-    ----------
-    indptr : int64 array, shape (number of vertices + 1,)
-    arrays : list of arrays, shape (number of entries,)
-        Neighbours, and other data of the lists' entries, such as weights.
+    indptr : int64, shape (number of vertices + 1,)
+    arrays : shape (number of entries,) each; neighbours, and other data per entry, such as weights
     """
 
     indptr: npt.NDArray[Any]
@@ -36,53 +33,46 @@ class Entries(NamedTuple):
 
 
 def both_ways(graph: SearchGraph) -> list[Entries]:
-    """Return the lists of a graph, and those of its transpose if it is directed."""
+    """Return the neighbour lists of a graph, and of its transpose if it is directed."""
     forward, backward = graph.graph, graph.graph.transpose
     lists = [forward] if backward is forward else [forward, backward]
     return [Entries(one.indptr, [one.indices]) for one in lists]
 
 
 class DeviceRun:
-    """Base class of what runs on an OpenCL device that holds the lists.
+    """Base class of runs on an OpenCL device that holds the neighbour lists.
 
     `group` is the number of work-items in a work-group, `groups` the most work-groups of a launch.
 
-    Parameters
-    ----------
-    on : DeviceInfo or OpenCLDevice
-        A device, to be opened unless it is open.
-    ways : list of Entries
-        The lists that kernels read in each direction; one if both directions have the same.
+    on : a device; it is opened unless it is an open one
+    ways : the arrays that kernels read in each direction; one item if both directions have the same
 
-    Raises
-    ------
-    DeviceError
-        The device fails its self-test, or its driver fails.
+    Raises `DeviceError` if the device fails its self-test, or its driver fails.
     """
 
     family: Family | None = None
-    """The kernels for the self-test; None if it has no such kernels."""
+    """The kernels for the self-test, None if it has none of them."""
 
     need: ClassVar[str]
-    """Begins the message of a `BudgetError`, such as "programs need"."""
+    """Start of the message of a `BudgetError`, such as "programs need"."""
 
     files: Sequence[str]
-    """The kernel files, by their paths below the package."""
+    """The kernel files, by path below the package."""
 
     constants: ClassVar[Sequence[Constants]] = ()
-    """The numbers that the kernels share with Python."""
+    """Numbers that kernels share with Python."""
 
     flags: ClassVar[Sequence[str]] = ()
-    """Options that kernels are built with."""
+    """Names that are defined when kernels are built."""
 
     slots: Sequence[tuple[int, npt.DTypeLike]] = ()
-    """Arrays for a launch over lists: number of items for each of their entries, and type."""
+    """Arrays for a launch on neighbour lists: items for each entry of a list, and type."""
 
     GROUP: ClassVar[int] = 128
-    """Work-items of a work-group, unless the device runs fewer."""
+    """Work-items of a work-group, unless the device allows fewer."""
 
     GROUPS_PER_UNIT: ClassVar[int] = 8
-    """Work-groups of a launch for each compute unit."""
+    """Most work-groups of a launch per compute unit."""
 
     def __init__(self, on: DeviceInfo | OpenCLDevice, ways: list[Entries]) -> None:
         device = on if isinstance(on, OpenCLDevice) else OpenCLDevice(on, self.family)
@@ -94,28 +84,20 @@ class DeviceRun:
 
     @property
     def device_name(self) -> str:
-        """Name of the device."""
         return self.device.device_name
 
     def prepare(self) -> None:
-        """Do nothing: a device is ready once it is open."""
+        """Do nothing: an open device is ready."""
 
     def make_arrays(
         self, sizes: Mapping[str, tuple[int, npt.DTypeLike]], *read_only: npt.NDArray[Any]
     ) -> dict[str, Any]:
         """Return arrays that kernels write, by name, if the device has room for all arrays.
 
-        Parameters
-        ----------
-        sizes : mapping
-            Number and type of each array's items.
-        *read_only
-            Arrays that kernels read, besides the lists.
+        sizes : number and type of each array's items
+        read_only : arrays that kernels read, besides the neighbour lists
 
-        Raises
-        ------
-        BudgetError
-            These arrays and the lists do not fit.
+        Raises `BudgetError` if these arrays and the neighbour lists do not fit.
         """
         array_bytes = [size * np.dtype(kind).itemsize for size, kind in sizes.values()]
         offset_bytes = [self.offset_type.itemsize * way.indptr.size for way in self.ways]
@@ -123,39 +105,37 @@ class DeviceRun:
         return {name: self.device.buffer(*size) for name, size in sizes.items()}
 
     def _make_room(self, array_bytes: list[int]) -> None:
-        """Check that the lists' entries, and slots for them, fit beside arrays of these sizes."""
+        """Check that neighbour lists' entries and their slots fit besides arrays of these sizes."""
         every = [*array_bytes, *(array.nbytes for way in self.ways for array in way.arrays)]
         every += [each * self.launch_entries for each in self._slot_bytes()]
         self.device.info.check_room(self.need, max(every), sum(every))
 
     def _slot_bytes(self) -> list[int]:
-        """Return the bytes of an entry's slots in each of their arrays."""
+        """Return the bytes per entry in each array of `slots`."""
         return [count * np.dtype(kind).itemsize for count, kind in self.slots]
 
     @property
     def launch_entries(self) -> int:
-        """The most entries of lists that a launch reads."""
+        """The most entries of neighbour lists that a launch reads."""
         return int(self.ways[0].arrays[0].size)
 
     def make_slots(self) -> list[Any]:
-        """Return the arrays of `slots`."""
         return [self.device.buffer(count * self.launch_entries, kind) for count, kind in self.slots]
 
     def offsets(self, way: int) -> Any:
-        """Return the buffer of a direction's `indptr`."""
         return self.read_only.array(self.ways[way].indptr, self.offset_type)
 
     def buffers(self, way: int) -> list[Any]:
-        """Return the buffers of a direction's lists: `indptr`, then the arrays of entries."""
+        """Return a direction's buffers: `indptr`, then the arrays of entries."""
         return [
             self.offsets(way),
             *(self.read_only.array(array) for array in self.ways[way].arrays),
         ]
 
     def build(self, code: str = "", **options: int | str | bool) -> Any:
-        """Build the kernels with -D options: True for a mere name, False for none.
+        """Build the kernels with -D options: True defines a name without value, False omits it.
 
-        `code` follows the numbers that the kernels share.
+        `code` follows the shared numbers.
         """
         named = {"GROUP": self.group, "OFFSET": C_TYPES[self.offset_type], **options}
         named |= dict.fromkeys(self.flags, True)
@@ -169,16 +149,16 @@ class DeviceRun:
     def launch(
         self, kernel: BoundKernel, items: int, *arguments: Any, after: Sequence[Any] = ()
     ) -> Any:
-        """Queue a kernel on enough work-groups for so many items; return its event."""
+        """Queue a kernel with enough work-groups for `items` items; return its event."""
         groups = min(max(-(-items // self.group), 1), self.groups)
         return kernel.launch(groups * self.group, self.group, *arguments, after=after)
 
     def launch_all(self, kernel: BoundKernel, *arguments: Any, after: Sequence[Any] = ()) -> Any:
-        """Queue a kernel on all work-groups; return its event."""
+        """Queue a kernel with the most work-groups; return its event."""
         return kernel.launch(self.groups * self.group, self.group, *arguments, after=after)
 
     def read(self, buffer: Any, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return the first items of a buffer, after all queued work."""
+        """Return the first `size` items of a buffer, after all queued work."""
         array = np.empty(size, dtype)
         self.device.read(array, buffer)
         return array
@@ -187,13 +167,8 @@ class DeviceRun:
 class Grid:
     """A grid of work-groups that all make progress at the same time (grid.cl).
 
-    It has the memory of the barriers, and finds the largest grid in which they work.
-
-    Parameters
-    ----------
-    device : OpenCLDevice
-    groups_per_unit : int
-        The most work-groups for each compute unit.
+    It holds the memory of the barriers, and finds the largest grid in which they work.
+    `groups_per_unit` is the most work-groups per compute unit.
     """
 
     def __init__(self, device: OpenCLDevice, groups_per_unit: int) -> None:
@@ -204,7 +179,7 @@ class Grid:
 
     @property
     def arguments(self) -> list[Any]:
-        """The buffers, as kernels take them."""
+        """The buffers, as kernel arguments."""
         return [self.sync, self.cells]
 
     def clear(self) -> None:
@@ -212,10 +187,10 @@ class Grid:
         self._device.fill(self.sync, 0)
 
     def largest(self, probe: Callable[[int, np.uint32], bool]) -> int | None:
-        """Return the work-groups of the largest grid that passes a probe; None if none does.
+        """Return the work-groups of the largest grid that passes a probe; None if none passes.
 
-        `probe` is called with a number of work-groups and the patience. It launches a kernel that
-        calls `probe` of grid.cl, and tells whether all rounds ended.
+        `probe` gets a number of work-groups and the patience. It launches a kernel that calls
+        `probe` of grid.cl, and returns whether all rounds ended.
         """
         units = self._device.info.compute_units
         for per_unit in range(self._per_unit, 0, -1):

@@ -1,4 +1,4 @@
-"""OpenCL devices: finding and choosing one, and the driver's errors, translated once."""
+"""Finding and choosing OpenCL devices, and translating the driver's errors."""
 
 from __future__ import annotations
 
@@ -20,24 +20,21 @@ NO_RUNTIME = (
     "only where it can write its cache ($POCL_CACHE_DIR, or ~/.cache/pocl)"
 )
 ALL_DEVICES = "all"
-"""Names each kind of device there is."""
+"""Names one device of each kind."""
 
 NO_DEVICE = "cpu"
-"""Stands for no OpenCL device; one with this word in its name goes by its index or other words."""
+"""Means no OpenCL device. A device with this word in its name is chosen by index or other words."""
 
 USUAL_DEVICE = "auto"
-"""As None: a GPU if there is one, else another device."""
+"""Same as None: a GPU if there is one, else another device."""
 
 _BY_TYPE = {"GPU": 0, "ACCELERATOR": 1}
 
 
 def list_devices() -> list[DeviceInfo]:
-    """List every OpenCL device whose driver describes it; empty if there is no runtime.
+    """Return every OpenCL device whose driver describes it; none without an OpenCL runtime.
 
-    Raises
-    ------
-    DeviceError
-        There are devices, and the driver describes none.
+    Raises `DeviceError` if there are devices, but their drivers describe none.
     """
     described: list[DeviceInfo] = []
     problem: DeviceError | None = None
@@ -53,12 +50,12 @@ def list_devices() -> list[DeviceInfo]:
 
 
 def usable_devices() -> list[DeviceInfo]:
-    """List the devices that can be used, a GPU before any other one."""
+    """Return the usable devices, GPUs first."""
     return sorted((d for d in list_devices() if d.problem is None), key=_preference)
 
 
 def check_device_name(wanted: str | None) -> None:
-    """Raise `ArgumentError` for a value that names no device; empty text would fit every name."""
+    """Raise `ArgumentError` for a value that names no device; empty text would match every name."""
     if wanted is None:
         return
     check_type("device", wanted, str, 'the index or part of the name as text, such as "0"')
@@ -74,7 +71,7 @@ def check_device_name(wanted: str | None) -> None:
 
 
 def plain_device_name(wanted: str | None) -> str | None:
-    """Return a checked value with its words in lower case: None for "auto", "cpu" or "all"."""
+    """Return a checked value: words in lower case, None for "auto"."""
     check_device_name(wanted)
     word = None if wanted is None else wanted.strip().lower()
     if word == USUAL_DEVICE:
@@ -83,14 +80,10 @@ def plain_device_name(wanted: str | None) -> str | None:
 
 
 def choose_device(wanted: str | None = None) -> DeviceInfo:
-    """Pick a device by index or part of its name; by default a GPU before any other.
+    """Choose a device by index or part of its name; by default GPUs come first.
 
-    Raises
-    ------
-    ArgumentError
-        `wanted` is no text, empty, or "cpu", which stands for no device.
-    DeviceError
-        There is no OpenCL runtime, or no device matches; the message lists all devices.
+    Raises `ArgumentError` if `wanted` is not text, is empty, or is "cpu", and `DeviceError` if
+    there is no OpenCL runtime or no match; the message lists all devices.
     """
     wanted = plain_device_name(wanted)
     if wanted == NO_DEVICE:
@@ -117,18 +110,14 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
 
 
 def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]:
-    """Pick devices: those that a list such as "0,1" names, each kind there is for "all", none for
-    "cpu", the usual one for None or "auto".
+    """Choose devices: by names such as "0,1", one of each kind for "all", none for "cpu", the usual
+    device for None or "auto".
 
-    Selectors would never choose a second device of the same name. So "all" has one of each name,
-    the best first.
+    Selectors would never choose a second device of the same name. So "all" has one device per name,
+    best first.
 
-    Raises
-    ------
-    ArgumentError
-        `wanted` is no text, empty, or names a device twice.
-    DeviceError
-        As `choose_device`; more than `most` devices are named.
+    Raises `ArgumentError` if `wanted` is not text, is empty, or names a device twice, and
+    `DeviceError` as `choose_device` does or for more than `most` devices.
     """
     wanted = plain_device_name(wanted)
     if wanted == NO_DEVICE:
@@ -151,12 +140,12 @@ def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]
 
 
 def _preference(device: DeviceInfo) -> tuple[int, int, int]:
-    """Return a key by which a GPU comes before any other device, a larger one before a smaller."""
+    """Return a sort key: GPUs before other devices, then large before small."""
     return _BY_TYPE.get(device.type, 2), -device.compute_units, device.index
 
 
 def platform_devices() -> list[Any]:
-    """Return PyOpenCL's devices of all platforms; none if there is no runtime."""
+    """Return PyOpenCL's devices of all platforms; none without an OpenCL runtime."""
     forks.use_opencl()
     if ending.begun:
         ending.leave()
@@ -178,8 +167,8 @@ def platform_devices() -> list[Any]:
 def device_error(action: str, error: Exception, queues: Sequence[Any] = ()) -> DeviceError:
     """Return the error, after all queued work is done or has failed.
 
-    That work may use arrays of the host that are released with the error. The error may have broken
-    the context, so later engines get another one.
+    That work may use host arrays that are released with the error. The error may have broken the
+    context, so later engines get another one.
     """
     import pyopencl as cl
 
@@ -195,7 +184,7 @@ def device_error(action: str, error: Exception, queues: Sequence[Any] = ()) -> D
 def driver_errors(action: str, queues: Sequence[Any] = ()) -> Iterator[None]:
     """Translate the driver's exceptions to `DeviceError`, after waiting for `queues`.
 
-    Once the program ends, other threads than the one that ends it end here (ending.py).
+    During the program's end, all threads except the ending thread stop here (ending.py).
     """
     import pyopencl as cl
 

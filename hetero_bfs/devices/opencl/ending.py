@@ -1,10 +1,10 @@
 """The end of the program while daemon threads use OpenCL.
 
-Up to version 3.13, Python ends a daemon thread as the thread asks for Python's lock once the
-interpreter is being finalised. PyOpenCL asks for it in C++ as a driver returns. The C++ runtime
-lets no thread end there, and aborts the process. So before that, this module lets no other thread
-begin a call of the driver, and waits until no other thread is in a function of this package: there
-it may be in a call, about to begin one, or releasing a driver's objects.
+Up to version 3.13, Python ends a daemon thread when the thread asks for Python's lock during the
+interpreter's finalisation. PyOpenCL asks for it in C++ when a driver returns. The C++ runtime does
+not let a thread end there, and aborts the process. So before that, this module lets no other thread
+begin a driver call, and waits until no other thread is in a function of this package. There it may
+be in a call, about to begin one, or releasing a driver's objects.
 """
 
 from __future__ import annotations
@@ -20,27 +20,23 @@ from types import FrameType
 from typing import Any
 
 MOST_SECONDS = 5.0
-"""How long the program's end waits; a driver that hangs must not keep the process."""
+"""Limit of the wait at the program's end; a driver that hangs must not keep the process."""
 
 _POLL_SECONDS = 1e-3
 _PACKAGE = str(Path(__file__).parents[2])
 
 begun = False
-"""Whether the program ends. Calls of the driver read it, and then call `leave`."""
+"""Whether the program is ending. Driver calls read it, and then call `leave`."""
 
 _ends_in = 0
-"""The thread that ends the program."""
+"""Id of the thread that ends the program."""
 
 
 def leave(queues: Sequence[Any] = ()) -> None:
     """End this thread without a message, after the work in `queues`, unless it ends the program.
 
-    The work may use arrays of the host that are released with the thread.
-
-    Raises
-    ------
-    SystemExit
-        In every other thread.
+    The work may use host arrays that are released with the thread. Raises `SystemExit` in every
+    other thread.
     """
     if threading.get_ident() == _ends_in:
         return
@@ -69,7 +65,7 @@ def _others_in_calls() -> bool:
 
 
 def _in_call(frame: FrameType | None) -> bool:
-    """Tell whether a thread's stack has a function of this package's or of PyOpenCL's files."""
+    """Return whether a thread's stack has a function of this package or of PyOpenCL."""
     folders = (_PACKAGE, str(Path(sys.modules["pyopencl"].__file__ or _PACKAGE).parent))
     while frame is not None:
         if frame.f_code.co_filename.startswith(folders):

@@ -1,4 +1,4 @@
-"""Copies the lists of many blocks into one array, to send them to a device."""
+"""Copies the neighbour lists of several blocks into one array, to send them to a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numba import prange
 from hetero_bfs.support.compiling import kernel
 
 _BY_ONE_THREAD = 1 << 16
-"""Most entries for which a parallel region costs more than it saves."""
+"""Most entries that are copied by one thread: a parallel region would cost more than it saves."""
 
 
 @kernel(counted=False, inner=True)
@@ -25,7 +25,7 @@ def _gather_blocks(blocks, begins, bounds, entries, gathered):
 
 @kernel
 def gather_blocks(blocks, begins, bounds, entries, gathered):
-    """Copy entries[bounds[b]:bounds[b + 1]] to begins[i] on, for each b = blocks[i].
+    """Copy entries[bounds[b]:bounds[b + 1]] to gathered[begins[i]:], for each b = blocks[i].
 
     `blocks`, `begins` and `bounds` are int64. `begins` rises.
     """

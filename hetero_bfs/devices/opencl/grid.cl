@@ -3,19 +3,19 @@
  *
  * If hundreds of work-groups polled the same word, they would block each other and that part of the
  * cache. So there are SPREAD words of each kind, each in its own cache line, and each serves every
- * SPREADth work-group. `sync` first has the longs that say how the last barrier ended, then the
- * uints for arrivals, then GAVE_UP.
+ * SPREADth work-group. `sync` has the ulongs that say how the last barrier ended, then the uints
+ * for arrivals, then GAVE_UP.
  *
- * Needs vendor.cl. Only a program of one launch has it, on a device with 64-bit atomics. */
+ * Needs vendor.cl. It is used by programs that run in one launch, which need 64-bit atomics. */
 
 #ifdef ONE_LAUNCH
 
-#define TURN ((ulong)1 << 63) /* which changes from barrier to barrier */
-#ifndef PROBE_ROUNDS /* fewer where work-items are simulated */
+#define TURN ((ulong)1 << 63) /* a bit that changes with each barrier */
+#ifndef PROBE_ROUNDS /* simulators define fewer */
 #define PROBE_ROUNDS 64
 #endif
 
-/* The word that tells work-group `group` how the last barrier ended. */
+/* The word in which work-group `group` reads how the last barrier ended. */
 static volatile __global ulong *end_word(volatile __global uint *sync, uint group)
 {
     return (volatile __global ulong *)(sync + group % SPREAD * LINE);
@@ -30,10 +30,10 @@ static bool is_patient(uint *patience, volatile __global uint *sync)
 }
 
 /* Wait until all work-groups of the grid have arrived; false if they have not within `patience`
- * polls. Work-groups add to the words of arrivals. Work-items of work-group 0 poll these side by
- * side. Then they write to as many words that the barrier has ended. Such a word has `turn`, which
- * changes with each barrier and is the same in every work-item, and the value of `counter`.
- * Work-item 0 of each work-group gets that value in `found`. */
+ * polls. Work-groups add to the words of arrivals. SPREAD work-items of work-group 0 poll one of
+ * these words each, and then write to an end word that the barrier has ended. An end word holds
+ * `turn`, which changes with each barrier and is the same in every work-item, and the value of
+ * `counter`. Work-item 0 of each work-group gets that value in `found`. */
 static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
                          volatile __global ulong *counter, ulong *turn, ulong *found,
                          __local uint *alright)
@@ -65,8 +65,8 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
         while ((word & TURN) != *turn && is_patient(&patience, sync))
             word = poll_long(end_word(sync, group));
         if (patience == 0) {
-            /* If others have gone on meanwhile, this one sees it now, or they see at their end
-             * that this one gave up. */
+            /* If other work-groups have gone on meanwhile, this one sees it now, or they see
+             * GAVE_UP at their end. */
             atomic_xchg(sync + GAVE_UP, 1);
             word = poll_long(end_word(sync, group));
             *alright = (word & TURN) == *turn;
@@ -77,8 +77,8 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
     return *alright;
 }
 
-/* Tell whether work-groups make progress at the same time, and after a barrier see what others
- * wrote before it. In `cells` each work-group writes the number of the round. */
+/* Return whether work-groups make progress at the same time, and after a barrier see what others
+ * wrote before it. Each work-group writes the number of the round to its item of `cells`. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
                   uint patience, volatile __global ulong *counter, ulong *turn,
                   __local uint *alright)

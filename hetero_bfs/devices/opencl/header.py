@@ -1,7 +1,7 @@
 """Numbers that Python and OpenCL C share: written in Python, generated for every program.
 
-A module that shares numbers with its OpenCL twin has a table `OPENCL`, name to number, or an
-`IntEnum`. What builds a program passes the tables that the program's files need.
+A module that shares numbers with its OpenCL counterpart has a table `OPENCL`, name to number, or an
+`IntEnum`. The builder of a program passes the tables that the program's files need.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ C_TYPES = {
     np.dtype(np.float32): "float",
     np.dtype(np.float64): "double",
 }
-"""Names of types in OpenCL C."""
+"""Type names in OpenCL C."""
 
 MIXED_DEGREES = 0xFFFFFFFF
 """Replaces the common degree of 32 vertices if their degrees differ (top_down.cl)."""
@@ -32,8 +32,9 @@ SPREAD = 32
 LINE_WORDS = 32
 ARRIVALS = SPREAD * LINE_WORDS
 GAVE_UP = 2 * ARRIVALS
-"""Layout of `sync` in grid.cl: its number of cache lines, uint32 words of a line, the first word of
-the arrivals, and the last word, which tells that a barrier gave up."""
+"""Layout of `sync` in grid.cl: number of cache lines, uint32 words per line, first word of the
+arrivals, and the last word, which is set if a barrier gave up.
+"""
 
 SHARED: Mapping[str, int] = {
     "NO_VERTEX": NO_VERTEX,
@@ -43,16 +44,13 @@ SHARED: Mapping[str, int] = {
     "ARRIVALS": ARRIVALS,
     "GAVE_UP": GAVE_UP,
 }
-"""Numbers for the files of this folder."""
+"""Numbers for the kernel files of this folder."""
 
 
 def header(*tables: Constants) -> str:
     """Return `#define` lines for all constants of the tables; floats get type REAL.
 
-    Raises
-    ------
-    ValueError
-        Two tables give one name different numbers.
+    Raises `ValueError` if two tables give a name different numbers.
     """
     merged: dict[str, int | float] = {}
     for table in tables:

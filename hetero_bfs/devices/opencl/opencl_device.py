@@ -25,28 +25,20 @@ from hetero_bfs.support.memory import aligned_empty
 T = TypeVar("T")
 
 _BASE = "devices/opencl/atomics.cl", "devices/opencl/vendor.cl"
-"""Kernel files at the beginning of all programs."""
+"""Kernel files at the beginning of every program."""
 
 VARIES = object()
-"""Marks a kernel argument that is given at each launch."""
+"""Marks a kernel argument that is set at each launch."""
 
 
 class OpenCLDevice:
     """An open device: context, in-order queue, memory and programs.
 
     `bytes_copied` counts the bytes copied between host and device. On unified memory large arrays
-    are never copied.
+    are never copied. Kernels of `family` are tested now if they have not been tested on this
+    device.
 
-    Parameters
-    ----------
-    info : DeviceInfo
-    family : str, optional
-        The kernels that it is to run. If they have not been tested on it yet, they are now.
-
-    Raises
-    ------
-    DeviceError
-        The self-test failed, or the driver does.
+    Raises `DeviceError` if the self-test or the driver fails.
     """
 
     def __init__(self, info: DeviceInfo, family: Family | None = None) -> None:
@@ -67,14 +59,13 @@ class OpenCLDevice:
         self.queues = [self.queue]
         self.bytes_copied = 0
         self.blocks: weakref.ref[Any] | None = None
-        """The `BlockMemory` whose blocks of lists are on the device."""
+        """The `BlockMemory` whose blocks are on the device."""
 
     def _errors(self, action: str) -> AbstractContextManager[None]:
         return driver_errors(action, self.queues)
 
     @property
     def device_name(self) -> str:
-        """Name of the device."""
         return self.info.name
 
     @property
@@ -83,10 +74,10 @@ class OpenCLDevice:
         return "nvidia" in self.info.platform.lower()
 
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
-        """Build kernel files with these -D options; an error contains the driver's build log.
+        """Build kernel files with these options; errors contain the driver's build log.
 
-        `header` comes first (header.py), after what all programs have. `files` are paths below the
-        package; each file follows those that it uses.
+        `header` (header.py) follows the files of `_BASE`. `files` are paths below the package; each
+        file comes after the files that it uses.
         """
         base = (kernel_source(file) for file in _BASE)
         source = "\n".join([*base, header, *(kernel_source(file) for file in files)])
@@ -96,7 +87,7 @@ class OpenCLDevice:
             return self._programs.build(source, options)
 
     def shared(self, key: Any, make: Callable[[], T]) -> T:
-        """Return what others on this device made for a key and still use; else make it."""
+        """Return the object of a key if others on this device still use it; else make it."""
         return self._programs.shared(key, make)
 
     def buffer(self, size: int, dtype: npt.DTypeLike) -> Any:
@@ -123,7 +114,7 @@ class OpenCLDevice:
         return buffer
 
     def share(self, array: npt.NDArray[Any]) -> Any:
-        """Wrap a host array as a buffer without a copy; the array must outlive it."""
+        """Wrap a host array as a buffer without a copy; the array must outlive the buffer."""
         if array.size == 0:  # OpenCL has no empty buffers
             return self.buffer(1, array.dtype)
         flags = self._cl.mem_flags
@@ -132,7 +123,7 @@ class OpenCLDevice:
             return self._cl.Buffer(self.context, access | flags.USE_HOST_PTR, hostbuf=array)
 
     def write(self, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> None:
-        """Copy an array into a buffer, by default to its start; return after the copy."""
+        """Copy an array into a buffer at an offset; return after the copy."""
         if array.size == 0:  # OpenCL has no empty copies
             return
         with self._errors(f"copying to {self.info.name}"):
@@ -142,7 +133,7 @@ class OpenCLDevice:
         self.bytes_copied += array.nbytes
 
     def copy(self, target: Any, source: Any, offset_bytes: int = 0) -> None:
-        """Copy a buffer, from an offset on, to another one of its size; later work waits for it."""
+        """Copy a buffer from an offset to another buffer of its size; later work waits for it."""
         if source.size == offset_bytes:
             return
         with self._errors(f"copying on {self.info.name}"):
@@ -156,7 +147,7 @@ class OpenCLDevice:
             )
 
     def fill(self, buffer: Any, byte: int) -> None:
-        """Fill a buffer with one byte's value; later work on it waits."""
+        """Fill a buffer with one byte value; later work waits for it."""
         with self._errors(f"filling memory of {self.info.name}"):
             self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
 
@@ -167,7 +158,7 @@ class OpenCLDevice:
         return self.queues[-1]
 
     def send(self, queue: Any, buffer: Any, array: npt.NDArray[Any], offset_bytes: int = 0) -> Any:
-        """Queue a copy of an array into a buffer, by default to its start; return its event.
+        """Queue a copy of an array into a buffer at an offset; return its event.
 
         The array must not change before the event.
         """
@@ -181,12 +172,11 @@ class OpenCLDevice:
         return event
 
     def wait(self, event: Any) -> None:
-        """Wait for an event."""
         with self._errors(f"waiting for {self.info.name}"):
             event.wait()
 
     def read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> None:
-        """Copy from a buffer to an array; return when all queued work is done."""
+        """Copy from a buffer to an array; return after all queued work is done."""
         if ending.begun:
             ending.leave(self.queues)
         if array.size == 0:
@@ -219,7 +209,7 @@ class OpenCLDevice:
         return self._mapped(self.share(array), array.size, array.dtype)
 
     def _mapped(self, buffer: Any, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Map a buffer of the host's memory for as long as the array that this returns exists."""
+        """Map a buffer of host memory until the returned array is released."""
         access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
         with self._errors(f"mapping memory of {self.info.name}"):
             array, _ = self._cl.enqueue_map_buffer(
@@ -230,7 +220,7 @@ class OpenCLDevice:
         return result
 
     def map(self, buffer: Any, array: npt.NDArray[Any]) -> MappedMemory:
-        """Let the host use a shared buffer once `finish` returns; return what `unmap` takes."""
+        """Let the host use a shared buffer once `finish` returns; `unmap` takes the result."""
         access = self._cl.map_flags.READ | self._cl.map_flags.WRITE
         with self._errors(f"mapping memory of {self.info.name}"):
             mapped, _ = self._cl.enqueue_map_buffer(
@@ -244,7 +234,7 @@ class OpenCLDevice:
             memory.release(self.queue)
 
     def bind(self, program: Any, name: str, *arguments: Any) -> BoundKernel:
-        """Make a separate kernel object with these arguments; `VARIES` marks later ones."""
+        """Make a separate kernel object with these arguments; `launch` sets the `VARIES` ones."""
         with self._errors(f"setting up {name} on {self.info.name}"):
             kernel = self._cl.Kernel(program, name)
             for position, argument in enumerate(arguments):
@@ -254,15 +244,14 @@ class OpenCLDevice:
         return BoundKernel(self, kernel, arguments, varying)
 
     def finish(self) -> None:
-        """Wait until all queued work is done."""
         with self._errors(f"waiting for {self.info.name}"):
             self.queue.finish()
 
 
 class BoundKernel:
-    """A kernel with most arguments set already, so that a launch sets only the varying ones.
+    """A kernel with most arguments set, so that a launch sets only the varying ones.
 
-    It keeps its arguments, which an OpenCL kernel does not do.
+    It keeps references to its arguments, which an OpenCL kernel does not do.
     """
 
     def __init__(
@@ -278,9 +267,9 @@ class BoundKernel:
     def launch(
         self, global_size: int, group_size: int, *arguments: Any, after: Sequence[Any] = ()
     ) -> Any:
-        """Queue the kernel with the varying arguments, NumPy scalars or arrays, in their order.
+        """Queue the kernel with the varying arguments, NumPy scalars or arrays, in order.
 
-        The kernel waits for the events in `after`. Return its own event.
+        The kernel waits for the events in `after`. Returns its own event.
         """
         device, kernel, set_argument = self._device, self._kernel, self._set
         if ending.begun:
@@ -299,14 +288,11 @@ class BoundKernel:
 class MappedMemory:
     """Memory that a driver has mapped for the host's use until `release`.
 
-    PyOpenCL unmaps such memory when its object goes. If the driver fails then, as after a reset,
-    the process ends. In a forked process the driver waits for threads that are not there. So an
-    object goes only once its memory is unmapped; otherwise it stays for ever.
+    PyOpenCL unmaps this memory when its object is deleted. If the driver fails then, as after a
+    reset, the process ends. In a forked process the driver waits for threads that do not exist. So
+    an object is deleted only after its memory is unmapped; otherwise it is kept for ever.
 
-    Parameters
-    ----------
-    mapped : array
-        From PyOpenCL's `enqueue_map_buffer`.
+    `mapped` is from PyOpenCL's `enqueue_map_buffer`.
     """
 
     def __init__(self, mapped: npt.NDArray[Any]) -> None:
@@ -314,13 +300,13 @@ class MappedMemory:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._mapping))
 
     def release(self, queue: Any = None) -> None:
-        """Unmap the memory, by default in the queue that mapped it; PyOpenCL's errors come out."""
+        """Unmap, by default in the queue that mapped it; PyOpenCL's errors pass through."""
         self._mapping.release(queue)
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(self._mapping))
 
 
 def release_with(owner: object, memories: list[MappedMemory]) -> weakref.finalize[Any, Any]:
-    """Let the mappings that a list then holds go with an object, in this process."""
+    """Release, in this process, the mappings that a list then holds when an object is deleted."""
     return weakref.finalize(owner, _release, memories, forks.generation())
 
 

@@ -1,6 +1,6 @@
 """Edges in transit to a device that cannot hold all of them.
 
-The host gathers edges in pinned memory of a slot. A separate queue copies them to the slot's
+The host gathers edges in a slot's pinned memory. A separate queue copies them to the slot's
 buffers, and kernels read them there. There are several slots, so that gathering, copying and
 reading overlap.
 """
@@ -20,7 +20,7 @@ NUM_SLOTS = 4
 
 @dataclass
 class Slot:
-    """Room for edges: arrays in pinned memory of the host, and as many buffers of the device.
+    """Room for edges: arrays in pinned host memory, and a device buffer for each of them.
 
     `copied` and `read` are the events of the last copies and of the last kernel. PyOpenCL waits for
     a copy when its event is deleted.
@@ -34,21 +34,15 @@ class Slot:
 
 
 Launch = Callable[[Slot, int, Any], Any]
-"""Queues the kernels that read so many items of a slot, after an event; returns the last one's."""
+"""Queues the kernels that read a number of items of a slot, after an event; returns the last event.
+"""
 
 Fill = Callable[[list[npt.NDArray[Any]]], tuple[int, list[npt.NDArray[Any]]]]
 """Fills a slot's arrays; returns the number of items, and the part of each array to send."""
 
 
 class Slots:
-    """Slots that are filled and sent in turn.
-
-    Parameters
-    ----------
-    device : OpenCLDevice
-    sizes : sequence of (int, dtype)
-        Of the arrays of a slot.
-    """
+    """Slots that are filled and sent in rotation; `sizes` has size and type of a slot's arrays."""
 
     def __init__(self, device: OpenCLDevice, sizes: Sequence[tuple[int, npt.DTypeLike]]) -> None:
         self._device = device

@@ -1,7 +1,7 @@
-"""A graph's lists in blocks: the first blocks are resident on a device, the others are sent to it.
+"""Neighbour lists in blocks: the first blocks are resident on a device, the others are sent to it.
 
-A block is the lists of some consecutive vertices, which a work-group processes. No list is divided.
-If vertices are numbered by falling degree, the first blocks are the hubs'.
+A block is the neighbour lists of consecutive vertices, which a work-group processes. No list is
+divided. If vertices are numbered by falling degree, the first blocks hold the hubs.
 """
 
 from __future__ import annotations
@@ -23,26 +23,21 @@ from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_source import OffsetArray
 
 _MOST_SLOT_BYTES = 1 << 22
-_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the memory left, unless that is too little
-_ROW_BYTES = 8  # bytes of a block's number and of the begin of its lists
-_ENTRIES_OF_BLOCK = 64  # entries of a slot for each block's row
+_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the free memory, unless that is too little
+_ROW_BYTES = 8  # bytes of a block's number and of the position of its first entry
+_ENTRIES_OF_BLOCK = 64  # a slot has room for one block per 64 entries
 _MOST_ENTRIES = 1 << 31
 
 Numbers = npt.NDArray[np.int64]
-"""Numbers of blocks, rising."""
+"""Block numbers in rising order."""
 
 
 class Blocks:
-    """The blocks of the lists that one direction reads.
+    """The blocks that one direction reads.
 
-    Parameters
-    ----------
-    indptr : int64 array, shape (number of vertices + 1,)
-        Of at least one vertex.
-    arrays : list of arrays, shape (number of entries,)
-        Neighbours, and other data of the lists' entries, such as weights.
-    firsts : integer array, shape (number of blocks + 1,)
-        The first vertex of each block, and the number of vertices.
+    indptr : int64, shape (number of vertices + 1,); of at least one vertex
+    arrays : shape (number of entries,) each; neighbours, and other data per entry, such as weights
+    firsts : shape (number of blocks + 1,); first vertex of each block, then the number of vertices
     """
 
     def __init__(
@@ -55,16 +50,11 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Layout:
-    """The use of a device's memory for lists, the same for each direction.
+    """The use of a device's memory for neighbour lists, the same for each direction.
 
-    Parameters
-    ----------
-    resident : int
-        Number of resident blocks, which are the first ones.
-    part_entries : int
-        Most entries of a resident part; also of a slot, if messages are counted.
-    slot_entries, slot_blocks : int
-        Room of a slot; 0 if all blocks are resident.
+    resident : number of resident blocks, which are the first ones
+    part_entries : most entries of a resident part; also of a slot, if messages are counted
+    slot_entries, slot_blocks : room of a slot; 0 if all blocks are resident
     """
 
     resident: int
@@ -83,22 +73,12 @@ def lay_out(
 ) -> Layout:
     """Divide the memory that other arrays leave between resident blocks and slots.
 
-    Parameters
-    ----------
-    what : str
-        Begins the message of an error, see `DeviceInfo.check_room`.
-    array_bytes : sequence of int
-        Of each of these arrays.
-    entry_bytes : sequence of int
-        Bytes of an entry in each array of the lists.
-    slot_bytes : sequence of int
-        Bytes of an entry in each array in which messages are counted; such an array has room for
-        one launch.
+    what : begins error messages, see `DeviceInfo.check_room`
+    array_bytes : size of each of the other arrays
+    entry_bytes : bytes per entry in each array of entries
+    slot_bytes : bytes per entry in each array that counts messages; it has room for one launch
 
-    Raises
-    ------
-    BudgetError
-        There is no room for slots that hold the largest block beside the resident ones.
+    Raises `BudgetError` if there is no room for slots that hold the largest block.
     """
     whole, counting, others = sum(entry_bytes), sum(slot_bytes), sum(array_bytes)
     widest = max([*entry_bytes, *slot_bytes])
@@ -106,10 +86,10 @@ def lay_out(
     share = max(info.memory_bytes - others, 0) // (_SLOTS_SHARE * NUM_SLOTS)
     sizes = np.array([way.sizes for way in ways])
     most_entries = np.maximum(sizes.max(axis=0), 1)  # of a block; OpenCL copies no empty array
-    largest = np.maximum.accumulate(most_entries[::-1])[::-1]  # from a block on
+    largest = np.maximum.accumulate(most_entries[::-1])[::-1]  # of this and later blocks
     resident = np.append(0, np.cumsum((whole * sizes + _ROW_BYTES).sum(axis=0)))
     for usual in (min(_MOST_SLOT_BYTES, share) // whole, 0):
-        # Item i is for i resident blocks.
+        # Item i of each array is for i resident blocks.
         slots = np.append(np.maximum(largest, min(usual, most)), 0)
         needed = others + resident + NUM_SLOTS * (whole * slots + _ROW_BYTES * _rows(slots))
         needed += counting * slots[0]
@@ -122,7 +102,7 @@ def lay_out(
 
 
 def _rows(entries: Any) -> Any:
-    """Return how many blocks a slot of so many entries takes."""
+    """Return the most blocks in a slot with `entries` entries."""
     return (entries + _ENTRIES_OF_BLOCK - 1) // _ENTRIES_OF_BLOCK
 
 
@@ -136,7 +116,6 @@ class Part(NamedTuple):
 
 
 def resident_parts(device: OpenCLDevice, blocks: Blocks, layout: Layout) -> list[Part]:
-    """Upload the resident blocks in parts."""
     parts, begin = [], 0
     while begin < layout.resident:
         most = blocks.bounds[begin] + layout.part_entries
@@ -157,7 +136,7 @@ def _upload(device: OpenCLDevice, blocks: Blocks, begin: int, end: int) -> Part:
 
 
 class BlockSlots(Slots):
-    """The slots through which blocks of both directions are sent: their rows, and their arrays."""
+    """The slots through which blocks of all directions are sent: their rows and arrays."""
 
     def __init__(self, device: OpenCLDevice, ways: Sequence[Blocks], layout: Layout) -> None:
         super().__init__(
@@ -168,11 +147,11 @@ class BlockSlots(Slots):
             ],
         )
         self._layout = layout
-        for blocks in ways:  # the copying kernel is compiled now
+        for blocks in ways:  # compiles `gather_blocks` now
             _fill(blocks, np.empty(0, np.int64), self.slots[0].staging)
 
     def batches(self, blocks: Blocks, chosen: Numbers) -> Iterator[Numbers]:
-        """Cut chosen blocks into those that fill a slot."""
+        """Cut chosen blocks into batches that each fit a slot."""
         ends = np.cumsum(blocks.sizes[chosen])
         begin = before = 0
         while begin < chosen.size:
@@ -204,34 +183,25 @@ def _fill(
 
 
 LaunchBlocks = Callable[[Part | Slot, Numbers, Sequence[Any]], Any]
-"""Queues kernels that read blocks in some buffers, after events; returns the last one's event."""
+"""Queues kernels that read blocks in some buffers, after events; returns the last kernel's event.
+"""
 
 LaunchOnAll = Callable[[list[Part | Slot], Sequence[Any]], Any]
-"""The same for a block whose lists of each direction are in buffers of their own."""
+"""Like `LaunchBlocks`, for one block with a buffer per direction."""
 
 Sent = list[tuple[Part | Slot, Numbers]]
-"""Where blocks were on the device."""
+"""The buffers where blocks were on the device."""
 
 
 class BlockMemory:
-    """Blocks of lists on a device. Of all memories of a device only one has its blocks there.
+    """Blocks on a device. Only one memory of a device has its blocks there at a time.
 
-    Parameters
-    ----------
-    device : OpenCLDevice
-    what : str
-        Begins the message of an error, see `DeviceInfo.check_room`.
-    ways : list of Blocks
-        The blocks of each direction.
-    array_bytes, slot_bytes : list of int
-        See `lay_out`.
-    forget : callable
-        Called without arguments when the memory is released, to drop kernels bound to it.
+    what : begins error messages, see `DeviceInfo.check_room`
+    ways : the blocks of each direction
+    array_bytes, slot_bytes : see `lay_out`
+    forget : called when the memory is released, to drop kernels bound to it
 
-    Raises
-    ------
-    BudgetError
-        There is no room for a few blocks beside the other arrays.
+    Raises `BudgetError` if there is no room for a few blocks besides the other arrays.
     """
 
     def __init__(
@@ -247,7 +217,7 @@ class BlockMemory:
         self.layout = self._lay_out()
 
     def _lay_out(self, memory_bytes: int | None = None) -> Layout:
-        """Share the device's memory, or less of it."""
+        """Divide the device's memory, or `memory_bytes` of it."""
         info = self.device.info
         if memory_bytes is not None:
             info = replace(info, memory_bytes=memory_bytes)
@@ -255,11 +225,11 @@ class BlockMemory:
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes of blocks that were sent since the memory was taken."""
+        """Bytes of blocks sent since the memory was taken."""
         return 0 if self._slots is None else self._slots.bytes_sent
 
     def take(self) -> None:
-        """Allocate resident parts and slots; fewer if the device refuses the memory."""
+        """Allocate resident parts and slots; smaller ones if the device refuses the memory."""
         holder = None if self.device.blocks is None else self.device.blocks()
         if holder is self:
             return
@@ -279,27 +249,27 @@ class BlockMemory:
         self.device.blocks = weakref.ref(self)
 
     def _use_less(self, memory_bytes: int, refused: DeviceError) -> None:
-        """Lay out with less memory; raise the device's error if it is too little."""
+        """Lay out with less memory; raise `refused` if that is too little."""
         try:
             self.layout = self._lay_out(memory_bytes)
         except BudgetError:
             raise refused from None
 
     def give(self) -> None:
-        """Release the lists on the device."""
+        """Release the blocks on the device."""
         self.device.finish()  # an interrupted run may still read them
         self.parts, self._slots = [], None
         self._forget()
 
     def _fill(self) -> None:
-        """Make the parts of each direction, and the slots."""
+        """Make each direction's parts, and the slots."""
         parts = [resident_parts(self.device, blocks, self.layout) for blocks in self.ways]
         if self.layout.slot_entries:
             self._slots = BlockSlots(self.device, self.ways, self.layout)
         self.parts = parts
 
     def launch_along(self, way: int, chosen: Numbers, launch: LaunchBlocks) -> Sent:
-        """Launch kernels on chosen blocks of a direction; return where these were."""
+        """Launch kernels on chosen blocks of a direction; return the buffers of the blocks."""
         rooms: Sent = []
         for part in self.parts[way]:
             here = chosen[slice(*np.searchsorted(chosen, (part.begin, part.end)))]
@@ -321,7 +291,7 @@ class BlockMemory:
         return rooms
 
     def batches(self, way: int) -> Iterator[Numbers]:
-        """Yield all blocks of a direction, in batches that are in a buffer together."""
+        """Yield all blocks of a direction, in batches that share a buffer."""
         for part in self.parts[way]:
             yield np.arange(part.begin, part.end)
         if self._slots is not None:
@@ -330,7 +300,7 @@ class BlockMemory:
             yield from self._slots.batches(blocks, missing)
 
     def launch_again(self, sent: Sent, launch: LaunchBlocks) -> bool:
-        """Launch kernels on the same blocks again; return whether all were still there."""
+        """Launch kernels on the same blocks again; return False if some were overwritten."""
         if sum(isinstance(room, Slot) for room, _ in sent) > NUM_SLOTS:
             return False
         for room, blocks in sent:
@@ -340,7 +310,7 @@ class BlockMemory:
         return True
 
     def launch_on_all(self, block: int, launch: LaunchOnAll) -> None:
-        """Launch kernels that read one block's lists of all directions."""
+        """Launch kernels that read one block's neighbour lists of all directions."""
         rooms: list[Part | Slot] = []
         copies: list[Any] = []
 
@@ -359,15 +329,12 @@ class BlockMemory:
 
 
 class StreamedRun(DeviceRun):
-    """As `DeviceRun`, with the lists' entries in a `BlockMemory`.
+    """A `DeviceRun` whose entries of neighbour lists are in a `BlockMemory`.
 
-    A block is the lists of a work-group's vertices; `firsts[i]` is the first vertex of block i.
-    Kernels mark blocks in `marks_buffer`, which has another byte behind those of the blocks.
+    A block is the neighbour lists of a work-group's vertices; `firsts[i]` is the first vertex of
+    block i. Kernels mark blocks in `marks_buffer`, which has one more byte after the blocks' bytes.
 
-    Raises
-    ------
-    BudgetError
-        The device cannot hold the vertices' arrays and room for a few blocks.
+    Raises `BudgetError` if the device cannot hold the vertices' arrays and a few blocks.
     """
 
     flags: ClassVar = ("STREAMED",)
@@ -375,10 +342,10 @@ class StreamedRun(DeviceRun):
     firsts: npt.NDArray[Any]
 
     kernels_of: dict[Any, Any]
-    """Kernels whose arguments are buffers of the memory."""
+    """Kernels that are bound to buffers of the memory."""
 
     def _make_room(self, array_bytes: list[int], firsts: npt.NDArray[Any] | None = None) -> None:
-        """Choose the blocks that are resident beside arrays of these sizes."""
+        """Choose the blocks that are resident besides arrays of these sizes."""
         n = self.ways[0].indptr.size - 1
         self.firsts = np.append(np.arange(0, n, self.group), n) if firsts is None else firsts
         self.kernels_of = {}
@@ -395,20 +362,18 @@ class StreamedRun(DeviceRun):
 
     @property
     def launch_entries(self) -> int:
-        """The most entries of lists that a launch reads."""
         return self.memory.layout.part_entries
 
     def blocks_with_lists_over(self, edges: int) -> list[npt.NDArray[np.bool_]]:
-        """Tell for each direction which blocks have a list of more entries."""
+        """Return for each direction which blocks have a neighbour list with more entries."""
         longest = [np.maximum.reduceat(np.diff(w.indptr), self.firsts[:-1]) for w in self.ways]
         return [sizes > edges for sizes in longest]
 
     def marked(self) -> Numbers:
-        """Return the marked blocks, and read `marks`."""
+        """Read `marks` from the device, and return the marked blocks."""
         self.device.read(self.marks, self.marks_buffer)
         return np.flatnonzero(self.marks[:-1])
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes of blocks sent since the memory was taken."""
         return self.memory.bytes_sent

@@ -15,7 +15,7 @@ static uint running_sums(__local uint *ends)
     return ends[GROUP - 1];
 }
 
-/* Return the index of the vertex that has edge `e`: the first whose edges end behind it. */
+/* Return the index of the vertex that has edge `e`: the first whose edges end after it. */
 static uint owner_of(__local const uint *ends, uint e)
 {
     uint low = 0, high = GROUP - 1;

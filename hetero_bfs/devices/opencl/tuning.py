@@ -17,7 +17,7 @@ from hetero_bfs.support.checks import check_flag, check_integer, check_type
 _MOST_TILE_EDGES = 0xFFFF  # PAST_TILE in top_down.cl
 _MOST_SINGLE_GROUP_EDGES = 2047  # COOPERATIVE_EDGE_BITS hold a quarter of its square
 _MOST_COOPERATIVE_GROUPS = 256
-_STATE_BYTES = 4096  # state, policy and the like
+_STATE_BYTES = 4096  # state, policy and other small structs
 _OFFSET_BYTES = 8  # of an offset into more than 2^32 edges
 _LEAST_GROUP = 32
 _INTEGERS = (
@@ -34,38 +34,26 @@ _INTEGERS = (
 _FORMER_NAMES = {"alone_edges": "single_group_edges", "squad_groups": "cooperative_groups"}
 
 SMALL_VERTICES = 1 << 20
-"""Graphs with fewer searched vertices are small: their levels have little work to share."""
+"""Graphs with fewer searched vertices are small: their levels have little parallel work."""
 
 
 @dataclass(frozen=True)
 class Tuning:
     """Sizes of work-groups and tiles, and whether one launch may run a whole search.
 
-    Parameters
-    ----------
-    group_size : int
-        Work-items in a work-group, a power of two.
-    edges_per_item : int
-        Top-down: edges of a work-group's tile over its work-items.
-    vertices_per_item : int
-        Bottom-up: vertices of a work-group's tile over its work-items; 4, 8 or 16.
-    groups_per_unit : int
-        Work-groups for each compute unit. There are fewer if one launch runs a whole search and
-        the device cannot hold as many.
-    cached_words : int
-        Words of the bitmap that BGC keeps in local memory.
-    single_group_edges : int
-        Most edges of a frontier that a single work-group expands top-down, if one launch runs a
-        whole search.
-    cooperative_groups : int
-        Work-groups of the cooperative subset, which expands larger frontiers on graphs of short
-        lists.
-    registers : int
-        Most registers for a work-item, 0 for the compiler's choice; NVIDIA only.
-    one_launch : bool
-        Whether one launch may run a whole search, if a probe shows that the device can.
-    small : Tuning, optional
-        The tuning for graphs of less than `SMALL_VERTICES` searched vertices.
+    group_size : work-items per work-group, a power of two
+    edges_per_item : top-down: edges of a work-group's tile per work-item
+    vertices_per_item : bottom-up: vertices of a work-group's tile per work-item; 4, 8 or 16
+    groups_per_unit : work-groups per compute unit; fewer if one launch runs a whole search and the
+        device cannot run as many at the same time
+    cached_words : words of the bitmap that BGC keeps in local memory
+    single_group_edges : most edges of a frontier that a single work-group expands top-down, if one
+        launch runs a whole search
+    cooperative_groups : work-groups of the cooperative subset, which expands larger frontiers on
+        graphs with short neighbour lists
+    registers : most registers per work-item, 0 for the compiler's choice; NVIDIA only
+    one_launch : whether one launch may run a whole search, if a probe shows that the device can
+    small : the tuning for graphs of less than `SMALL_VERTICES` searched vertices
     """
 
     group_size: int = 256
@@ -126,7 +114,7 @@ class Tuning:
         return max(top_down, bottom_up, cooperative) + 8 * (size + size // 16) + _STATE_BYTES
 
     def fitting(self, info: DeviceInfo) -> Tuning:
-        """Return the same tuning with work-groups and local memory so small that they fit."""
+        """Return the tuning with work-groups and local memory reduced to the device's limits."""
         small = self.small and self.small.fitting(info)
         fitted = replace(self, group_size=info.group_size(self.group_size), small=small)
         while (
@@ -142,29 +130,23 @@ class Tuning:
         return fitted
 
     def for_graph(self, num_searched: int) -> Tuning:
-        """Return the tuning for a graph of this number of searched vertices."""
+        """Return the tuning for a graph with this number of searched vertices."""
         return self if self.small is None or num_searched >= SMALL_VERTICES else self.small
 
     def step_by_step(self) -> Tuning:
-        """Return the same tuning without whole searches in one launch."""
+        """Return the tuning with one launch per step."""
         small = None if self.small is None else self.small.step_by_step()
         return replace(self, one_launch=False, small=small)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields for a model file; without `small` if there is none."""
+        """Return the fields for a model file; without `small` if it is None."""
         data = asdict(self)
         del data["small"]
         return data if self.small is None else {**data, "small": self.small.to_json()}
 
 
 def read_tuning(data: Mapping[str, Any]) -> Tuning:
-    """Read a tuning from the result of `to_json`.
-
-    Raises
-    ------
-    ModelError
-        This program does not know a field, or cannot use a value.
-    """
+    """Read the result of `to_json`; raise `ModelError` for an unknown field or a bad value."""
     known, values = asdict(Tuning()), dict[str, Any]()
     for stored, value in data.items():
         name = _FORMER_NAMES.get(stored, stored)
@@ -181,7 +163,7 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
 
 
 def default_tuning(device_type: str) -> Tuning:
-    """Return the default tuning for a type of device (GPU, CPU, ...)."""
+    """Return the default for a type of device ("GPU", "CPU", ...)."""
     if device_type == "GPU":
         return Tuning(vertices_per_item=16)
     return Tuning(groups_per_unit=2)

@@ -1,23 +1,23 @@
-/* What only one vendor's compiler knows, with a plain form for all others. No other kernel file
- * depends on a vendor. It follows atomics.cl at the beginning of all programs.
+/* Features of one vendor's compiler, with a plain form for all others. No other kernel file depends
+ * on a vendor. This file follows atomics.cl at the beginning of all programs.
  *
- * Built with -DNVIDIA for NVIDIA's compiler. Then HAS_SHUFFLES is defined: work-items come in warps
- * of 32, in order, and those of a warp can read each other's values. Algorithms that use that have
- * a plain form beside it. */
+ * Built with -DNVIDIA for NVIDIA's compiler. Then HAS_SHUFFLES is defined: work-items are in warps
+ * of 32, in order, and work-items of a warp can read each other's values. Algorithms that use this
+ * also have a plain form. */
 
-/* An index that was read from a list of which some items are stale, for an array of `size` items.
- * Mesa's llvmpipe enters a loop once more after its end, with no work-item active. Its reads at an
- * address that all work-items share happen even then. */
+/* Limits an index that may be stale to an array of `size` items. Mesa's llvmpipe enters a loop once
+ * more after its end, with no work-item active. Even then it reads at addresses that all work-items
+ * share. */
 #define IN_RANGE(index, size) min((uint)(index), max((uint)(size), 1u) - 1)
 
 #ifdef NVIDIA
 #define HAS_SHUFFLES
 
-/* NVIDIA's compiler ignores a limit of registers if this attribute is there. */
+/* Empty: NVIDIA's compiler would ignore a limit of registers with this attribute. */
 #define GROUP_SIZE
 
-/* The value of another work-item in this one's warp: the one `distance` before, the one `distance`
- * after, or number `lane`. ballot returns the answers of all as bits. */
+/* The value of another work-item in the same warp: the one `distance` before, the one `distance`
+ * after, or number `lane`. `ballot` returns the answers of all as bits. */
 static uint shuffle_up(uint value, uint distance)
 {
     asm volatile("shfl.sync.up.b32 %0, %0, %1, 0, 0xffffffff;" : "+r"(value) : "r"(distance));
@@ -43,7 +43,8 @@ static uint ballot(bool answer)
     return bits;
 }
 
-/* Return the next place of a list. The work-items of a warp that come together do one atomic. */
+/* Return the next free position of a list. Work-items of a warp that call it together do a single
+ * atomic. */
 static uint next_place(volatile __global uint *counter)
 {
     uint together, lane, place = 0;
@@ -67,8 +68,8 @@ static ulong read_clock(void)
 }
 
 #ifdef ONE_LAUNCH
-/* Reads that the compiler cannot move out of loops, and that pass the multiprocessor's cache.
- * Writes and additions that others see only after everything that was written before. */
+/* `poll` reads. The compiler cannot move it out of loops, and it bypasses the multiprocessor's
+ * cache. `post` writes and `arrive` adds. Others see that only after all earlier writes. */
 static uint poll(volatile __global uint *address)
 {
     uint value;
@@ -90,7 +91,7 @@ static void arrive(volatile __global uint *address, uint value)
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 
-/* For words that stand alone (tell_groups): other accesses are not ordered. */
+/* For words that are independent of other data (tell_groups): other accesses are not ordered. */
 static void post_word(volatile __global ulong *address, ulong value)
 {
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");

@@ -34,7 +34,7 @@ _TIMEOUT_SECONDS = 600.0
 _QUIET_SECONDS = 2.0
 _LOCK = "self-test.lock"
 _NOT_THE_DRIVERS = ("by SIGKILL", "by SIGTERM", "by SIGINT", "by SIGHUP", "MemoryError")
-"""Ends of a process that say nothing of its driver; such a verdict is not kept."""
+"""Ends of a process that are not the driver's fault; verdicts with them are not kept."""
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -58,15 +58,7 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a self-test found.
-
-    Parameters
-    ----------
-    date : str
-    seconds : float
-    problem : str or None
-        In one line; None if all answers were right.
-    """
+    """The result of a self-test; `problem` is one line, None if all answers were right."""
 
     date: str
     seconds: float
@@ -76,12 +68,8 @@ class Verdict:
 def check_verdict(info: DeviceInfo, family: Family) -> None:
     """Test a device for a family of kernels if that was not done yet.
 
-    Raises
-    ------
-    DeviceError
-        The self-test failed, now or before.
-    ArgumentError
-        `HETERO_BFS_SELF_TEST` is neither "off" nor "on".
+    Raises `DeviceError` if the self-test failed, now or before, and `ArgumentError` if
+    `HETERO_BFS_SELF_TEST` is neither "off" nor "on".
     """
     if is_off():
         return
@@ -94,7 +82,7 @@ def check_verdict(info: DeviceInfo, family: Family) -> None:
 
 
 def is_off() -> bool:
-    """Tell whether devices are used untested; raise `ArgumentError` for an unknown setting."""
+    """Return whether devices are used untested; raise `ArgumentError` for an unknown setting."""
     setting = os.environ.get(VARIABLE, "") or "on"
     if setting not in ("on", "off"):
         raise ArgumentError(
@@ -105,7 +93,7 @@ def is_off() -> bool:
 
 
 def kept_verdict(info: DeviceInfo, family: Family) -> Verdict | None:
-    """Return the verdict that is kept; None if there is none for this driver and these kernels."""
+    """Return the kept verdict; None if there is none for this driver and these kernels."""
     key = _key(info, family)
     if key not in _of_this_process:
         with suppress(OSError, ValueError, TypeError):
@@ -114,13 +102,13 @@ def kept_verdict(info: DeviceInfo, family: Family) -> Verdict | None:
 
 
 def kept_as_json(info: DeviceInfo) -> dict[str, Any]:
-    """Return the fields of the verdict on each family, None if it was not tested yet."""
+    """Return the fields of each family's verdict, None if it was not tested yet."""
     kept = {family: kept_verdict(info, family) for family in FAMILIES}
     return {family: verdict and asdict(verdict) for family, verdict in kept.items()}
 
 
 def test(info: DeviceInfo, family: Family) -> Verdict | None:
-    """Run the self-test and keep its verdict; None if it did not come to the driver."""
+    """Run the self-test and keep its verdict; None if it ended before it used the driver."""
     began = time.monotonic()
     try:
         told = run_module(_MODULE, _TIMEOUT_SECONDS, str(info.index), family, **{VARIABLE: "off"})
@@ -141,7 +129,7 @@ _of_this_process: dict[bytes, Verdict] = {}
 
 
 def _told_now(info: DeviceInfo, family: Family) -> Verdict | None:
-    """Test a device, unless another process does so meanwhile."""
+    """Test a device, unless another process is doing so."""
     text = f"testing {family} on {info.name}, which is done once for a driver's version"
     with _said(text), private_cache.one_at_a_time(_LOCK):
         return kept_verdict(info, family) or test(info, family)
@@ -160,7 +148,7 @@ def _said(text: str) -> Iterator[None]:
 
 
 def _problem(told: Told) -> str | None:
-    """Return at which step the other process failed, and how; None if it did not."""
+    """Return the step at which the other process failed, and the reason; None if it passed."""
     if told.problem is None and any("passed" in line for line in told.lines):
         return None
     step = next(line["step"] for line in reversed(told.lines) if "step" in line)
@@ -182,7 +170,7 @@ def _name(key: bytes) -> str:
 
 @cache
 def _kernels_digest() -> str:
-    """Return a digest of the kernels, of the code that generates others, and of the self-test."""
+    """Return a digest of the kernels, the code that generates kernels, and the self-test."""
     paths = [*_PACKAGE.rglob("*.cl"), *(_PACKAGE / "programs").rglob("*.py")]
     paths.append(_PACKAGE.joinpath(*_MODULE.split(".")[1:]).with_suffix(".py"))
     digest = hashlib.sha256()

@@ -60,19 +60,10 @@ class StudyGraph:
 
 
 def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
-    """List the graphs of a study, some of every family except files.
+    """Return a study's graphs: one or two of each family except files, at each scale.
 
-    Parameters
-    ----------
-    size : {"quick", "full"}
-        Measuring them takes seconds or minutes on two cores.
-    gpu : bool
-        Whether they are for a GPU, which gets 4 to 16 times as large graphs.
-
-    Raises
-    ------
-    ValueError
-        The size is neither of these.
+    On two cores the graphs of size "quick" are measured in seconds, "full" in minutes. With `gpu`
+    they are 4 to 16 times larger. Raises `ValueError` for another size.
     """
     if size not in ("quick", "full"):
         raise ValueError(f'size is {size!r}; it must be "quick" or "full"')
@@ -81,7 +72,7 @@ def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
 
 
 def families(scale: int) -> list[StudyGraph]:
-    """List graphs of about 2**scale vertices: two R-MAT graphs, one of each other family."""
+    """Return graphs of about 2**scale vertices: two R-MAT graphs, one of each other family."""
     names = [f"kronecker{scale}", f"kronecker{scale}-45-15-25", f"uniform{scale}"]
     names += [f"grid{1 << scale // 2}", f"roads{1 << scale // 2}"]
     names += [f"small-world{scale}", f"preferential{scale}"]
@@ -89,12 +80,9 @@ def families(scale: int) -> list[StudyGraph]:
 
 
 def named_graph(name: str) -> StudyGraph:
-    """Return the graph of a name; see the head of this file.
+    """Return the graph of a name in the head of this file, or of a path.
 
-    Raises
-    ------
-    GraphError
-        The name is neither a generated graph's nor a file's.
+    Raises `GraphError` if the name is neither.
     """
     match = re.fullmatch(r"([a-z-]+?)(\d+)((?:-\d+){3})?", name)
     family = match[1] if match else ""
@@ -118,13 +106,13 @@ def named_graph(name: str) -> StudyGraph:
 
 
 def graph_of_file(path: Path, directed: bool = False) -> StudyGraph:
-    """Return the graph of a file; its name is the file's up to the first dot."""
+    """Return a file's graph, named by the file name up to the first dot."""
     name = printable(path.name).partition(".")[0]
     return StudyGraph("file", name, partial(read, path, directed))
 
 
 def grid(rows: int, columns: int | None = None) -> EdgeList:
-    """Make a grid, numbered row by row; without `columns` it is square."""
+    """Make a grid numbered row by row; without `columns` it is square."""
     columns = columns or rows
     ids = np.arange(rows * columns, dtype=np.uint32).reshape(rows, columns)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
@@ -138,7 +126,10 @@ def roads(
     kept_share: float = KEPT_SHARE,
     columns: int | None = None,
 ) -> EdgeList:
-    """Make a grid that keeps each edge with a probability; above 1/2 it stays connected."""
+    """Make a grid that keeps each edge with probability `kept_share`.
+
+    Above 1/2 a giant component remains (bond percolation).
+    """
     whole = grid(rows, columns)
     kept = np.random.default_rng(seed).random(whole.src.size, np.float32) < kept_share
     return EdgeList(whole.src[kept], whole.dst[kept], whole.num_vertices)
@@ -150,7 +141,7 @@ def small_world(
     neighbours: int = NEIGHBOURS,
     rewired_share: float = REWIRED_SHARE,
 ) -> EdgeList:
-    """Make a ring of 2**scale vertices, each joined to its next ones, and rewire some edges."""
+    """Make a ring of 2**scale vertices, each joined to its next `neighbours`, partly rewired."""
     n = 1 << scale
     random = np.random.default_rng(seed)
     src = np.repeat(np.arange(n, dtype=np.uint32), neighbours)
@@ -171,7 +162,7 @@ def preferential(scale: int, seed: int = _SEED, neighbours: int = NEIGHBOURS) ->
 
 
 def uniform(scale: int, seed: int = _SEED, edgefactor: int = 16) -> EdgeList:
-    """Make `edgefactor` edges a vertex between ends drawn uniformly from 2**scale vertices."""
+    """Make `edgefactor` edges per vertex between uniformly drawn ends of 2**scale vertices."""
     return RMATEdges(scale, 0.25, 0.25, 0.25, 0.25, edgefactor, seed).materialise()
 
 

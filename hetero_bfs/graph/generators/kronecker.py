@@ -2,10 +2,10 @@
 
 The Graph500 v3 generator draws from a multiple recursive generator (L'Ecuyer, Blouin, Couture
 1993: order 5, modulus 2**31 - 1). The state for edge `i` is the seed's state skipped ahead by
-i * 2**64 steps, so any range of edges can be made without the ones before. A step is the linear
+i * 2**64 steps, so any range of edges can be made without the edges before it. A step is the linear
 map z -> A z of the last five values, a skip of n steps is A**n. Every value depends on the five
-before it in the same way, so one row of A**n suffices: x_(i+n) = w_0 x_i + ... + w_4 x_(i+4) for
-every i. Tables hold these weights for each byte of the edge index.
+values before it in the same way, so one row of A**n suffices: x_(i+n) = w_0 x_i + ... + w_4 x_(i+4)
+for every i. Tables hold these weights for each byte of the edge index.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MULTIPLIER_FIRST = 107374182
 _MULTIPLIER_LAST = 104480
 _SKIP_BYTES = 6  # edge indices below 2**48
 
-_Fill = Callable[..., None]  # of the first edge's number, and the arrays to fill
+_Fill = Callable[..., None]  # takes the first edge's number and the arrays
 _Arrays = tuple[npt.NDArray[Any], ...]
 
 
@@ -99,7 +99,7 @@ class KroneckerEdges:
         return src, dst
 
     def weighted_range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray, WeightArray]:
-        """Generate edges [start, stop) of a weighted graph: those of `range`, and their weights."""
+        """Generate edges [start, stop) of a weighted graph: the arrays of `range`, and weights."""
         return self._made(start, stop, True)
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
@@ -110,14 +110,14 @@ class KroneckerEdges:
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        """Yield the edges in index order as (src, dst, weights), as `chunks`."""
+        """Yield the edges in index order as (src, dst, weights); see `chunks`."""
         if not self.weighted:
             needed_weights(self)
         for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
             yield self.weighted_range(start, min(start + size, self.num_input_edges))
 
     def materialise(self) -> EdgeList:
-        """Generate all edges into memory, 8 bytes an edge, 12 with weights."""
+        """Generate all edges into memory: 8 bytes per edge, 12 with weights."""
         src, dst, weights = self._made(0, self.num_input_edges, self.weighted)
         held = weights if self.weighted else None
         return EdgeList.trusted(src, dst, self.num_vertices, self.directed, held)
@@ -125,7 +125,7 @@ class KroneckerEdges:
     def _made(
         self, start: int, stop: int, weighted: bool
     ) -> tuple[VertexArray, VertexArray, WeightArray]:
-        """Return the ends and weights of edges [start, stop); no weights unless `weighted`."""
+        """Return src, dst and weights of edges [start, stop); without `weighted`, no weights."""
         src, dst = np.empty(stop - start, np.uint32), np.empty(stop - start, np.uint32)
         weights = np.empty(stop - start if weighted else 0, np.float32)
         _fill_in_chunks(self._fill, start, (src, dst, weights))
@@ -191,7 +191,7 @@ class RMATEdges:
             yield src, dst
 
     def materialise(self) -> EdgeList:
-        """Generate all edges into memory, 8 bytes an edge."""
+        """Generate all edges into memory, 8 bytes per edge."""
         count = self.num_input_edges
         src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
         _fill_in_chunks(self._fill, 0, (src, dst))
@@ -211,7 +211,7 @@ def kronecker(
 ) -> CSRGraph:
     """Build the Graph500 graph of 2**scale vertices as a `CSRGraph` with the original ids.
 
-    With `weighted` an edge that occurs several times has the least of its weights.
+    With `weighted` an edge that occurs several times has its smallest weight.
     """
     return CSRGraph.from_edge_source(
         KroneckerEdges(scale, edgefactor, seed1, seed2, weighted=weighted)
@@ -248,14 +248,9 @@ def search_keys(
 
 
 def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
-    """Return both as Python's ints.
+    """Return both as ints.
 
-    Raises
-    ------
-    ArgumentError
-        One of them is no integer.
-    GraphError
-        The scale is not within 1 to 31, or the edgefactor is below 1.
+    Raises `ArgumentError` if one is not an integer, `GraphError` if one is out of range.
     """
     scale, edgefactor = check_integer("scale", scale), check_integer("edgefactor", edgefactor)
     if not 1 <= scale <= MAX_SCALE:
@@ -266,7 +261,7 @@ def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
 
 
 def _fill_in_chunks(fill: _Fill, first: int, arrays: _Arrays) -> None:
-    """Fill arrays of a value per edge, or of none, from edge `first` on."""
+    """Fill arrays that have one value per edge, starting with edge `first`; some may be empty."""
     for start in range(0, arrays[0].size, CHUNK_EDGES):  # a compiled loop cannot be interrupted
         fill(first + start, *(array[start : start + CHUNK_EDGES] for array in arrays))
 
@@ -333,7 +328,7 @@ def _next_double(state: list[int]) -> tuple[float, list[int]]:
 
 @cache
 def _seed_values(seed1: int, seed2: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-    """Return the seed's values (5,), oldest first, and the two scrambling values (2,)."""
+    """Return the seed's values, shape (5,), oldest first, and the scrambling values, shape (2,)."""
     seed = _mrg_seed(seed1, seed2)
     state = _skip(seed, (50 << 128) + (7 << 64))
     drawn = []

@@ -42,13 +42,13 @@ _WEIGHT_UNIT = 0.000000000465661287524579692  # 1 / P, as the reference rounds i
 
 @njit(inline="always")
 def _fold(value):
-    """Return a smaller value of the same residue: the bits above 31 added to those below."""
+    """Return a smaller value of the same residue modulo P: the low 31 bits plus the others."""
     return (value & _P) + (value >> np.uint64(31))
 
 
 @njit(inline="always")
 def _less_p(value):
-    """Return value - P if that is not negative (it would wrap to more), else value; uint32."""
+    """Return value modulo P, for a uint32 below 2 P: a negative value - P wraps to more."""
     return min(value, np.uint32(value - _P_32))
 
 
@@ -169,9 +169,9 @@ def _kronecker_block(block, scale, seed_values, tables, values, ring, ends):
 
 @kernel(counted=False, inner=True)
 def _draw_weights(ring, scale, first_lane, weights):
-    """Draw one more value in each lane, after those of its edge, and store it as a weight.
+    """Draw one more value in each lane after the draws of its edge, and store it as a weight.
 
-    The reference converts it to float32 and multiplies it in float64. So the greatest draws give 1.
+    The reference converts it to float32 and multiplies it in float64, so the largest draws give 1.
     """
     row = scale % 5
     _draw_lanes(ring, (scale + 4) % 5, row)
@@ -216,8 +216,8 @@ def kronecker_range(
     """Fill src and dst (uint32) with edges start, start + 1, ... of the Graph500 graph.
 
     `seed_values` is uint32 (5,), oldest first; `scramble` uint64 (2,); `tables` uint32
-    (bytes, 5, 256), the weights of kronecker.py. `weights` (float32) is filled with the weights of
-    the edges; it may be empty instead.
+    (bytes, 5, 256), the weights of kronecker.py. `weights` (float32) gets the edges' weights, or is
+    empty.
     """
     blocks = -(-(start + src.size) // _LANES) - start // _LANES
     in_parallel(
@@ -283,8 +283,7 @@ def rmat_range(
 ) -> None:
     """Fill src and dst (uint32) with R-MAT edges start, start + 1, ...
 
-    `seed` is a np.uint64; `thresholds` is int64 (3,): a, a + b, a + b + c in units of 2**-53,
-    rounded up.
+    `thresholds` is int64 (3,): a, a + b, a + b + c in units of 2**-53, rounded up.
     """
     in_parallel(
         _rmat_run,
@@ -314,11 +313,11 @@ def _rmat_run(given, run, runs):
 
 
 def preferential_edges(degree: int, seed: np.uint64, src: Array, dst: Array) -> None:
-    """Fill src and dst (uint32) with edges by preferential attachment, `degree` to a vertex.
+    """Fill src and dst (uint32) by preferential attachment, `degree` edges per vertex.
 
-    All ends form one sequence: source and target of edge after edge. A target copies a random
-    earlier end, so a vertex is chosen in proportion to its degree so far. The earlier end may not
-    be written yet, so its own draw is repeated instead of reading it.
+    All ends form one sequence: source and target of each edge in order. A target copies a random
+    earlier end, so a vertex is chosen in proportion to its degree so far. That end may not be
+    written yet, so its draw is repeated instead of reading it.
     """
     in_parallel(_preferential_edges, degree=degree, seed=seed, src=src, dst=dst)
 

@@ -1,4 +1,4 @@
-"""DIMACS's files of shortest paths (.gr) and of colouring (.col), plain or gzipped.
+"""DIMACS files for shortest paths (.gr) and colouring (.col), plain or gzipped.
 
 Format: the challenges of 2006 and 1993. `c` lines are comments. One line `p sp V E`, or
 `p edge V E`, comes before the edges: `a u v weight` lines, or `e u v` lines. Ids start at 1.
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 _PROBLEM = re.compile(r"p\s+(sp|edges?|col)\s+([0-9]{1,20})\s+([0-9]{1,20})", re.ASCII)
 
 NOTE = "DIMACS's ids are 1-based: vertex 1 of the file is 0, also for --source"
-"""What a user should know about the ids of a file."""
 
 
 class _Head(NamedTuple):
-    """What the `p` line says, the letter of edges, and the line's number."""
+    """Sizes on the `p` line, the letter that marks edge lines, and the number of the `p` line."""
 
     num_vertices: int
     num_edges: int
@@ -41,16 +40,14 @@ class _Head(NamedTuple):
 
 
 def read_dimacs(path: Path, directed: bool, weighted: bool) -> EdgeList:
-    """Read a DIMACS file; vertex 1 becomes 0, and vertices without edges are isolated ones.
+    """Read a DIMACS file; vertex 1 becomes 0.
 
-    The number after the ids is the weight, as in `read_edge_list`. In a `p edge` file an edge may
-    count twice in E, as in some well-known files.
+    The number after the ids is the weight, as in `read_edge_list`. In a `p edge` file E may count
+    every edge twice, as in some well-known files.
 
-    Raises
-    ------
-    GraphFileError
-        Another `p` line, other lines than edges and comments, ids beyond V, another number of edges
-        than E; damaged gzip data. With `weighted`, a line whose number is missing.
+    Raises `GraphFileError` for an unknown `p` line, lines that are neither edges nor comments, ids
+    beyond V, a number of edges other than E, damaged gzip data, and, with `weighted`, a missing
+    weight.
     """
     with opened(path) as handle:
         head = _read_head(handle, path)
@@ -72,13 +69,13 @@ def read_dimacs(path: Path, directed: bool, weighted: bool) -> EdgeList:
 
 
 def dimacs_size(path: Path) -> int:
-    """Return the number of vertices that a file's `p` line gives."""
+    """Return the number of vertices on the `p` line."""
     with opened(path) as handle:
         return _read_head(handle, path).num_vertices
 
 
 def _read_head(handle: BufferedIOBase, path: Path) -> _Head:
-    """Return what the `p` line says, and leave the handle behind it."""
+    """Parse the `p` line, and leave the handle at the line after it."""
     reader, number = lines(handle, path), 0
     for line in reader:
         number, text = line.number, line.text.decode("utf-8", "replace").strip()

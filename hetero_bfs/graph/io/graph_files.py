@@ -1,4 +1,4 @@
-"""Functions for all readers of graph files: opening files, and errors that name the position."""
+"""Shared by the readers of graph files: opening files, and errors that name the position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hetero_bfs.graph.list_checks import Fault
 def opened(path: Path) -> Iterator[io.BufferedIOBase]:
     """Open a file for reading, through gzip if its name ends in .gz.
 
-    Only this function turns failures of the system and of gzip into `GraphFileError`.
+    This alone turns errors of the system and of gzip into `GraphFileError`.
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -56,7 +56,6 @@ def _unzipped(raw: io.BufferedIOBase, path: Path) -> Iterator[io.BufferedIOBase]
 
 
 def check_size(path: Path, actual: int, expected: int) -> None:
-    """Check that a file has as many bytes as its header requires."""
     if actual != expected:
         what = "truncated" if actual < expected else "too long"
         raise GraphFileError(
@@ -73,7 +72,7 @@ class Place(NamedTuple):
 
 
 def refuse(path: Path, fault: Fault | None, places: Mapping[str, Place]) -> None:
-    """Raise `GraphFileError` for a fault; `places` has the position of each section."""
+    """Raise `GraphFileError` if there is a fault; `places` maps section names to positions."""
     if fault is None:
         return
     if fault.section == "indices" and fault.position is None:

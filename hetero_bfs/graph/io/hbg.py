@@ -66,7 +66,7 @@ _NAMES = ("indptr", "indices", "input_degree", "weights")
 _WEIGHTS = ("<i4", "<f4", "<f8")
 
 _FIELDS = struct.Struct("<8sIIQQQ")
-_MORE_FIELDS = struct.Struct("<QI8sI")  # version 2: from byte 40 on
+_MORE_FIELDS = struct.Struct("<QI8sI")  # version 2: bytes 40 to 63
 _CHECKSUM = struct.Struct("<I")
 _ENTRY = struct.Struct("<16s8sQQQ")
 
@@ -82,7 +82,7 @@ class _Section(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The first byte behind the section and its padding."""
+        """The first byte after the section and its padding."""
         return _align(self.start + self.num_bytes)
 
 
@@ -101,14 +101,12 @@ def read_hbg(path: Path, directed: bool, weighted: bool) -> CSRGraph:
     Without `weighted`, weights are only checked by their checksum. If a directed file is read as
     undirected, the smaller weight of an edge's two directions counts.
 
-    A file of 64 MiB or more is mapped into memory. If another program cuts it while the graph is
-    in use, the system ends this process (SIGBUS). A smaller file is copied. Our own `write` never
-    cuts a file: it puts a new one in its place, and mappings keep the old one.
+    A file of 64 MiB or more is mapped into memory, a smaller one is copied. If another program
+    truncates a mapped file while the graph is in use, the system ends this process (SIGBUS). Our
+    own `write` replaces a file by a new one, and mappings keep the old one.
 
-    Raises
-    ------
-    GraphFileError
-        A missing or damaged file, or one of a newer version; with `weighted`, one without weights.
+    Raises `GraphFileError` for a missing or damaged file, a newer version, and, with `weighted`, a
+    file without weights.
     """
     with opened(path) as handle:
         header = _read_header(handle, path)
@@ -131,20 +129,14 @@ def read_hbg(path: Path, directed: bool, weighted: bool) -> CSRGraph:
 
 
 def hbg_size(path: Path) -> int:
-    """Return the number of vertices that a file's header gives."""
+    """Return the number of vertices in the header."""
     with opened(path) as handle:
         sections = _read_header(handle, path).sections
     return next(s.num_bytes for s in sections if s.name == "indptr") // 8 - 1
 
 
 def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    """Write version 2.
-
-    Raises
-    ------
-    GraphError
-        The graph's number of input edges does not match its input degrees.
-    """
+    """Write version 2; raise `GraphError` if input edges and input degrees do not match."""
     import zlib
 
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -180,7 +172,7 @@ def _table_end(num_sections: int) -> int:
 
 
 def _checksum(array: npt.NDArray[Any]) -> int:
-    """Return the checksum of an array and of its padding."""
+    """Return the checksum of an array with its padding."""
     from hetero_bfs.graph.io.checksum_kernels import sum_of_words
 
     raw = array.view(np.uint8)
@@ -192,7 +184,7 @@ def _checksum(array: npt.NDArray[Any]) -> int:
 
 
 def _content(handle: BufferedIOBase, path: Path) -> npt.NDArray[np.uint8]:
-    """Return the whole file: mapped, or a copy if it is small."""
+    """Return the whole file: mapped, or copied if it is small."""
     num_bytes = os.fstat(handle.fileno()).st_size
     if num_bytes >= _MAPPED_FROM_BYTES:
         return np.memmap(handle, np.uint8, "r").view(np.ndarray)
@@ -279,7 +271,7 @@ def _read_table(handle: BufferedIOBase, path: Path, head: bytes) -> tuple[int, l
 
 
 def _check_table(path: Path, table: list[_Section], needed: list[_Section]) -> None:
-    """Check that the sections are contiguous, and that each required one exists once."""
+    """Check that the sections are contiguous, and that each required section exists once."""
     start = _table_end(len(table))
     for number, section in enumerate(table):
         if section.start != start:
@@ -328,10 +320,10 @@ def _check_section(path: Path, section: _Section, content: npt.NDArray[np.uint8]
 def _checked_graph(
     path: Path, header: _Header, content: npt.NDArray[np.uint8], weighted: bool
 ) -> CSRGraph:
-    """Make a graph of views of the content, after a check of every entry.
+    """Check every entry, and build a graph from views of the content.
 
-    Checksums detect damage but not the output of a faulty program, and searches follow the lists
-    without checks.
+    Checksums detect damage but not the output of a faulty program, and searches follow the
+    neighbour lists without checks.
     """
     at = {section.name: section for section in header.sections if section.name in _NAMES}
     if weighted and "weights" not in at:
@@ -364,7 +356,7 @@ def _check_input_edges(path: Path, header: _Header, ends: int) -> None:
     """Check that the input edges without self-loops have `ends` ends, the sum of the degrees."""
     ends_per_edge = 1 if header.directed else 2
     num_loops = header.num_loops
-    if num_loops is None:  # version 1: any number that leaves a whole number of edges
+    if num_loops is None:  # version 1 does not store them: derive them
         num_loops = header.num_input - ends // ends_per_edge
     fit = ends == (header.num_input - num_loops) * ends_per_edge
     if not fit or num_loops < 0 or header.num_input * ends_per_edge >= 2**63:

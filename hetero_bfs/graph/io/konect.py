@@ -1,4 +1,4 @@
-"""KONECT's header: the first two comments of an edge list, as in Kunegis, WWW Companion (2013)."""
+"""KONECT's header: the first two comments of an edge list (Kunegis, WWW Companion 2013)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,11 @@ _ONE_LINE_AN_EDGE = ("unweighted", "posweighted", "signed", "weighted")
 
 @dataclass(frozen=True)
 class Konect:
-    """What the header says; the numbers are None if its second line has none.
+    """A header; the numbers are None if it has no second line.
 
-    Parameters
-    ----------
-    form : {"sym", "asym", "bip"}
-        Undirected, directed, or between two sets of vertices. Ids start at 1, in both sets.
-    num_edges : int, optional
-        Least number of lines.
-    left, right : int, optional
-        Vertices of each set; without sets both are the number of vertices.
+    form : "sym" (undirected), "asym" (directed) or "bip" (bipartite, ids start at 1 in both sets)
+    num_edges : least number of edge lines
+    left, right : vertices of each set; if not bipartite, both are the number of vertices
     """
 
     form: str
@@ -39,13 +34,12 @@ class Konect:
 
     @property
     def num_vertices(self) -> int | None:
-        """Vertices of the graph, if the header has the sizes."""
         if self.left is None or self.right is None:
             return None
         return self.left + self.right if self.form == "bip" else max(self.left, self.right)
 
     def ids(self, where: str) -> Ids:
-        """Return the ids that lines may name; `where` is the line with the sizes."""
+        """Return the valid ids of a line; `where` is the position of the header's sizes."""
         fit = ids_that_fit()
         if self.left is None or self.right is None or self.num_vertices is None:
             return Ids(1, fit.highest + 1, fit.remedy)
@@ -57,12 +51,9 @@ class Konect:
     def numbered(
         self, src: VertexArray, dst: VertexArray, where: str
     ) -> tuple[VertexArray, VertexArray, int]:
-        """Return ends and the number of vertices; the right set follows behind the left one.
+        """Return src, dst and the number of vertices; the right set's ids follow the left set's.
 
-        Raises
-        ------
-        GraphFileError
-            An id beyond the size of its set, or too many vertices.
+        Raises `GraphFileError` for an id beyond the size of its set, or too many vertices.
         """
         largest = [int(ends.max()) + 1 if ends.size else 0 for ends in (src, dst)]
         if self.form != "bip":
@@ -80,7 +71,7 @@ class Konect:
         return src, dst + dst.dtype.type(left), left + right
 
     def note(self, directed: bool) -> str:
-        """Return what a user should know about the ids, and about directions that are dropped."""
+        """Return a note for the user on the ids, and on dropped directions."""
         if self.form == "bip":
             after = "behind the left ones" if self.left is None else f"from {self.left} on"
             return (
@@ -94,7 +85,7 @@ class Konect:
 
 
 def konect_of(comments: list[str]) -> Konect | None:
-    """Return what the comments above the first edge say, None if they are not KONECT's."""
+    """Parse the comments above the first edge; None if they are not KONECT's."""
     form = _FORM.fullmatch(comments[0]) if comments else None
     if form is None:
         return None

@@ -40,7 +40,7 @@ _INT32_MIN = np.iinfo(np.int32).min
 
 
 class _Head(NamedTuple):
-    """What the first line and the size line say."""
+    """Values of the first line and of the size line."""
 
     field: str
     symmetry: str
@@ -52,19 +52,17 @@ class _Head(NamedTuple):
 def read_matrix_market(path: Path, directed: bool, weighted: bool) -> EdgeList:
     """Read a square Matrix Market coordinate file: entry (i, j) is the edge i - 1 -> j - 1.
 
-    Each entry of a symmetric (or skew-symmetric, hermitian) file is one undirected edge, or with
-    `directed=True` one edge each way. An entry of value zero is an edge too.
+    Each entry of a symmetric, skew-symmetric or hermitian file is one undirected edge. With
+    `directed=True` it is one edge in each direction. An entry of value zero is an edge too.
 
-    With `weighted` the values are the weights. Those of a `real` or `double` matrix are float64.
-    Those of an `integer` one are int32, or float64 if one is beyond int32. In a skew-symmetric
-    matrix the weight of the edge j -> i is that of i -> j with the other sign.
+    With `weighted` the values are the weights. A `real` or `double` matrix has float64 weights. An
+    `integer` matrix has int32 weights, or float64 if one is beyond int32. In a skew-symmetric
+    matrix the weight of j -> i is the negative weight of i -> j.
 
-    Raises
-    ------
-    GraphFileError
-        Another header, a matrix that is not square, indices outside it, more or fewer entries
-        than the size line says; damaged gzip data. With `weighted`, a pattern or complex matrix, a
-        skew-symmetric one read as undirected, a value that is no number.
+    Raises `GraphFileError` for an unknown header, a matrix that is not square, indices outside it,
+    a number of entries other than the size line's, and damaged gzip data. With `weighted` also for
+    a pattern or complex matrix, a skew-symmetric matrix read as undirected, and a value that is not
+    a number.
     """
     with opened(path) as handle:
         head = _read_head(handle, path)
@@ -91,7 +89,7 @@ def read_matrix_market(path: Path, directed: bool, weighted: bool) -> EdgeList:
 
 
 def matrix_market_size(path: Path) -> int:
-    """Return the number of vertices that a Matrix Market file's size line gives."""
+    """Return the number of vertices on the size line."""
     with opened(path) as handle:
         return _read_head(handle, path).num_vertices
 
@@ -99,7 +97,7 @@ def matrix_market_size(path: Path) -> int:
 def write_matrix_market(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
     """Write a general matrix if directed, else a symmetric one (the lower triangle).
 
-    Weights of int32 make it an integer matrix, others a real one. Without weights it is a pattern.
+    Its field is integer for int32 weights, real for other weights, pattern without weights.
     """
     dtype, field = weight_dtype_of(graph), "pattern"
     if dtype is not None:
@@ -115,7 +113,7 @@ def write_matrix_market(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> N
 
 
 def _numbers_of(head: _Head, path: Path, directed: bool) -> Numbers:
-    """Return which numbers the weights of a matrix are."""
+    """Return the kind of the weights; raise `GraphFileError` if the matrix has no usable ones."""
     without = "read it without weights"
     if head.field in ("pattern", "complex"):
         held = {
@@ -138,7 +136,7 @@ def _mirrored(weights: WeightArray, symmetry: str) -> WeightArray:
     if symmetry != "skew-symmetric":
         return weights
     if weights.dtype == np.int32 and (weights == _INT32_MIN).any():
-        weights = weights.astype(np.float64)  # int32 lacks the number with the other sign
+        weights = weights.astype(np.float64)  # int32 cannot hold its negative
     return -weights
 
 
@@ -156,7 +154,7 @@ def _read_field_and_symmetry(line: bytes, path: Path) -> tuple[str, str]:
 
 
 def _read_head(handle: BufferedIOBase, path: Path) -> _Head:
-    """Return what header and size line say, and leave the handle behind them."""
+    """Parse first line and size line, and leave the handle at the line after them."""
     reader = lines(handle, path)
     last = next(reader, Line(1, 0, b""))
     field, symmetry = _read_field_and_symmetry(last.text, path)
@@ -175,7 +173,7 @@ def _read_head(handle: BufferedIOBase, path: Path) -> _Head:
 
 
 def _parse_size(line: Line, path: Path) -> tuple[int, int]:
-    """Return the number of vertices and that of entries."""
+    """Return the numbers of vertices and of entries."""
     where = f"{path}:{line.number}"
     text = line.text.decode("utf-8", "replace").strip()
     if not re.fullmatch(r"[0-9]{1,20}\s+[0-9]{1,20}\s+[0-9]{1,20}", text):

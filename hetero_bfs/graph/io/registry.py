@@ -63,13 +63,13 @@ def read(
     path : path
         See the table at the head of this module.
     directed : bool
-        How to read the edges. Edge lists and general matrices have no direction of their own. An
-        undirected file read as directed gives every edge both ways; a directed `.sg`, `.wsg` or
-        `.hbg` file read as undirected has the reverse edges added.
+        How to read the edges. Edge lists and general matrices do not say whether they are directed.
+        An undirected file read as directed gives every edge in both directions. A directed `.sg`,
+        `.wsg` or `.hbg` file read as undirected has the reverse edges added.
     weighted : bool
-        Whether to keep the edges' weights, which the file must then have. Those of text are int32
-        if each is written as an integer within int32, else float64; those of a real matrix are
-        float64. Those of `.wsg` are int32. Those of `.hbg` have the type they were written with.
+        Whether to keep the edges' weights, which the file must then have. Weights in text are int32
+        if each is written as an integer within int32, else float64; a real matrix gives float64. A
+        `.wsg` file gives int32. A `.hbg` file gives the type it was written with.
 
     Returns
     -------
@@ -94,22 +94,16 @@ def read(
 def vertices_by_header(path: Path) -> int | None:
     """Return the number of vertices in a file's header; None for a format without it.
 
-    Raises
-    ------
-    GraphFileError
-        As for `read`, for errors up to the end of the header.
+    Raises `GraphFileError` as `read` does, for errors up to the end of the header.
     """
     size = _SIZES.get(_suffix(path, list(_READERS), reading=True))
     return None if size is None else size(path)
 
 
 def header_note(path: Path, directed: bool) -> str | None:
-    """Return what a user should know about the vertex ids of a file, None if nothing.
+    """Return a note for the user on a file's vertex ids, or None.
 
-    Raises
-    ------
-    GraphFileError
-        As for `read`, for errors up to the end of the header.
+    Raises `GraphFileError` as `read` does, for errors up to the end of the header.
     """
     suffix = _suffix(path, list(_READERS), reading=True)
     if suffix in _TEXT:
@@ -118,7 +112,7 @@ def header_note(path: Path, directed: bool) -> str | None:
 
 
 def check_output(path: Path, weighted: bool) -> None:
-    """Raise `GraphFileError` unless files of this name hold graphs with, or without, weights."""
+    """Raise `GraphFileError` if the format lacks or needs weights, and the graph does not fit."""
     suffix = _suffix(path, list(_WRITERS), reading=False)
     if weighted and suffix == ".sg":
         raise GraphFileError(
@@ -135,9 +129,9 @@ def check_output(path: Path, weighted: bool) -> None:
 def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
     """Write a graph, with its weights if any, in the format of the suffix; see `read`.
 
-    Text formats get the edges of an `EdgeList` unchanged, those of a `CSRGraph` without loops and
-    duplicates; an undirected edge is written once. Text does not hold float32: such weights are
-    read as float64 of the same values. The file appears under its name only when complete.
+    Text formats get the edges of an `EdgeList` unchanged, and of a `CSRGraph` without loops and
+    duplicates. An undirected edge is written once. float32 weights in text are read back as float64
+    of the same values. The file appears under its name only when complete.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """GAP's serialized graphs, .sg and .wsg.
 
 From GAP's reader.h, writer.h and graph.h, little-endian and unaligned: bool directed, int64 stored
-edges, int64 vertices, int64 offsets, the neighbours, and if directed the last two again for the
-transpose. A neighbour is an int32 vertex, in .wsg followed by the edge's int32 weight.
+edges, int64 vertices, int64 offsets, the neighbours. If directed, offsets and neighbours of the
+transpose follow. A neighbour is an int32 vertex, in .wsg followed by the edge's int32 weight.
 """
 
 from __future__ import annotations
@@ -33,15 +33,11 @@ _WEIGHTED = np.dtype([("vertex", "<u4"), ("weight", "<i4")])
 
 
 def read_serialized(path: Path, directed: bool, weighted: bool) -> CSRGraph:
-    """Read an .sg file, or without `weighted` the lists of a .wsg file.
+    """Read an .sg or a .wsg file; `weighted` keeps the weights of a .wsg file.
 
-    With `weighted` a .wsg file's weights are kept. If an edge is listed several times, its smallest
-    weight counts, as in GAP.
+    If an edge occurs several times, its smallest weight counts, as in GAP.
 
-    Raises
-    ------
-    GraphFileError
-        A missing or damaged file; `weighted` for an .sg file, which has no weights.
+    Raises `GraphFileError` for a missing or damaged file, and with `weighted` for an .sg file.
     """
     entry = _entry(path)
     if weighted and entry == _VERTEX:
@@ -82,13 +78,13 @@ def read_serialized(path: Path, directed: bool, weighted: bool) -> CSRGraph:
 
 
 def serialized_size(path: Path) -> int:
-    """Return the number of vertices that a file's header gives."""
+    """Return the number of vertices in the header."""
     with opened(path) as handle:
         return _read_header(handle, path)[1]
 
 
 def write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    """Write an .sg file, or with weights, which must be int32, a .wsg file."""
+    """Write .sg, or .wsg if the graph has weights, which must be int32."""
     header = _HEADER.pack(graph.directed, graph.num_stored_edges, graph.num_vertices)
     handle.write(header)
     for lists in (graph, graph.transpose) if graph.directed else (graph,):
@@ -102,7 +98,7 @@ def write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
 
 
 def check_fits(path: Path, graph: EdgeList | CSRGraph) -> None:
-    """Raise `GraphFileError` if a graph has too many vertices or another type of weights."""
+    """Raise `GraphFileError` if a graph has too many vertices or weights other than int32."""
     if graph.num_vertices > _MAX_VERTICES:
         raise GraphFileError(
             f"{path}: {graph.num_vertices} vertices; {path.suffix} has 31-bit ids and holds up to "
@@ -116,14 +112,14 @@ def check_fits(path: Path, graph: EdgeList | CSRGraph) -> None:
 
 
 def _entry(path: Path) -> np.dtype[Any]:
-    """Return how a file stores a neighbour."""
+    """Return the type of a stored neighbour."""
     return _WEIGHTED if path.suffix.lower() == ".wsg" else _VERTEX
 
 
 def _combined_fault(
     rows: VertexArray, indices: VertexArray, num_vertices: int, weights: WeightArray
 ) -> Fault | None:
-    """Find an edge whose directions have unlike weights, each the smallest that is listed."""
+    """Find an edge whose two directions have different smallest weights."""
     both_ways = EdgeList.trusted(rows, indices, num_vertices, True, weights)
     graph = CSRGraph.from_edge_source(both_ways)
     fault = symmetry_fault(graph.indptr, graph.indices, needed_weights(graph))

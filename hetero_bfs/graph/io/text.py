@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Head(NamedTuple):
-    """The counts in the comments above the first edge; None for a missing one."""
+    """Counts in the comments above the first edge, None if missing, and their line numbers."""
 
     lines: int
     num_vertices: int | None
@@ -40,23 +40,19 @@ def read_edge_list(path: Path, directed: bool, weighted: bool) -> EdgeList:
     """Read lines of two vertex ids: the format of SNAP and of GAP's .el and .wel.
 
     Lines that begin with `#` or `%` are comments. The number of vertices is the largest id plus 1,
-    or V of a header `# Nodes: V Edges: E` if that is more: V is a minimum, since SNAP's files have
-    gaps in their ids and count only used ones. E is the least number of edge lines. Ids without a
-    line are isolated vertices.
+    or V of a header `# Nodes: V Edges: E` if V is larger. V is a minimum, since SNAP's files have
+    gaps in their ids and count only used ids. E is the least number of edge lines.
 
     Below KONECT's header, such as `% bip unweighted` and `% edges left right`, ids start at 1, and
-    vertex 1 becomes 0. The sizes are the number of vertices. The right vertices of a bipartite file
-    follow behind its left ones.
+    vertex 1 becomes 0. The sizes give the number of vertices. The right vertices of a bipartite
+    file are numbered after its left vertices.
 
     With `weighted` the third column is the weight. The weights are int32 if each is written as an
     integer within int32, and float64 otherwise. Other columns are ignored.
 
-    Raises
-    ------
-    GraphFileError
-        Lines that are not two ids, ids or a V above the 32-bit limit or this machine's memory,
-        fewer lines than E, nothing in the file; damaged gzip data. With `weighted`, a line whose
-        third column is no number.
+    Raises `GraphFileError` for lines that are not two ids, ids or a V above the 32-bit limit or
+    this machine's memory, fewer lines than E, an empty file, and damaged gzip data. With `weighted`
+    also for a line whose third column is not a number.
     """
     with opened(path) as handle:
         head = _read_head(handle, path)
@@ -88,7 +84,7 @@ def read_edge_list(path: Path, directed: bool, weighted: bool) -> EdgeList:
 
 
 def edge_list_note(path: Path, directed: bool) -> str | None:
-    """Return what a user should know about the ids of a file, None if they stay as they are."""
+    """Return a note for the user if the ids of a file are renumbered."""
     with opened(path) as handle:
         konect = _read_head(handle, path).konect
     return None if konect is None else konect.note(directed)
@@ -97,7 +93,7 @@ def edge_list_note(path: Path, directed: bool) -> str | None:
 def write_edge_list(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
     """Write `src<TAB>dst` lines below a `# Nodes: V Edges: E` header, an undirected edge once.
 
-    The weights of a graph that has some are the third column.
+    Weights are the third column.
     """
     kind = "Directed" if graph.directed else "Undirected"
     num_lines = sum(columns[0].size for columns in edges_once(graph))
@@ -109,7 +105,7 @@ def write_edge_list(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
 
 
 def _read_head(handle: BufferedIOBase, path: Path) -> _Head:
-    """Read the comments above the first edge; leave the handle before that."""
+    """Parse the comments above the first edge; leave the handle at that edge."""
     found: dict[str, tuple[int, int]] = {}
     comments: list[str] = []  # the first two
     count = 0

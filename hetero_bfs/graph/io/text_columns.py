@@ -1,8 +1,8 @@
 """Columns of text files: two vertex ids, and a weight on request.
 
-A file is first parsed in blocks, by compiled code (text_kernels.py). If anything is unusual, it is
-parsed again line by line, which finds the first bad line or reads a rare valid form, such as a sign
-before an id.
+Compiled code parses a file in blocks (text_kernels.py). If a line is unusual, the file is parsed
+again line by line. That finds the first bad line, or reads a rare valid form such as a sign before
+an id.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from io import BufferedIOBase
 
 Numbers = Literal["any", "integer", "real"]
-"""Which numbers the weights may be; "real" gives float64 also where all are integers."""
+"""The numbers that weights may be; "real" gives float64 even if all are integers."""
 
 _BYTES_PER_VERTEX = 40  # rough bytes per vertex of a search's arrays
 _BLOCK_BYTES = 1 << 22
@@ -53,14 +53,13 @@ Row = tuple[npt.NDArray[Any], ...]
 
 @dataclass(frozen=True)
 class Ids:
-    """The vertex ids a file may name, and what to do about a larger one."""
+    """The valid vertex ids of a file, and a remedy for larger ones."""
 
     lowest: int
     highest: int
     remedy: str
 
     def check(self, value: int, where: str) -> None:
-        """Raise `GraphFileError` unless the file may name this id."""
         if value < self.lowest:
             raise GraphFileError(f"{where}: vertex id {value}; ids start at {self.lowest}")
         if value > self.highest:
@@ -69,7 +68,6 @@ class Ids:
             )
 
     def check_count(self, num_vertices: int, where: str) -> None:
-        """Raise `GraphFileError` unless a graph may have so many vertices."""
         if num_vertices - 1 > self.highest:
             raise GraphFileError(
                 f"{where}: {num_vertices} vertices; at most {self.highest + 1}, {self.remedy}"
@@ -77,7 +75,7 @@ class Ids:
 
 
 def ids_that_fit() -> Ids:
-    """Limit the ids to 32 bits and to vertex arrays that fit into memory."""
+    """Limit ids to 32 bits, and to vertex arrays that fit into memory."""
     available = free_bytes()
     if available // _BYTES_PER_VERTEX < MAX_VERTICES:
         remedy = (
@@ -89,7 +87,7 @@ def ids_that_fit() -> Ids:
 
 
 class Columns(NamedTuple):
-    """The first columns of a file, and how many lines have them.
+    """The columns of a file, and the number of its lines that have them.
 
     The lowest id is subtracted from all ids. The arrays are empty if there are more lines than
     wanted.
@@ -102,7 +100,7 @@ class Columns(NamedTuple):
 
 
 def is_comment(line: Line) -> bool:
-    """Tell whether a line is blank or a comment."""
+    """Return whether a line is blank or a comment."""
     return line.text.decode("utf-8", "replace").strip()[:1] in ("", "#", "%")
 
 
@@ -115,17 +113,13 @@ def read_columns(
     wanted: int | None = None,
     mark: str = "",
 ) -> Columns:
-    """Read the edges of a file whose first `skipped` lines are read.
+    """Read the edges of a file after its first `skipped` lines.
 
-    With `mark`, a letter, each edge has it in front, and lines that begin with `c` are comments. Of
-    more lines than `wanted` none are kept: a small compressed file may hold very many. The
-    weights are int32 if each is written as an integer within int32, and float64 otherwise; without
-    `numbers` there are none.
-
-    Raises
-    ------
-    GraphFileError
-        The first line that is not two ids, and a weight if `numbers` are given.
+    With `mark`, a letter, it precedes each edge, and lines that begin with `c` are comments. If
+    there are more lines than `wanted`, none is kept: a small compressed file may hold very many.
+    The weights are int32 if each is written as an integer within int32, and float64 otherwise;
+    without `numbers` there are none. Raises `GraphFileError` for the first line without the
+    expected fields.
     """
     columns = _fast_columns(handle, path, ids, numbers, wanted, mark)
     if columns is None:
@@ -136,7 +130,7 @@ def read_columns(
 
 
 def edges_once(graph: EdgeList | CSRGraph) -> Iterator[Row]:
-    """Yield src, dst and any weights, chunk by chunk; an undirected edge once."""
+    """Yield src, dst and any weights in chunks; an undirected edge once."""
     columns: Row
     bare = weight_dtype_of(graph) is None
     for columns in graph.chunks() if bare else graph.weighted_chunks():
@@ -148,7 +142,7 @@ def edges_once(graph: EdgeList | CSRGraph) -> Iterator[Row]:
 
 
 def write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[Any]) -> None:
-    """Write lines; floats with as many digits as float64 needs to be the same when read."""
+    """Write lines; a float gets the digits that reproduce its float64 exactly."""
     import pandas
 
     wide = (c.astype(np.float64) if c.dtype.kind == "f" else c for c in columns)
@@ -165,7 +159,7 @@ def _fast_columns(
     wanted: int | None,
     mark: str,
 ) -> Columns | None:
-    """Parse by compiled code; None as soon as a line is out of the ordinary."""
+    """Parse with compiled code; None at the first unusual line."""
     none: Row = (np.empty(0, np.uint32), np.empty(0, np.uint32))
     if numbers is not None:
         none = *none, np.empty(0, np.int32)
@@ -216,7 +210,7 @@ def _weighted_rows_of(block: bytes, limits: tuple[int, ...], numbers: Numbers) -
 
 
 def _check_room(path: Path, num_lines: int, numbers: Numbers | None) -> None:
-    """Check that these edges, which are in memory in parts, fit there once more as a whole."""
+    """Raise `GraphFileError` if memory is too small for a joined copy of the edges."""
     free = free_bytes()
     each = _BYTES_PER_PAIR + (0 if numbers is None else _BYTES_PER_WEIGHT)
     if num_lines * each > free:
@@ -227,7 +221,7 @@ def _check_room(path: Path, num_lines: int, numbers: Numbers | None) -> None:
 
 
 def _blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
-    """Yield the rest of a file in blocks that end with a newline, up to a line that is too long."""
+    """Yield the rest of a file in blocks of whole lines; stop at a line that is too long."""
     rest = b""
     while len(rest) <= LONGEST_LINE_BYTES and (block := handle.read(_BLOCK_BYTES)):
         whole, newline, rest = (rest + block).rpartition(b"\n")
@@ -244,7 +238,7 @@ def _slow_columns(
     wanted: int | None,
     mark: str,
 ) -> Columns:
-    """Parse line by line; raise for the first line that is bad."""
+    """Parse line by line; raise for the first bad line."""
     codes = "II" if numbers is None else "IId"
     columns: list[array[Any]] = [array(code) for code in codes]
     count, whole = 0, True
@@ -277,7 +271,7 @@ def _slow_columns(
 
 
 def _without_mark(fields: list[str], mark: str, where: str) -> list[str]:
-    """Return the fields behind the mark, at least one."""
+    """Return the fields after the mark, at least one."""
     if fields[0] != mark or len(fields) == 1:
         raise GraphFileError(
             f"{where}: {' '.join(fields)[:80]!r} is not an edge; expected {mark!r} and two vertex "
@@ -287,7 +281,7 @@ def _without_mark(fields: list[str], mark: str, where: str) -> list[str]:
 
 
 def _parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:
-    """Return the first two fields as ids, less the lowest."""
+    """Return the first two fields as ids, minus the lowest id."""
     if len(fields) == 1:
         raise GraphFileError(
             f"{where}: only one column, {fields[0][:80]!r}; expected two integers "
@@ -303,7 +297,6 @@ def _parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:
 
 
 def _parse_weight(fields: list[str], numbers: Numbers, where: str) -> float:
-    """Return the third field as a weight."""
     if len(fields) == 2:
         raise GraphFileError(
             f"{where}: only two columns, {' '.join(fields)[:80]!r}; write the edge's weight as "

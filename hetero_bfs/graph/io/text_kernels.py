@@ -1,4 +1,4 @@
-"""Lines of two vertex ids, or of two and a weight, parsed from the bytes of a file."""
+"""Parsers of lines with two vertex ids, and optionally a weight, from the bytes of a file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from numba import njit
 from hetero_bfs.support.compiling import kernel
 
 SHORTEST_LINE = 4
-"""Bytes of the shortest line that holds a pair, its end included."""
+"""Bytes of the shortest line that holds a pair, line end included."""
 
 SHORTEST_WEIGHTED_LINE = 6
-"""The same for a pair with a weight."""
 
 LONGEST_ID = 99
 """Most digits of an id, leading zeros included."""
@@ -20,9 +19,9 @@ _NEWLINE, _RETURN, _SPACE, _TAB, _HASH, _PERCENT, _ZERO = (np.uint8(ord(c)) for 
 _PLUS, _MINUS, _POINT, _SMALL_C, _SMALL_E, _BIG_E = (np.uint8(ord(c)) for c in "+-.ceE")
 _TEN = np.uint8(10)
 
-_MOST_DIGITS = 18  # that any int64 holds, zeros in front not counted
+_MOST_DIGITS = 18  # without leading zeros: any such number fits int64
 _MOST_EXACT = 1 << 53  # up to here float64 holds all integers
-_POWERS = np.array([float(10**k) for k in range(23)])  # those that float64 holds exactly
+_POWERS = np.array([float(10**k) for k in range(23)])  # the powers that float64 holds exactly
 _LARGEST_EXPONENT = 1 << 20  # far beyond float64's
 
 _WHOLE, _FRACTION, _HARD, _NO_NUMBER = range(4)
@@ -38,7 +37,7 @@ def _skip_spaces(text, at):
 
 @njit(inline="always")
 def _read_id(text, at, highest):
-    """Return the number that starts at a position, and its end; -1 if it is no id."""
+    """Return the number at position `at`, or -1 if it is not an id, and the position after it."""
     value, begin = np.int64(0), at
     while text[at] - _ZERO < _TEN and value <= highest:
         value = value * 10 + np.int64(text[at] - _ZERO)
@@ -54,7 +53,7 @@ def _ends_word(byte):
 
 @njit(inline="always")
 def _ends_line(text, at):
-    """Tell whether the line ends here or its rest is a comment."""
+    """Return whether the line ends here or its rest is a comment."""
     byte = text[at]
     if byte == _RETURN:
         byte = text[at + 1]
@@ -63,13 +62,13 @@ def _ends_line(text, at):
 
 @njit(inline="always")
 def _is_blank(text, at, mark):
-    """Tell whether the rest of a line says nothing; where lines have a mark, `c` is a comment."""
+    """Return whether the rest of a line is empty or a comment; with a mark, `c` begins one too."""
     return _ends_line(text, at) or (mark > 0 and text[at] == _SMALL_C)
 
 
 @njit(inline="always")
 def _skip_mark(text, at, mark):
-    """Return where the ids of a line begin, behind its mark if there is one; -1 without it."""
+    """Return the position of a line's first id; -1 if the line lacks its mark."""
     if mark == 0:
         return at
     if text[at] != mark or (text[at + 1] != _SPACE and text[at + 1] != _TAB):
@@ -79,7 +78,7 @@ def _skip_mark(text, at, mark):
 
 @njit(inline="always")
 def _next_line(text, at):
-    """Return the start of the next line; -1 if this line has a byte that plain text lacks."""
+    """Return the start of the next line; -1 if this line has a control character."""
     while text[at] != _NEWLINE:
         byte = text[at]
         if byte < _SPACE and byte != _TAB and not (byte == _RETURN and text[at + 1] == _NEWLINE):
@@ -93,8 +92,8 @@ def parse_pairs(text, longest, mark, lowest, highest, src, dst):
     """Parse lines that begin with two ids, and store the ids less `lowest`.
 
     `text` is uint8 and ends with a newline, `src` and `dst` are uint32 with room for all pairs.
-    `mark` is the letter in front of the ids, 0 if there is none. Return the number of pairs, -1 if
-    any line is unusual or longer than `longest` bytes.
+    `mark` is the letter in front of the ids, or 0. Returns the number of pairs, or -1 if a line is
+    unusual or longer than `longest` bytes.
     """
     count, at = 0, 0
     while at < text.size:
@@ -122,11 +121,11 @@ def parse_pairs(text, longest, mark, lowest, highest, src, dst):
 
 @kernel
 def parse_weighted(text, longest, mark, lowest, highest, src, dst, weights, hard):
-    """Read whole lines of two ids and a number each, as `parse_pairs` does; store the numbers too.
+    """Parse lines of two ids and a number, like `parse_pairs`, and store the numbers in `weights`.
 
-    `weights` is float64. A number whose nearest float64 is not found here is left to the caller:
-    a row of `hard`, int64 of shape (lines, 3), says which weight it is, and where in the text it
-    begins and ends. Returns how many lines there are (-1 as `parse_pairs`), how many rows of
+    `weights` is float64. Numbers whose nearest float64 is not found here are left to the caller.
+    Each has a row in `hard`, int64 of shape (lines, 3): the index of its weight, and where its text
+    begins and ends. Returns the number of lines (-1 as in `parse_pairs`), the number of rows of
     `hard`, and whether all weights are written as integers within int32.
     """
     count, num_hard, whole, at = 0, 0, True, 0
@@ -167,9 +166,9 @@ def parse_weighted(text, longest, mark, lowest, highest, src, dst, weights, hard
 
 @njit(inline="always")
 def _read_digits(text, at, mantissa, digits):
-    """Return the integer with more digits behind it, how many count, and where they end.
+    """Append digits to `mantissa`; return it, the number of significant digits, and the end.
 
-    After `_MOST_DIGITS` the digits are only counted.
+    Digits after the first `_MOST_DIGITS` are only counted.
     """
     while text[at] - _ZERO < _TEN:
         digit = np.int64(text[at] - _ZERO)
@@ -182,10 +181,10 @@ def _read_digits(text, at, mantissa, digits):
 
 @njit
 def _read_number(text, at):
-    """Return kind and value of the decimal number that starts at a position, and where it ends.
+    """Return kind and value of the decimal number at position `at`, and the position after it.
 
-    A mantissa that float64 holds, times or over a power of ten that it holds too, is rounded once:
-    to the nearest float64. So is an int64.
+    The value is the nearest float64, since it is rounded once: either it is an int64, or float64
+    holds both its mantissa and its power of ten exactly. Other numbers are `_HARD`.
     """
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:

@@ -1,7 +1,7 @@
 """Lines of text files, read in bounded memory.
 
-A line ends with LF, CR LF, CR or the end of the file. It has at most 64 KiB. A longer line is not
-text, or the file was made to fill the memory.
+A line ends with LF, CR LF, CR or the end of the file. It has at most 64 KiB: a longer line is not
+text, or was made to fill the memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Line(NamedTuple):
-    """A line's number from 1 on, its first byte's position, and its bytes without the line end."""
+    """A line's number, from 1, the position of its first byte, and its bytes without line end."""
 
     number: int
     start: int
@@ -34,10 +34,7 @@ class Line(NamedTuple):
 def lines(handle: BufferedIOBase, path: Path) -> Iterator[Line]:
     """Yield the lines of a file that is read from its beginning.
 
-    Raises
-    ------
-    GraphFileError
-        A line has over 64 KiB, or a zero byte, which no text has.
+    Raises `GraphFileError` if a line has over 64 KiB or a zero byte.
     """
     number = 0
     for number, (start, text) in enumerate(_pieces(handle), 1):
@@ -52,7 +49,7 @@ def lines(handle: BufferedIOBase, path: Path) -> Iterator[Line]:
 
 
 def _pieces(handle: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
-    """Yield start and text of each line; only the beginning of a line that is too long."""
+    """Yield start and text of each line; of a line that is too long only its beginning."""
     rest, start = b"", 0
     while block := handle.read(_BLOCK_BYTES):
         rest += block

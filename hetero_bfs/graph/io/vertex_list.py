@@ -16,18 +16,14 @@ _OF_DAMAGED_FILES = (
     ValueError, EOFError, OSError, TypeError, OverflowError, MemoryError, SyntaxError,
     RecursionError, TokenError,
 )  # fmt: skip
-"""What NumPy raises for them."""
+"""Errors that NumPy raises for damaged files."""
 
 
 def read_vertices(path: Path) -> npt.NDArray[Any]:
-    """Return the ids (int64) of a text file, one a line, or the array of a .npy file.
+    """Return the ids (int64) of a text file, one per line, or the array of a .npy file.
 
-    Empty lines, and lines that begin with #, are ignored.
-
-    Raises
-    ------
-    GraphFileError
-        The file cannot be read, or a line is no id.
+    Empty lines, and lines that begin with #, are ignored. Raises `GraphFileError` if the file
+    cannot be read, or a line is not an id.
     """
     with opened(path) as file:
         if path.suffix == ".npy":

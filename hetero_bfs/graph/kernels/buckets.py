@@ -1,14 +1,14 @@
 """Compiled loops that sort edges into buckets of consecutive vertices: count, cut, partition.
 
-Writing 2 m edges into n lists in random order misses the cache once per edge. So edges first go to
-buckets. A bucket is a range of vertices, and its edges fit in the cache. Each thread has a line for
-each bucket: it collects edges there and writes them out together (write combining). sorting.py then
-sorts each bucket.
+Writing 2 m edges into n neighbour lists in random order misses the cache once per edge. So edges
+first go to buckets. A bucket is a range of vertices whose edges fit in the cache. Each thread has a
+line for each bucket: it collects edges there and writes them out together (write combining).
+sorting.py then sorts each bucket.
 
 In a bucket an edge is a key, one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32. Any
-vertex fits in `neighbour_bits`. The shift may cut off high bits of the vertex. These are the same
-for all vertices of a bucket, because no bucket crosses a multiple of 2**(32 - neighbour_bits). So
-sorted keys are sorted lists. They become the final array of neighbours in the same place.
+vertex fits in `neighbour_bits`. The shift may cut off high bits of the vertex. These bits are the
+same for all vertices of a bucket, because no bucket crosses a multiple of 2**(32 - neighbour_bits).
+So sorted keys are sorted neighbour lists. They are converted to the final array in place.
 """
 
 from __future__ import annotations
@@ -33,19 +33,13 @@ _NO_VERTEX = np.uint64(NO_VERTEX)
 
 
 class Buckets(NamedTuple):
-    """Ranges of vertices, and how a key is put together.
+    """Ranges of vertices, and the layout of keys.
 
-    Parameters
-    ----------
-    first_vertex, first_key : int64 (buckets + 1,)
-        Bucket b holds the vertices first_vertex[b] to first_vertex[b + 1], by new ids. Before
-        duplicates are dropped it holds the keys first_key[b] to first_key[b + 1].
-    num_single : int
-    bucket_of : uint32
-        The bucket of each of the first `num_single` vertices, then of each block of 64.
-    run : int64 (workers, buckets)
-        Where each worker's own keys of a bucket begin.
-    neighbour_bits : int
+    first_vertex : int64 (buckets + 1,); bucket b holds the new ids first_vertex[b] to
+        first_vertex[b + 1] - 1
+    first_key : int64 (buckets + 1,); the positions of its keys before duplicates are dropped
+    bucket_of : uint32; bucket of each of the first `num_single` vertices, then of each block of 64
+    run : int64 (workers, buckets); first position of each worker's keys in a bucket
     """
 
     first_vertex: Array
@@ -59,14 +53,10 @@ class Buckets(NamedTuple):
 class KeyLines(NamedTuple):
     """The arrays to which workers write keys.
 
-    Parameters
-    ----------
-    cursor : int64 (workers, buckets)
-        The place of a worker's next key in a bucket.
-    lines : uint32 (workers, buckets, keys of a line)
-        The last keys, which are not written to `keys` yet. A line has a power of two of keys.
-    keys : uint32
-        All keys, bucket by bucket.
+    cursor : int64 (workers, buckets); position of a worker's next key in a bucket
+    lines : uint32 (workers, buckets, keys per line); the last keys, not yet written to `keys`; the
+        number of keys per line is a power of two
+    keys : uint32; all keys, bucket by bucket
     """
 
     cursor: Array
@@ -82,11 +72,11 @@ def count_edges(
     count_dst: bool,
     strays: Array,
 ) -> None:
-    """Add every edge that is no loop to out_degree[worker, src] and in_degree[worker, dst].
+    """Add every edge that is not a loop to out_degree[worker, src] and in_degree[worker, dst].
 
-    Both are uint32 (workers, vertices), and may be the same array. Without `count_dst` the second
+    Both are uint32 (workers, vertices), and may be the same array. Without `count_dst`, `in_degree`
     is unchanged. Each worker has its own counters, since atomics would wait for every cache miss.
-    If an end of an edge is no vertex, the edge counts in strays[worker], int64, instead.
+    An edge with an end that is not a vertex is counted in strays[worker], int64, instead.
     """
     in_parallel(
         _count_edges,
@@ -107,7 +97,7 @@ def _count_edges(given, worker, workers):
     begin, end = part_of(src.size, worker, workers)
     # Unsigned: Numba tests each signed index, as a negative one counts from the end.
     for i in range(np.uint64(begin), np.uint64(end)):
-        u, v = src[i], dst[i]  # read once: others may write to them
+        u, v = src[i], dst[i]  # read once: other threads may write to them
         if max(u, v) >= out.size:
             strays += 1
         elif u != v:
@@ -118,7 +108,7 @@ def _count_edges(given, worker, workers):
 
 
 def add_up(counts: Array) -> None:
-    """Add to every row of uint32 (workers, vertices) the rows behind it: row 0 becomes the sum."""
+    """Add to each row of uint32 (workers, vertices) all later rows: row 0 becomes the sum."""
     in_parallel(_add_up, counts=counts)
 
 
@@ -157,16 +147,16 @@ def order_by_falling_degree(degree, new_of_old, old_of_new):
 
 @njit(inline="always")
 def _entry(vertex, num_single):
-    """Return the entry of `bucket_of` for a vertex: from `num_single` on, 64 vertices share one."""
+    """Return the index into `bucket_of`; vertices from `num_single` share one in blocks of 64."""
     block = (vertex >> _BLOCK_BITS) + num_single - (num_single >> _BLOCK_BITS)
     return vertex if vertex < num_single else block
 
 
 @kernel
 def count_single(degree, old_of_new, most_edges):
-    """Return how many vertices need an entry of `bucket_of` each.
+    """Return the number of vertices that have their own entry in `bucket_of`.
 
-    It is a multiple of 64. Behind it every block of 64 vertices fits into a bucket.
+    It is a multiple of 64. After them every block of 64 vertices fits into a bucket.
     """
     num_single = np.int64(0)
     edges = np.int64(0)
@@ -183,11 +173,11 @@ def count_single(degree, old_of_new, most_edges):
 def cut_buckets(
     degree, old_of_new, num_single, most_edges, most_vertices, first_vertex, first_key, bucket_of
 ):
-    """Cut the vertices into buckets; return how many there are.
+    """Cut the vertices into buckets; return the number of buckets.
 
-    Behind the last bucket `first_vertex` and `first_key` get the ends. `degree` is by old id. A
-    bucket has at most `most_edges` edges, unless one vertex alone has more. It crosses no multiple
-    of `most_vertices`. `_entry` explains `bucket_of`.
+    `first_vertex` and `first_key` get one more entry, the end of the last bucket. `degree` is
+    indexed by old id. A bucket has at most `most_edges` edges, unless a single vertex has more. It
+    does not cross a multiple of `most_vertices`. `_entry` explains `bucket_of`.
     """
     buckets = np.int64(0)
     edges = np.int64(0)
@@ -220,9 +210,9 @@ def find_runs(
     first_key: Array,
     run: Array,
 ) -> None:
-    """Set run[worker, bucket] to the place where the worker's own keys begin.
+    """Set run[worker, bucket] to the first position of the worker's keys.
 
-    `counts` is what `add_up` leaves.
+    `counts` is as `add_up` leaves it.
     """
     in_parallel(
         _find_runs,
@@ -250,7 +240,7 @@ def _find_runs(given, worker, workers):
 
 @kernel(counted=False, inner=True)
 def _collect(given, worker, vertices, neighbours):
-    """Put the keys of edges into one worker's lines, and full lines into `keys`.
+    """Put the keys of edges into a worker's lines, and full lines into `keys`.
 
     Loops are left out. If the source now has more edges than were counted, nothing is written
     outside the arrays, and `cursor` does not end where the next run begins.
@@ -274,7 +264,7 @@ def _collect(given, worker, vertices, neighbours):
             continue
         if position >= np.uint64(keys.size):  # more edges than were counted
             continue
-        # The last key is not read back: a wide load right behind its store would wait for it.
+        # The last key is not read back: a wide load right after its store would wait for it.
         begin = max(position - last, np.uint64(run[bucket]))
         offset = begin & last
         for k in range(position - begin):
@@ -294,8 +284,8 @@ def partition_edges(
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
     Every worker takes the same part of the edges as in `count_edges`, and has its own run in each
-    bucket. `flush_lines` writes the keys that are left in the lines after the last call. Edges with
-    an end that is no vertex are left out.
+    bucket. After the last call `flush_lines` writes the keys that remain in the lines. Edges with
+    an end that is not a vertex are left out.
     """
     in_parallel(
         _partition_edges,
@@ -315,7 +305,7 @@ def _partition_edges(given, worker, workers):
     src, dst, new_of_old = given.src, given.dst, given.new_of_old
     if new_of_old.size == 0:
         return
-    # New ids are looked up a block ahead, so that the processor waits for many at once.
+    # New ids are looked up a block ahead, so that their cache misses overlap.
     u = np.empty(_PREFETCH_DISTANCE, np.uint32)
     v = np.empty(_PREFETCH_DISTANCE, np.uint32)
     begin, stop = part_of(src.size, worker, workers)
@@ -332,10 +322,10 @@ def _partition_edges(given, worker, workers):
 def _look_up(src, dst, new_of_old, u, v):
     """Fill `u` and `v` with the new ids of the ends of edges.
 
-    An edge becomes a loop if it must be left out: an end is no vertex, or has no new id because it
-    had no edge when edges were counted. Such edges are rare, so the largest of all ids tells
-    whether there are any; vector instructions find it. Each end is read once, since others may
-    write to the arrays at any time.
+    An edge that must be left out becomes a loop: one end is not a vertex, or has no new id because
+    it had no edge when edges were counted. Such edges are rare, so the largest id shows whether
+    there are any; vector instructions find it. Each end is read once, since other threads may write
+    to the arrays at any time.
     """
     n = np.uint64(src.size)
     largest, largest_new = np.uint32(0), np.uint32(0)
@@ -355,7 +345,7 @@ def _look_up(src, dst, new_of_old, u, v):
 
 @kernel(counted=False, inner=True)
 def _make_loops(u, v, n, limit):
-    """Make loops of the edges that have an end of `limit` or more."""
+    """Turn edges that have an end of `limit` or more into loops."""
     for i in range(n):
         if max(u[i], v[i]) >= limit:
             u[i] = v[i] = np.uint32(0)
@@ -363,7 +353,7 @@ def _make_loops(u, v, n, limit):
 
 @kernel
 def flush_lines(run, cursor, lines, keys):
-    """Write the keys that the workers' lines still hold."""
+    """Write the keys that remain in the workers' lines."""
     line = lines.shape[2]
     for w in range(run.shape[0]):
         for b in range(run.shape[1]):

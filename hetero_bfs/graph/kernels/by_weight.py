@@ -1,4 +1,4 @@
-"""Sorts neighbour lists by weight: a search stops in a list where the rest is too heavy."""
+"""Sorts neighbour lists by weight: a search stops in a list at the first edge that is too heavy."""
 
 from __future__ import annotations
 
@@ -15,24 +15,16 @@ from hetero_bfs.support.parallel import in_parallel
 
 Array = npt.NDArray[Any]
 
-_INSERTION = 48  # entries up to which a list is sorted by insertion
+_INSERTION = 48  # longest list sorted by insertion
 _PARTS_PER_THREAD = 16
 _DIGIT_BITS = 8
 _WORD_BITS = 64
 
 
 def sort_by_weight(indptr: Array, indices: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the neighbours and weights of every list by rising weight, equal ones in their old
-    order.
+    """Return neighbours and weights, shape (indptr[-1],), each list sorted stably by rising weight.
 
-    Parameters
-    ----------
-    indptr, indices, weights : arrays
-        A graph's, without negative weights.
-
-    Returns
-    -------
-    neighbours, weights : arrays, shape (indptr[-1],)
+    Weights must not be negative.
     """
     neighbours, sorted_weights = indices.copy(), weights.copy()
     parts = _PARTS_PER_THREAD * numba.get_num_threads()
@@ -84,7 +76,7 @@ def _insert(neighbours, weights, begin, end):
 
 @kernel(inner=True)
 def _radix_sort(neighbours, weights, other_neighbours, other_weights):
-    """Sort by the bits of the weights, which are at least 0, digit by digit from the lowest."""
+    """Sort by the bits of the weights, digit by digit from the lowest; weights are at least 0."""
     differing = bits_of(weights[0]) ^ bits_of(weights[0])
     for i in range(weights.size):
         differing |= bits_of(weights[i]) ^ bits_of(weights[0])

@@ -12,9 +12,9 @@ _HALF = np.uint64(32)
 
 @kernel
 def first_out_of_order(indptr, indices):
-    """Return the index of the first wrong entry, -1 if there is none.
+    """Return the position of the first wrong entry, -1 if there is none.
 
-    An entry is wrong if it is not greater than the one before it in its list, or if it is the
+    An entry is wrong if it is not greater than the entry before it in its list, or if it is the
     list's own vertex.
     """
     for u in range(indptr.size - 1):
@@ -31,8 +31,8 @@ def first_out_of_order(indptr, indices):
 def pairing(indptr, indices):
     """Return 0 if (v, u) is stored as often as (u, v), for all u and v.
 
-    If not, the result is almost surely another number. A hash makes a number of each pair, which is
-    added for one direction and subtracted for the other.
+    Otherwise the result is almost surely not 0. Each pair's hash is added for one direction and
+    subtracted for the other.
     """
     total = np.uint64(0)
     for u in range(indptr.size - 1):

@@ -1,11 +1,11 @@
 """Order vertices by locality, so that neighbours, and a search's frontier, share pages and caches.
 
-The first order is breadth first from the far end of each component. It is Cuthill and McKee's
-(1969) without their sorting by degree. But in this order a frontier has each vertex on another
-page. So the vertices of a large component are placed in a plane. One coordinate is the distance
-from the far end, the other the distance from a second landmark beside it. Then vertices are
-numbered along Morton's curve (1966) through the plane. Any few thousand consecutive vertices are a
-partition, with few edges to the outside.
+The first order is breadth first from the far end of each component: Cuthill and McKee's (1969)
+without sorting by degree. In this order the vertices of a frontier are on different pages. So the
+vertices of a large component are placed in a plane. One coordinate is the distance from the far
+end, the other the distance from a second landmark at one side. Then vertices are numbered along
+Morton's curve (1966) through the plane. A few thousand consecutive vertices are a partition with
+few edges to the outside.
 """
 
 from __future__ import annotations
@@ -32,13 +32,8 @@ _DIGITS = 1 << 11
 class _Marks(NamedTuple):
     """How a walk marks vertices.
 
-    Parameters
-    ----------
-    position : uint32 (vertices,)
-        The walk goes to vertices whose entry is `wanted`, and changes it.
-    wanted : uint32
-    final : bool
-        Whether the new entry is the vertex's place in the order; else it is _SEEN.
+    position : uint32 (vertices,); the walk visits vertices whose entry is `wanted`, and changes it
+    final : whether the new entry is the vertex's position in the order, else it is _SEEN
     """
 
     position: Any
@@ -48,9 +43,9 @@ class _Marks(NamedTuple):
 
 @kernel(inner=True)
 def _walk(indptr, indices, start, first, marks, order, distance):
-    """Append to `order`, from `first` on, `start` and the wanted vertices that it reaches.
+    """Append `start` and the wanted vertices that it reaches to `order`, at positions from `first`.
 
-    Fills their `distance` from the start. Returns the end and the levels walked.
+    Fills their `distance` from the start. Returns the end position and the number of levels.
     """
     position, wanted, final = marks
     order[first] = start
@@ -73,10 +68,10 @@ def _walk(indptr, indices, start, first, marks, order, distance):
 
 @kernel
 def order_by_locality(indptr, indices, directed, order, position, distance):
-    """Fill order (uint32: old id at each position) and position, its inverse: breadth first.
+    """Fill `order` (uint32: old id at each position) and `position`, its inverse: breadth first.
 
-    `distance`, uint32, gets each vertex's distance from the start of its walk. Returns the most
-    levels of any walk. In a directed graph walks do not look for a far end to start from.
+    `distance`, uint32, gets each vertex's distance from the start of its walk. Returns the largest
+    number of levels. In a directed graph walks do not look for a far end to start from.
     """
     position[:] = _UNSEEN
     filled, most = 0, 0
@@ -96,9 +91,9 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
 
 @kernel
 def order_by_partitions(indptr, indices, order, position, distance):
-    """Reorder the vertices of each large component by partitions, after `order_by_locality`.
+    """Reorder each large component of an undirected graph by partitions.
 
-    The graph is undirected.
+    `order`, `position` and `distance` are from `order_by_locality`.
     """
     n = order.size
     aside, place = np.empty(n, np.uint32), np.full(n, _UNSEEN)
@@ -124,9 +119,9 @@ def order_by_partitions(indptr, indices, order, position, distance):
 def _measure_aside(indptr, indices, component, distance, aside, place, walked):
     """Fill `aside` with distances from a second landmark, for a component in its order.
 
-    The second landmark is as far from the first one as the middle vertex of the order is. Of all
-    such vertices it is the farthest from that one. `place` (all unseen before) and `walked` are
-    scratch.
+    The second landmark is as far from the first landmark as the middle vertex of the order. Among
+    these vertices it is the farthest from the middle vertex. `place` (all unseen before) and
+    `walked` are scratch.
     """
     middle = component[component.size // 2]
     _walk(indptr, indices, middle, 0, _Marks(place, _UNSEEN, False), walked, aside)
@@ -138,7 +133,7 @@ def _measure_aside(indptr, indices, component, distance, aside, place, walked):
 
 @njit(inline="always")
 def _spread(number):
-    """Move bit i of a number of 32 bits to bit 2 i."""
+    """Move bit i of a 32-bit number to bit 2 i."""
     bits = np.uint64(number)
     bits = (bits | (bits << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
     bits = (bits | (bits << np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
@@ -149,7 +144,7 @@ def _spread(number):
 
 @kernel
 def sort_by_key(keys, items, scratch):
-    """Sort items (uint32) by the first row of keys, uint64 (2, items), by radix. Keys are lost."""
+    """Radix sort of items (uint32) by keys[0], uint64 (2, items); overwrites `keys`."""
     differing = np.uint64(0)
     for i in range(items.size):
         differing |= keys[0, i] ^ keys[0, 0]

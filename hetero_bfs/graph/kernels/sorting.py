@@ -40,7 +40,7 @@ def _radix_pass(keys, result, shift, mask, slot):
 
 @kernel(inner=True)
 def _sort(keys, scratch, slot):
-    """Sort keys by radix; return the array that holds them in the end, `keys` or `scratch`.
+    """Radix sort; return the array that holds the result, `keys` or `scratch`.
 
     Digits that are the same in all keys are skipped.
     """
@@ -60,9 +60,9 @@ def _sort(keys, scratch, slot):
 
 @kernel(inner=True)
 def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
-    """Write each vertex's neighbours to `lists`, without duplicates, and their number to `degree`.
+    """Write each vertex's neighbours without duplicates to `lists`, and their number to `degree`.
 
-    `lists` may be the array of the keys. Returns how many neighbours it writes.
+    `lists` may be the array of the keys. Returns the number of neighbours written.
     """
     shift = np.uint64(neighbour_bits)
     mask = np.uint32((_ONE << shift) - _ONE)
@@ -117,10 +117,10 @@ def sort_buckets(
 ) -> None:
     """Sort the buckets from next_bucket[0] up to `stop`, and drop duplicates.
 
-    The lists of bucket b end up one behind the other from first_key[b] on. Their lengths go to
-    `degree` (zero before), the sum of the lengths to unique[b]. `scratch` is uint32 (workers,
-    size). A bucket of more keys than `size` holds one vertex; a bitmap of its neighbours fits into
-    the scratch.
+    The neighbour lists of bucket b are then contiguous, starting at first_key[b]. Their lengths go
+    to `degree` (zero before), the sum of the lengths to unique[b]. `scratch` is uint32 (workers,
+    size). A bucket of more keys than `size` holds a single vertex; a bitmap of its neighbours fits
+    into the scratch.
     """
     in_parallel(
         _sort_buckets,
@@ -161,7 +161,7 @@ def _sort_buckets(given, worker, workers):
 
 @kernel
 def close_up(first_key, unique, indices):
-    """Move the buckets' lists down so that no gaps are left; return the length of all lists."""
+    """Move the buckets' lists down to close gaps; return the total length."""
     written = np.int64(0)
     for b in range(unique.size):
         source = first_key[b]
@@ -175,7 +175,7 @@ def close_up(first_key, unique, indices):
 
 
 def first_neighbours(indptr: Array, indices: Array, first: Array) -> None:
-    """Set first[v] to the first neighbour of each vertex v, or to v itself if it has none."""
+    """Set first[v] to the first neighbour of vertex v, or to v if it has none."""
     in_parallel(_first_neighbours, indptr=indptr, indices=indices, first=first)
 
 

@@ -19,28 +19,22 @@ _MIN, _MAX, _SUM = range(3)  # as in `weights.DUPLICATES`
 _LOST, _OVERFLOW = 1, 2
 _INT32_LIMIT = 2**31
 _RANGE_ENTRIES = 1 << 16  # a range's lists and weights fit in a core's own cache
-_MOST_RANGES = 1 << 12  # to which a thread writes alternately
+_MOST_RANGES = 1 << 12  # a thread writes to all of them alternately
 
 
 class WeightPlaces:
-    """Combines the weights of edges with those at their places in sorted lists.
+    """Combines the weights of edges with the weights at their positions in sorted neighbour lists.
 
     Finding each edge of a large graph misses the caches several times. So the edges of a chunk are
-    first sorted into ranges of consecutive vertices, whose lists fit in a cache. Then one thread
-    takes each range, and its edges in their order. So no atomics are needed, and sums are the same
-    in each run.
+    first sorted into ranges of consecutive vertices, whose neighbour lists fit in a cache. Then
+    each range is handled by one thread, which takes its edges in order. So no atomics are needed,
+    and sums are the same in each run.
 
-    Parameters
-    ----------
-    lists : indptr and indices
-        In new ids.
-    new_of_old : uint32 array, shape (num_vertices,)
-    both_ends : bool
-        Whether an edge's weight has a place in the lists of both ends.
-    rule : int
-        Of duplicates.
-    placed : array, shape (indptr[-1],)
-        The weights so far.
+    lists : indptr and indices, in new ids
+    new_of_old : uint32, shape (num_vertices,)
+    both_ends : whether a weight belongs into the lists of both ends of its edge
+    rule : for duplicates, an index into `weights.DUPLICATES`
+    placed : the weights so far, shape (indptr[-1],)
     """
 
     def __init__(
@@ -70,12 +64,10 @@ class WeightPlaces:
         }
 
     def combine(self, src: Array, dst: Array, weights: Array) -> str | None:
-        """Combine the weights of a chunk of edges with those placed so far.
+        """Combine the weights of a chunk of edges with the weights so far.
 
-        Returns
-        -------
-        {None, "lost", "overflow"}
-            "lost" if an edge is not in the lists, "overflow" if a sum is beyond int32.
+        Returns "lost" if an edge is not in the lists, "overflow" if a sum is beyond int32, else
+        None.
         """
         parts = numba.get_num_threads()
         most = src.size * (1 + self._both_ends)
@@ -97,15 +89,15 @@ class WeightPlaces:
 
 @kernel(counted=False, inner=True)
 def _count(given, part, parts):
-    """Renumber the ends of edges, and count them in the ranges of their vertices.
+    """Renumber the ends of edges, and count the edges in the ranges of their vertices.
 
-    Both ends of a loop, or of an edge with a stray end, become NO_VERTEX.
+    Both ends of a loop, or of an edge with an end that is not a vertex, become NO_VERTEX.
     """
     src, dst, new_of_old, ends = given.src, given.dst, given.new_of_old, given.ends
     range_of, counts, both_ends = given.range_of, given.counts[part], given.both_ends != 0
     begin, end = part_of(src.size, part, parts)
     for i in range(np.uint64(begin), np.uint64(end)):
-        a, b = src[i], dst[i]  # read once: others may write to them
+        a, b = src[i], dst[i]  # read once: other threads may write to them
         u, v = NO_ID, NO_ID
         if a != b and max(a, b) < new_of_old.size:
             u, v = new_of_old[a], new_of_old[b]
@@ -121,7 +113,6 @@ def _count(given, part, parts):
 
 @kernel(counted=False, inner=True)
 def _move(given, part, parts):
-    """Move edges to the ranges of their vertices."""
     ends, weights, range_of = given.ends, given.weights, given.range_of
     moved_ends, moved, cursor = given.moved_ends, given.moved, given.cursor[part]
     both_ends = given.both_ends != 0
@@ -152,7 +143,7 @@ def _combine(given, part, parts):
 
 @njit(inline="always")
 def _place(given, u, v, weight, rule):
-    """Combine a weight with that of the edge (u, v); return what went wrong, if anything."""
+    """Combine a weight with the weight of edge (u, v); return an error code or 0."""
     at = find_neighbour(given.indptr, given.indices, u, v)
     if at < 0:
         return _LOST
@@ -169,7 +160,7 @@ def _place(given, u, v, weight, rule):
 
 @njit(inline="always")
 def find_neighbour(indptr, indices, u, v):
-    """Return where `v` is in the sorted list of `u`, -1 if it is not there."""
+    """Return the position of `v` in the sorted list of `u`, or -1."""
     low, high = indptr[u], indptr[u + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -182,7 +173,7 @@ def find_neighbour(indptr, indices, u, v):
 
 @kernel
 def first_unlike(indptr, indices, weights):
-    """Return the first entry whose reverse has another weight, -1 if there is none."""
+    """Return the first entry whose reverse has another weight, or -1."""
     for u in range(indptr.size - 1):
         for k in range(indptr[u], indptr[u + 1]):
             if indices[k] > u:

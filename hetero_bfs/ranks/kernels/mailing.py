@@ -1,4 +1,4 @@
-"""Sorts messages to columns by the ranks that own these."""
+"""Sorts messages to columns by the ranks that own the columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LINE_SHIFT = np.uint32(9)
 
 @kernel(counted=False)
 def count_by_owner(columns, owner_of_line, counts):
-    """Count the columns of each rank, int64 (ranks,)."""
+    """Count the columns of each rank in `counts`, int64 (ranks,)."""
     counts[:] = 0
     for i in range(columns.size):
         counts[owner_of_line[columns[i] >> _LINE_SHIFT]] += 1
@@ -19,7 +19,10 @@ def count_by_owner(columns, owner_of_line, counts):
 
 @kernel(counted=False)
 def sort_by_owner(columns, messages, owner_of_line, first_column, places, numbers, sorted_messages):
-    """Write owners' own numbers, and the messages, each owner's from its place on, which moves."""
+    """Write messages, and vertices by their owners' numbers, each owner's starting at its position.
+
+    `places`, the owners' positions, is advanced.
+    """
     for i in range(columns.size):
         owner = owner_of_line[columns[i] >> _LINE_SHIFT]
         place = places[owner]

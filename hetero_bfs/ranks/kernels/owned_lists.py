@@ -1,8 +1,8 @@
 """Compiled loops that make a rank's neighbour lists from the edges that all ranks read.
 
-A *key* is a uint64 for one entry of a list: the vertex in the upper half, the neighbour in the
-lower one. In transfer the vertex is its position among the owner's old ids, the neighbour an old
-id. Sorted keys are sorted lists.
+A *key* is a uint64 for one entry of a neighbour list: the vertex in the upper half, the neighbour
+in the lower half. In transfer the vertex is its position among the owner's old ids, the neighbour
+an old id. Sorted keys are sorted neighbour lists.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 def count_keys(src: Array, dst: Array, both: bool, counts: Array) -> None:
-    """Set counts[part, owner], int64, to the keys of a part of the edges; loops have none."""
+    """Set counts[part, owner], int64, to the number of keys of a part of the edges.
+
+    Loops have no keys.
+    """
     in_parallel(_count_keys, counts.shape[0], src=src, dst=dst, both=both, counts=counts)
 
 
 @kernel(inner=True)
 def _count_keys(given, part, parts):
     src, dst, both, ranks = given.src, given.dst, given.both != 0, np.uint32(given.counts.shape[1])
-    counts = np.zeros(ranks, np.int64)  # the parts' rows share cache lines
+    counts = np.zeros(ranks, np.int64)  # private: the parts' rows share cache lines
     begin, end = part_of(src.size, part, parts)
     for i in range(begin, end):
         u, v = src[i], dst[i]
@@ -44,9 +47,9 @@ def _count_keys(given, part, parts):
 def make_keys(
     src: Array, dst: Array, weights: Array, both: bool, places: Array, keys: Array, sent: Array
 ) -> None:
-    """Write the keys of edges, those of part p for owner r from places[p, r] on.
+    """Write the keys of edges; part p's keys for owner r begin at places[p, r].
 
-    If there are weights, each key's goes to the same place of `sent`.
+    A key's weight, if any, goes to the same position of `sent`.
     """
     in_parallel(
         _make_keys,
@@ -91,7 +94,7 @@ def _make_keys(given, part, parts):
 def place_by_vertex(keys, weights, places, neighbours, placed):
     """Write the lower halves of keys, and weights, into the lists of the upper halves.
 
-    `places` says where each vertex's list begins; it moves on.
+    `places` has the position of each vertex's list, and is advanced.
     """
     for i in range(keys.size):
         vertex = keys[i] >> _HALF
@@ -105,8 +108,8 @@ def place_by_vertex(keys, weights, places, neighbours, placed):
 def combine_duplicates(degree, neighbours, weights, rule):
     """Combine the weights of equal neighbours in sorted lists by rule 0 (min), 1 (max) or 2 (sum).
 
-    The lists close up in place, and `degree` gets their new lengths. Returns the length of all
-    lists; -1 if a sum does not fit.
+    The lists are closed up in place, and `degree` gets their new lengths. Returns the total length,
+    or -1 if a sum does not fit.
     """
     begin, written = np.int64(0), np.int64(-1)
     for v in range(degree.size):
@@ -132,7 +135,7 @@ def combine_duplicates(degree, neighbours, weights, rule):
 
 @kernel
 def count_degrees(keys, degree):
-    """Count the keys of each vertex, uint32 (own old ids,)."""
+    """Add the number of each vertex's keys to `degree`, uint32 (own old ids,)."""
     for i in range(keys.size):
         degree[keys[i] >> _HALF] += np.uint32(1)
 
@@ -141,7 +144,7 @@ def renumber_keys(keys: Array, own: Array, all_numbers: Array, first: Array) -> 
     """Replace vertices by their own numbers, and old neighbours by sorting numbers.
 
     A sorting number is number * ranks + owner, so that hubs of all ranks come first. `own` is the
-    rank's part of `all_numbers` (uint32, by owner and place; `first` says where an owner begins).
+    rank's part of `all_numbers` (uint32, by owner and position; `first` has each owner's begin).
     """
     in_parallel(_renumber_keys, keys=keys, own=own, all_numbers=all_numbers, first=first)
 
@@ -161,9 +164,9 @@ def _renumber_keys(given, part, parts):
 
 @kernel
 def lists_of_keys(keys, degree, indices):
-    """Make lists of sorted keys; duplicates are left out. Return the length of all lists.
+    """Convert sorted keys to neighbour lists without duplicates; return their total length.
 
-    `indices` lies in the memory of `keys`: an entry is written where keys are read already.
+    `indices` is in the memory of `keys`: an entry overwrites keys that are already read.
     """
     written = 0
     before = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -194,7 +197,7 @@ def _columns_of_numbers(given, part, parts):
 
 @kernel
 def old_of_columns(all_numbers, first, counts, first_column, old_of_column):
-    """Fill the old id of each column; `counts` has how many old ids each rank owns."""
+    """Fill the old id of each column; counts[r] is the number of old ids of rank r."""
     ranks = counts.size
     for owner in range(ranks):
         for place in range(counts[owner]):

@@ -1,9 +1,9 @@
 """Compiled loops of the distributed validation; they share nothing with the search.
 
-`parents` and `levels`, uint32, lie in memory that the ranks of a host share, one item a vertex (old
-ids). A parent is stored plus 1, and 0 means none. A level is stored plus 1, and 0 means not known.
-The highest bit of a level says that the tree edge to the vertex was met among the input edges.
-Several ranks may write an item at the same time: they write the same value.
+`parents` and `levels`, uint32, are in memory that the ranks of a host share, one item per vertex
+(old ids). A parent is stored plus 1, and 0 means none. A level is stored plus 1, and 0 means
+unknown. The highest bit of a level is set if the tree edge to the vertex was met among the input
+edges. Several ranks may write an item at the same time: they write the same value.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _ONE = np.uint32(1)
 def find_levels(parents, levels, begin, end):
     """Find the levels of vertices [begin, end); the source's is known.
 
-    Returns the vertices reached, the deepest level, and a vertex whose parents do not lead to the
-    source; -1 if there is none.
+    Returns the number of vertices reached, the deepest level, and a vertex whose parents do not
+    lead to the source, or -1.
     """
     size = parents.size
     reached, deepest = np.int64(0), np.int64(0)
@@ -50,9 +50,9 @@ def find_levels(parents, levels, begin, end):
 def check_edges(src, dst, directed, parents, levels):
     """Compare edges with the tree, and mark the tree edges among them.
 
-    Returns the edges between reached vertices, the place of an edge of which one end is reached
-    (directed: the start alone), and that of an edge that spans more than a level (directed:
-    downwards); -1 if there is none.
+    Returns the number of edges between reached vertices, the position of an edge with one reached
+    end (directed: only its start), and the position of an edge that spans more than one level
+    (directed: downwards). A position is -1 if there is none.
     """
     edges, half, long = np.int64(0), np.int64(-1), np.int64(-1)
     low = MET - _ONE
@@ -77,7 +77,7 @@ def check_edges(src, dst, directed, parents, levels):
 
 @kernel(counted=False)
 def first_not_met(parents, levels, source, begin, end):
-    """Return the first of these vertices whose tree edge was not met; -1 if there is none."""
+    """Return the first vertex of [begin, end) whose tree edge was not met, or -1."""
     for v in range(begin, end):
         if parents[v] and v != source and not levels[v] & MET:
             return np.int64(v)
@@ -86,7 +86,7 @@ def first_not_met(parents, levels, source, begin, end):
 
 @kernel(counted=False)
 def ends_at_reached(levels, input_degree, rank, ranks):
-    """Count the input edges at the reached ones of a rank's old ids."""
+    """Return the number of input edges at the reached vertices among a rank's old ids."""
     total = np.int64(0)
     for i in range(input_degree.size):
         if levels[i * ranks + rank]:
