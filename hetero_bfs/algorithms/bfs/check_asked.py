@@ -50,7 +50,6 @@ class AskedEdges:
         self._unreached = np.zeros(self.num_vertices, np.bool_)
 
     def source(self) -> int:
-        """Return the only source, or the root."""
         return self.num_vertices - 1 if self.has_root else self.sources[0]
 
     def parent(self, parent: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -97,7 +96,6 @@ class AskedEdges:
             search.failure = Failure(4, v, detail)
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges; see `EdgeSource.chunks`."""
         if self.has_root:
             below = np.array(self.sources, np.uint32)
             root = np.full(below.size, self.num_vertices - 1, np.uint32)
@@ -119,7 +117,6 @@ class AskedEdges:
         return np.asarray(self._last[src] & self._unreached[dst])
 
     def without_root(self, outcome: Validation) -> Validation:
-        """Return the outcome without counting the root."""
         if not self.has_root:
             return outcome
         root, many = self.num_vertices - 1, len(self.sources)

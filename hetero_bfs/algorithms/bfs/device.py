@@ -144,7 +144,6 @@ class OpenCLExecutor(DeviceExecutor):
         frontier: Frontier,
         limit: int,
     ) -> None:
-        """Launch a search before `run_levels` is called for it, if one launch runs all levels."""
         if self.one_launch:
             self.program.load_policy(policy, interval, self.place)
             self.program.start_early(source, chosen, frontier, limit)

@@ -55,11 +55,8 @@ class SearchProgram:
 
     Parameters
     ----------
-    device, graph, tuning
     edge_bits : int
         Bits for edges in the packed counter (`counter_edge_bits`).
-    lists : DeviceGraph
-    memory : SearchMemory
     mask : buffer, optional
         The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
     told : sequence of buffers, optional

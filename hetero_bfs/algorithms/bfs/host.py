@@ -39,7 +39,7 @@ _MOST_RECYCLED_BYTES = 1 << 28
 
 
 class Allocator(Protocol):
-    """Allocates the arrays that a search writes: plain ones, or ones that a device can use."""
+    """Allocates the arrays that a search writes, in memory that an OpenCL device may share."""
 
     def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an uninitialised array of `size` items."""
@@ -79,7 +79,6 @@ class CPUExecutor(HostRun):
         self._arrays = self._gather_arrays()
 
     def begin(self, source: int, frontier: Frontier) -> None:
-        """Make `source` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start
 
         start(self.control, self.shared, source, frontier.state)
@@ -265,7 +264,6 @@ class CPUExecutor(HostRun):
         return min(n // 16, _MOST_UNVISITED_LISTED, 512 + n // 32 // (8 * self.threads))
 
     def _count_owners(self) -> int:
-        """Return the number of owners of the partitions; 1 without partitions."""
         if not self.graph.is_local or self.graph.graph.directed:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)

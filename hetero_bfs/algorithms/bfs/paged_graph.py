@@ -78,7 +78,6 @@ class StreamPlan:
     ----------
     budget_bytes : int
         Limit for the use of the device's memory.
-    used_bytes : int
     edge_bytes : int
         All edges, both directions of a directed graph.
     page_shift : int

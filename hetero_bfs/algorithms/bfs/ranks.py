@@ -32,19 +32,16 @@ from hetero_bfs.scheduling.strategies import Direction
 
 @dataclass(eq=False)
 class RankResult:
-    """A search's result on one rank.
+    """A search's result on one rank; `source` is the caller's id.
 
     Parameters
     ----------
-    source : int
-        The caller's id.
     parent : uint32 array, shape (own old ids,)
         Old ids of the parents; NO_VERTEX where not reached.
     seconds : float
         Time from the key to complete parents on the slowest rank.
     reached, nedge : int
         Of the whole search: vertices with a parent, and input edges between them.
-    levels : list of RankLevel
     """
 
     source: int
@@ -60,7 +57,6 @@ class DistributedSearch:
 
     Parameters
     ----------
-    communicator : Communicator
     graph : RankGraph
         This rank's part.
     selector : str
@@ -202,7 +198,6 @@ class DistributedSearch:
         return time.perf_counter() - began
 
     def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
-        """Return the executor that holds the rank's part of the search."""
         if self.device is None or frontier.place == schema.HOST:
             return self.executor
         return self.device

@@ -55,7 +55,6 @@ class Decision:
 
     Parameters
     ----------
-    communicator : Communicator
     selector : str
         "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule of directions and places; all others
         compare predictions.
@@ -63,9 +62,6 @@ class Decision:
         Share of the searched vertices that other ranks have.
     num_vertices : int
         Searched vertices of the largest rank.
-    costs : ExchangeCosts
-    device : RankDevice, optional
-        This rank's device.
 
     `choose` may only compare values that are the same on all ranks: reduced, or of the whole graph.
     """
@@ -163,7 +159,6 @@ class Decision:
         return self._schedule[min(level, len(self._schedule) - 1)]
 
     def begins_on_device(self) -> bool:
-        """Tell whether this rank's part of the next search starts on its device."""
         if self._device is None:
             return False
         if self._schedule is not None:

@@ -192,10 +192,6 @@ class RankDevice:
         frontier.place = schema.HOST
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
-        """Run a top-down level; return the number of own vertices found, and of their edges.
-
-        Fills `counts` with the number of messages for each rank.
-        """
         counts[:] = 0
         if frontier.edges == 0:
             return 0, 0
@@ -210,7 +206,6 @@ class RankDevice:
         return level.vertices, level.edges
 
     def copy_words(self, rank: int, into: Words) -> None:
-        """Copy the first messages for a rank to `into`."""
         self.device.read(into, self._words, 8 * int(self._partition.first_column[rank]))
 
     def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
@@ -222,7 +217,6 @@ class RankDevice:
     def receive(
         self, frontier: Frontier, told: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
-        """Visit the vertices that other ranks sent, and advance to the next level."""
         in_all = np.array(found)
         if told:
             device, bits = self.device, self.host.edge_bits
@@ -258,7 +252,6 @@ class RankDevice:
         )
 
     def copy_others(self, source: int, target: int) -> None:
-        """Copy other ranks' bits from one bitmap to the other."""
         part = self._partition
         own = int(part.words[part.rank])
         if self._unified:
@@ -268,7 +261,6 @@ class RankDevice:
             self.device.copy(self._memory.visited[target], self._memory.visited[source], 4 * own)
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Copy the first words of bitmap `index` to `bits`."""
         if self._unified:
             self._executor.release()
             self.host.give(index, bits)

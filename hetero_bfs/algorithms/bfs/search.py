@@ -29,11 +29,8 @@ class Search:
 
     Parameters
     ----------
-    platform : Platform
     source : int, optional
         New id. None if no source has edges; then there is nothing to search.
-    selector : Selector
-    decision_interval : int
     level_by_level : bool
         Whether a device launches each level separately.
     seeds : Seeds, optional
@@ -301,7 +298,6 @@ class Search:
             self._complete_at = schema.HOST
 
     def _merge_parents(self, frontier: Frontier) -> None:
-        """Merge all devices' parents into the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 
         platform, host = self.platform, self.platform.host

@@ -93,7 +93,6 @@ class StreamedExecutor(DeviceExecutor):
 
     @property
     def bytes_streamed(self) -> int:
-        """Bytes of pages sent to the device so far."""
         return self._slots.bytes_sent
 
     def build_kernels(self) -> None:
@@ -216,7 +215,6 @@ class StreamedExecutor(DeviceExecutor):
     def _run_level(
         self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
     ) -> None:
-        """Run one level, fill its record, and advance the frontier."""
         started = time.perf_counter()
         record = records[frontier.level]
         kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size

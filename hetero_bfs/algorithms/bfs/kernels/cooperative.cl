@@ -81,7 +81,7 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
 }
 
 #if COOPERATIVE_GROUPS > 1
-/* A cooperating work-group reports one word per level: the number of the level (its turn), and the
+/* A cooperating work-group reports one word per level: a running number of levels (`turn`), and the
  * numbers of vertices and edges that it found. */
 #define COOPERATIVE_EDGE_BITS 20
 #define MISSING (1u << COOPERATIVE_EDGE_BITS) /* more edges than a work-group can have */

@@ -15,7 +15,7 @@ edges.
     visited       uint32 (words,)   bit v % 32 of word v // 32 is set if vertex v is visited.
                                     Bottom-up and a dense push on the CPU read the bitmap as the
                                     level found it and write the other bitmap. Any other level
-                                    visits vertices in place
+                                    sets bits in place
     queue         uint32 (n,)       the frontier, without vertices that have no edge offsets
     int64 (n,)        edges of the frontier before each queue entry. A binary search
                                     in them cuts a level into equal shares of edges, and so divides

@@ -27,7 +27,6 @@ def pull(control, arrays, row, state, records):
 
 @kernel(counted=False)
 def copy_words(source, target, first):
-    """Copy the words from index `first` to the end."""
     for i in range(first, source.size):
         target[i] = source[i]
 

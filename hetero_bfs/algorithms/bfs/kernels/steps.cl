@@ -84,8 +84,8 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     state[CHOSEN] = NO_CHOICE;
 }
 
-/* One number for a frontier's representation and the steps of the predictions (policy.cl) on which
- * its level is. */
+/* One number that combines a frontier's representation with the side of each jump of the
+ * predictions on which its level is (`steps_of` in policy.cl). */
 #define KIND_OF_LEVEL(policy, edges, unvisited_vertices, representation)                         \
     ((representation) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
 
