@@ -16,8 +16,8 @@ edges.
                                     Bottom-up and a dense push on the CPU read the bitmap as the
                                     level found it and write the other bitmap. Any other level
                                     sets bits in place
-    queue         uint32 (n,)       the frontier, without vertices that have no edge offsets
-    int64 (n,)        edges of the frontier before each queue entry. A binary search
+    queue         uint32 (n,)       the frontier, without vertices that have no edge
+    offsets       int64 (n,)        edges of the frontier before each queue entry. A binary search
                                     in them cuts a level into equal shares of edges, and so divides
                                     hubs too
     segments      int64 (3, any)    on the CPU a queue may consist of several segments, left by
