@@ -94,12 +94,8 @@ class Validator:
 
         `parent` and `level` are as for `validate`; they are not needed afterwards.
 
-        Raises
-        ------
-        GraphError
-            An array has another shape or dtype, or the source is not a vertex.
-        ValueError
-            The group is full.
+        Raises `GraphError` if an array has another shape or dtype, or the source is not a vertex.
+        Raises `ValueError` if the group is full.
         """
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
@@ -128,10 +124,7 @@ class Validator:
 
         This empties the group and frees its memory. There is no pass if no search passed check 2.
 
-        Raises
-        ------
-        GraphError
-            An end of an edge is not a vertex.
+        Raises `GraphError` if an end of an edge is not a vertex.
         """
         if self._columns:
             self._check_edges()

@@ -52,10 +52,7 @@ class Partition:
 def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
     """Cut an edge array of uint32 into parts of at most `max_alloc_bytes` each.
 
-    Raises
-    ------
-    SplitError
-        The limit is below one edge or would need more than `MAX_PARTS` parts.
+    Raises `SplitError` if the limit is below one edge or would need more than `MAX_PARTS` parts.
     """
     if max_alloc_bytes < EDGE_BYTES:
         raise SplitError(f"a limit of {max_alloc_bytes} bytes is below one edge ({EDGE_BYTES})")
@@ -83,12 +80,8 @@ class DeviceGraph:
     edges. Other algorithms share the neighbour lists (device_lists.py), unless they are in several
     parts.
 
-    Raises
-    ------
-    DeviceError
-        The device has too little memory.
-    SplitError
-        `max_alloc_bytes` would cut the edges into too many parts.
+    Raises `DeviceError` if the device has too little memory. Raises `SplitError` if
+    `max_alloc_bytes` would cut the edges into too many parts.
     """
 
     def __init__(

@@ -64,10 +64,8 @@ class SearchProgram:
     ranks : int
         With `told`: items in arrays with one item per rank.
 
-    Raises
-    ------
-    DeviceError
-        The compiler fails, or the tuning needs more local memory than the device has.
+    Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
+    device has.
     """
 
     def __init__(

@@ -284,10 +284,7 @@ def counter_edge_bits(graph: SearchGraph) -> int:
     The other bits hold vertices, except the highest, which a barrier uses (grid.cl). The number is
     40 unless the graph is too large for that, so that most graphs share one compiled kernel.
 
-    Raises
-    ------
-    GraphError
-        The graph has more vertices and edges than one counter holds.
+    Raises `GraphError` if the graph has more vertices and edges than one counter holds.
     """
     edge_bits = min(40, 63 - graph.num_searched.bit_length())
     if graph.graph.num_stored_edges >> edge_bits:

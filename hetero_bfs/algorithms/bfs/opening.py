@@ -28,10 +28,7 @@ def open_devices(
 
     If several devices are named, those that cannot hold the graph are omitted.
 
-    Raises
-    ------
-    DeviceError
-        A device that the options name is missing, or as `open_device`.
+    Raises `DeviceError` if a device that the options name is missing, or as `open_device` does.
     """
     infos, missing = options.find_devices()
     if not infos:
@@ -61,11 +58,8 @@ def open_device(
 
     `host` is given if another device was opened with it.
 
-    Raises
-    ------
-    DeviceError
-        The user named the device and it cannot be opened, or it cannot hold the graph within a
-        limit that the user set.
+    Raises `DeviceError` if the user named the device and it cannot be opened, or it cannot hold the
+    graph within a limit that the user set.
     """
     notes: list[str] = []
     try:
@@ -122,13 +116,9 @@ def open_executor(
 ) -> DeviceExecutor:
     """Return an executor that holds the edges if they fit, else a streaming one.
 
-    Raises
-    ------
-    BudgetError
-        The arrays per vertex do not fit, or the graph does not fit on a device that shares the
-        host's memory.
-    SplitError
-        `max_alloc_bytes` would cut the edges into too many parts, or is less than a page.
+    Raises `BudgetError` if the arrays per vertex do not fit, or the graph does not fit on a device
+    that shares the host's memory. Raises `SplitError` if `max_alloc_bytes` would cut the edges into
+    too many parts, or is less than a page.
     """
     info = device.info
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)

@@ -141,12 +141,8 @@ def plan_stream(
 ) -> StreamPlan:
     """Divide the budget among heads, resident pages and slots.
 
-    Raises
-    ------
-    BudgetError
-        The arrays per vertex, the first neighbours and the smallest slots do not fit.
-    SplitError
-        A page needs more than `max_part_bytes`.
+    Raises `BudgetError` if the arrays per vertex, the first neighbours and the smallest slots do
+    not fit. Raises `SplitError` if a page needs more than `max_part_bytes`.
     """
     lists = directions(graph)
     shift, pages = page_shift(graph), num_pages(graph)

@@ -89,12 +89,8 @@ def check_query(
 ) -> Query:
     """Validate the arguments of `Engine.bfs`; duplicate sources are removed.
 
-    Raises
-    ------
-    ArgumentError
-        No source; a wrong `depth_limit`, `mask`, `reverse` or `want`.
-    GraphError
-        A vertex is not in the graph, or a source is masked.
+    Raises `ArgumentError` if there is no source, or for a wrong `depth_limit`, `mask`, `reverse` or
+    `want`. Raises `GraphError` if a vertex is not in the graph, or a source is masked.
     """
     sources = _sources(source, num_vertices)
     limit = None if depth_limit is None else check_integer("depth_limit", depth_limit, 0)
@@ -151,12 +147,8 @@ def _sources(source: Any, num_vertices: int) -> tuple[int, ...]:
 def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
     """Return flags of the vertices to ignore, bool (num_vertices,), from flags or ids.
 
-    Raises
-    ------
-    ArgumentError
-        The argument is neither flags of all vertices nor a sequence of ids.
-    GraphError
-        An id is not in the graph.
+    Raises `ArgumentError` if the argument is neither flags of all vertices nor a sequence of ids.
+    Raises `GraphError` if an id is not in the graph.
     """
     if not isinstance(mask, Iterable):
         raise ArgumentError(f"mask is {shown(mask)}; give a bool array or a sequence of vertex ids")

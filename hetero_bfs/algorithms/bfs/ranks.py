@@ -100,10 +100,7 @@ class DistributedSearch:
     def search(self, source: int) -> RankResult:
         """Search from a vertex (the caller's id).
 
-        Raises
-        ------
-        GraphError
-            The vertex is not in the graph.
+        Raises `GraphError` if the vertex is not in the graph.
         """
         return self.search_in_a_row([source])[0]
 
@@ -113,10 +110,7 @@ class DistributedSearch:
         Work between searches would evict the next one's code and data from the caches. So the
         parents are only copied: 4 bytes per own vertex and search, in memory that is reused.
 
-        Raises
-        ------
-        GraphError
-            A vertex is not in the graph; no search was run.
+        Raises `GraphError` before any search if a vertex is not in the graph.
         """
         checked = [check_vertex(source, self.graph.num_vertices) for source in sources]
         parent, searches = self.executor.parent, []

@@ -44,10 +44,7 @@ def choose_rank_device(options: EngineOptions, host_rank: int) -> DeviceInfo | N
     The ranks of a host take the devices round-robin: the devices that the options name; for "all"
     every device; by default every device except CPUs, since the ranks use the cores themselves.
 
-    Raises
-    ------
-    DeviceError
-        A named device is missing.
+    Raises `DeviceError` if a named device is missing.
     """
     if options.device is None or options.device == ALL_DEVICES:
         found = [d for d in usable_devices() if options.device or d.type != "CPU"]
@@ -61,10 +58,7 @@ def open_rank_device(
 ) -> tuple[RankDevice | None, str | None]:
     """Return a rank's device, and a note if the device is not used.
 
-    Raises
-    ------
-    DeviceError
-        A device that the options name cannot be used.
+    Raises `DeviceError` if a device that the options name cannot be used.
     """
     info = choose_rank_device(options, host_rank)
     if info is None or graph.num_searched == 0:
@@ -82,12 +76,8 @@ class RankDevice:
 
     `host` is the rank's executor on the host, with the given `threads`.
 
-    Raises
-    ------
-    BudgetError
-        The rank's part does not fit in the device's memory.
-    DeviceError
-        The driver refuses the memory, or the compiler fails.
+    Raises `BudgetError` if the rank's part does not fit in the device's memory. Raises
+    `DeviceError` if the driver refuses the memory, or the compiler fails.
     """
 
     def __init__(self, info: DeviceInfo, graph: RankGraph, threads: int | None = None) -> None:

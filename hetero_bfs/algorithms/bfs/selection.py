@@ -44,10 +44,8 @@ class Selection:
     def choose(self, selector: str | Selector, optimize: ObjectiveName) -> None:
         """Use this selector from now on.
 
-        Raises
-        ------
-        ArgumentError, ModelError
-            It cannot be created, or needs strategies that cannot run here.
+        Raises `ArgumentError` or `ModelError` if it cannot be created, or needs strategies that
+        cannot run here.
         """
         check_selector(selector)
         if isinstance(selector, str):

@@ -54,10 +54,7 @@ def search_from(
     sources and of vertices not reached. Ids are checked when the search reads them. With `foreign`
     the ids of all other lists are checked too.
 
-    Raises
-    ------
-    GraphError
-        An id is not below the number of vertices, or is negative as int32.
+    Raises `GraphError` if an id is not below the number of vertices, or is negative as int32.
     """
     from hetero_bfs.algorithms.bfs.kernels.queue_order import (
         search_in_queue_order,
