@@ -1,8 +1,8 @@
-"""The five checks of the Graph500 specification on search results, many in one pass.
+"""The five checks of the Graph500 specification, for many search results in one pass.
 
-Independent of the search: nothing is taken from it but the parents and, if it gives them, the
-levels. Depths are computed anew from the parents. check_kernels.py describes what is stored of
-every search during the pass over the edges.
+The checks are independent of the search: they use only its parents and, if given, its levels.
+Depths are recomputed from the parents. check_kernels.py describes the data of each search that the
+pass over the edges uses.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from hetero_bfs.support.progress import progress
 from hetero_bfs.support.wording import shown
 
 MAX_SEARCHES = 64
-"""Most searches that one pass validates: a tree edge has one bit for each."""
+"""Maximum number of searches per pass: a tree edge has one bit for each."""
 
 RESULT_BYTES_PER_VERTEX = 20
 """Bytes per vertex of a search's result: parents 8, levels 4, and 8 to compute levels."""
 
 _USABLE_SHARE = 0.9  # share of the free memory for a group of searches
-_TREE_EDGES_PER_VERTEX = 4  # different ones in 64 searches of a Kronecker graph, at most
+_TREE_EDGES_PER_VERTEX = 4  # distinct, in 64 searches of a Kronecker graph, at most
 _TREE_EDGE_BYTES = 12
 _PACKED_BYTES = 8
 _START_BYTES = 8
@@ -62,9 +62,9 @@ class Validator:
     Parameters
     ----------
     edges : EdgeSource
-        The edges from which the searched graph was made.
+        The edges from which the searched graph was built.
     capacity : int
-        Most searches in a group, 1 to `MAX_SEARCHES`.
+        Maximum number of searches in a group, 1 to `MAX_SEARCHES`.
     """
 
     def __init__(self, edges: EdgeSource, capacity: int = MAX_SEARCHES) -> None:
@@ -84,22 +84,18 @@ class Validator:
         self._tree_edges = _TreeEdges(self.edges.num_vertices)
 
     def __len__(self) -> int:
-        """Return how many searches were added since the last pass."""
+        """Return the number of searches added since the last pass."""
         return len(self._searches)
 
     def add(
         self, source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
     ) -> None:
-        """Make the checks that need no edges, 1 and 2, and keep what the others need.
+        """Run checks 1 and 2, which need no edges, and keep the data for the others.
 
         `parent` and `level` are as for `validate`; they are not needed afterwards.
 
-        Raises
-        ------
-        GraphError
-            An array of another shape or dtype; a source that is no vertex.
-        ValueError
-            The group is full.
+        Raises `GraphError` if an array has another shape or dtype, or the source is not a vertex.
+        Raises `ValueError` if the group is full.
         """
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
@@ -124,15 +120,11 @@ class Validator:
             self._tree_edges.add(packed, source, search.column)
 
     def finish(self) -> list[Validation]:
-        """Make the other checks in one pass; returns the outcomes in the order of `add`.
+        """Run the other checks in one pass; return the outcomes in the order of `add`.
 
-        The group is empty afterwards and its memory free. No pass is made if no search got past
-        check 2.
+        This empties the group and frees its memory. There is no pass if no search passed check 2.
 
-        Raises
-        ------
-        GraphError
-            An end of an edge that is no vertex.
+        Raises `GraphError` if an end of an edge is not a vertex.
         """
         if self._columns:
             self._check_edges()
@@ -143,7 +135,7 @@ class Validator:
     def finish_at(
         self, asked: AskedEdges, depth_limit: int | None, target: int | None
     ) -> Validation:
-        """Make the other checks of the only search, which had these limits."""
+        """Run the other checks of the only search, which had these limits."""
         search, depth = self._searches[0], self._depth
         if depth is not None:
             unreached = unreached_depth(depth.dtype)
@@ -153,23 +145,22 @@ class Validator:
         return self.finish()[0]
 
     def is_full(self) -> bool:
-        """Tell whether the group takes no further search: it is full, or memory is short.
+        """Tell whether the group accepts no further search: it is full, or memory is short.
 
-        Searches may take more memory than `group_size` assumes. An empty group takes one in any
-        case.
+        Searches may take more memory than `group_size` assumes. An empty group always accepts one.
         """
         need = self.bytes_to_add() + RESULT_BYTES_PER_VERTEX * self.edges.num_vertices
         short = len(self) > 0 and need > memory.free_bytes()
         return len(self) == self.capacity or short
 
     def bytes_to_add(self) -> int:
-        """Return how much memory one more search may take, at its peak, beyond its arrays."""
+        """Return the peak memory, in bytes, that one more search may need beyond its arrays."""
         matrix = 0 if self._depth is not None else self.capacity
         per_vertex = _PACKED_BYTES + _START_BYTES + _TREE_EDGE_BYTES + matrix
         return per_vertex * self.edges.num_vertices + self._tree_edges.size * _TREE_EDGE_BYTES
 
     def _depth_matrix(self, deepest: int) -> npt.NDArray[Any]:
-        """Return the depths of the group, in a dtype that holds one more search."""
+        """Return the group's depths, in a dtype that also holds depths up to `deepest`."""
         old = self._depth
         dtype = depth_dtype(deepest)
         if old is not None and old.dtype.itemsize >= dtype.itemsize:
@@ -184,7 +175,7 @@ class Validator:
         return new
 
     def _check_edges(self) -> None:
-        """Make checks 3, 4 and 5 and count the edges of every search."""
+        """Run checks 3, 4 and 5 and count the edges of every search."""
         edges, depth, tree_edges = self.edges, self._depth, self._tree_edges
         assert depth is not None
         first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
@@ -200,7 +191,7 @@ class Validator:
             for row, column in zip(*np.nonzero(fails < src.size), strict=True):
                 edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
                 first.setdefault((row + 3, int(column)), edge)
-        if isinstance(edges, CSRGraph):  # whose lists have lost the duplicates
+        if isinstance(edges, CSRGraph):  # its neighbour lists have no duplicates
             unreached = depth.dtype.type(unreached_depth(depth.dtype))
             nedge = loops.count_ends(edges.input_degree, depth, unreached).sum(axis=0)
         if edges.both_directions and not edges.directed:
@@ -217,7 +208,7 @@ class Validator:
 
 
 class _TreeEdges:
-    """The tree edges of a group, each one once; see check_kernels.py."""
+    """The distinct tree edges of a group; see check_kernels.py."""
 
     def __init__(self, num_vertices: int) -> None:
         self.size = 0
@@ -246,7 +237,7 @@ class _TreeEdges:
         return np.asarray(first.min(axis=0))
 
     def failure(self, vertex: int, column: int) -> Failure:
-        """Describe the tree edge of one search that leads to `vertex` and was not met."""
+        """Describe the tree edge of one search to `vertex` that is not an input edge."""
         here = slice(self.starts[vertex], self.starts[vertex + 1])
         unmet = self.parents[here] != loops.MET
         mine = self.searches[here] & np.uint64(1 << column) != 0
@@ -265,25 +256,28 @@ def validate(
     mask: npt.NDArray[np.bool_] | None = None,
     reverse: bool = False,
 ) -> Validation:
-    """Check one search result against the edges it was made from, in this order.
+    """Check one search result against the edges of its graph.
 
-    1. The parents form a tree rooted at `source`: its own parent; others reached, without cycles.
-    2. Each tree edge spans one level of `level`; a level of -1 goes with a parent of -1. Without
-       `level`, depths come from the parents and this holds by construction.
+    The checks are, in this order:
+
+    1. The parents form a tree rooted at `source`. The source is its own parent, all other parents
+       are reached vertices, and there are no cycles.
+    2. Each tree edge spans one level of `level`, and a level of -1 goes with a parent of -1.
+       Without `level`, depths come from the parents, so this holds by construction.
     3. Edges between reached vertices span at most one level (directed: at most one downwards).
     4. No edge joins a reached and an unreached vertex (directed: leads from one to the other).
     5. Every tree edge is an input edge.
 
     `parent` and `level` are integer arrays of shape (num_vertices,) with -1 for unreached.
 
-    The other arguments are those of the search (`Engine.bfs`; `mask` as flags). With several
-    sources there are several trees. Edges at masked vertices do not count. Nothing may be reached
-    beyond a depth limit or a reached target, and check 4 does not apply there.
+    The other arguments are those of the search (`Engine.bfs`; `mask` as flags). Several sources
+    have several trees. Edges at masked vertices do not count. Nothing may be reached beyond a depth
+    limit or a reached target, and check 4 does not apply there.
 
     Raises
     ------
     GraphError
-        An array of another shape or dtype; a source or an end of an edge that is no vertex.
+        An array has another shape or dtype, or a source or an end of an edge is not a vertex.
     """
     several = isinstance(source, Iterable) and getattr(source, "ndim", 1) > 0
     if not several and depth_limit is None and target is None and mask is None and not reverse:
@@ -307,15 +301,14 @@ def validate(
 
 
 def raise_if_invalid(validation: Validation) -> None:
-    """Raise `ValidationError` with the message of a validation that failed."""
     if not validation.valid:
         raise ValidationError(validation.message)
 
 
 def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
-    """Estimate the memory of a `Validator` at its peak, with searches up to `deepest` levels.
+    """Estimate the peak memory of a `Validator`, with searches up to `deepest` levels.
 
-    How many different tree edges a group has is not known before; see `Validator.bytes_to_add`.
+    The number of distinct tree edges is not known in advance; see `Validator.bytes_to_add`.
     """
     depths = capacity * depth_dtype(deepest).itemsize
     tree_edges = _START_BYTES + _TREE_EDGE_BYTES * min(capacity, _TREE_EDGES_PER_VERTEX)
@@ -323,9 +316,9 @@ def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:
 
 
 def group_size(num_vertices: int, num_searches: int, deepest: int) -> int:
-    """Return how many searches to validate in a pass: few passes, of equally many searches.
+    """Return how many searches to validate per pass, for few passes of equal size.
 
-    By the memory that is free now, for searches up to `deepest` levels.
+    The result depends on the memory that is free now. Searches have up to `deepest` levels.
     """
     usable = _USABLE_SHARE * memory.free_bytes() - RESULT_BYTES_PER_VERTEX * num_vertices
     sizes = range(min(num_searches, MAX_SEARCHES), 1, -1)

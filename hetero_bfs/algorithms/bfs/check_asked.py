@@ -3,8 +3,8 @@
 The five checks are unchanged. Only the edges differ (`AskedEdges`):
 
 - Several sources get a common root, an additional vertex.
-- Edges at masked vertices are left out, and edges are reversed for a reverse search.
-- Beyond the depth limit nothing needs to be reached, so edges that lead there are left out.
+- Edges at masked vertices are omitted, and edges are reversed for a reverse search.
+- Nothing must be reached beyond the depth limit, so edges that lead there are omitted.
 """
 
 from __future__ import annotations
@@ -30,15 +30,9 @@ from hetero_bfs.graph.edge_source import (
 class AskedEdges:
     """The edges that a search had to follow.
 
-    Parameters
-    ----------
-    edges : EdgeSource
-    sources : tuple of int
-        If there are several, vertex `edges.num_vertices` is a root with an edge to each of them.
-    mask : bool array, shape (num_vertices,)
-        Vertices that the search ignores.
-    reverse : bool
-        Whether it follows the edges of a directed graph backwards.
+    If there are several `sources`, vertex `edges.num_vertices` is a root with an edge to each of
+    them. `mask`, bool (num_vertices,), has the vertices that the search ignores. `reverse` means
+    that the search follows the edges of a directed graph backwards.
     """
 
     edges: EdgeSource
@@ -56,11 +50,10 @@ class AskedEdges:
         self._unreached = np.zeros(self.num_vertices, np.bool_)
 
     def source(self) -> int:
-        """Return the one source, or the root."""
         return self.num_vertices - 1 if self.has_root else self.sources[0]
 
     def parent(self, parent: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the parents with the root's; sources become its children."""
+        """Return the parents including the root's; sources become its children."""
         if not self.has_root:
             return parent
         root = self.num_vertices - 1
@@ -70,7 +63,7 @@ class AskedEdges:
         return parents
 
     def level(self, level: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
-        """Return the levels below the root."""
+        """Return the levels below the root, if there is one: one more than `level`."""
         if level is None or not self.has_root:
             return level
         below = np.where(level >= 0, level.astype(np.int64) + 1, level.astype(np.int64))
@@ -84,9 +77,9 @@ class AskedEdges:
         depth_limit: int | None,
         target: int | None,
     ) -> None:
-        """Make the search end at its limit, or at its target's depth; reaching more is a failure.
+        """End the search at its limit or its target's depth; reaching more is a failure.
 
-        `depth` has the depths of all vertices, and `unreached` stands for none.
+        `depth` has the depths of all vertices; `unreached` is the value for unreached ones.
         """
         limits = [] if depth_limit is None else [depth_limit + self.has_root]
         if target is not None and depth[target] != unreached:
@@ -103,7 +96,6 @@ class AskedEdges:
             search.failure = Failure(4, v, detail)
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges; see `EdgeSource.chunks`."""
         if self.has_root:
             below = np.array(self.sources, np.uint32)
             root = np.full(below.size, self.num_vertices - 1, np.uint32)
@@ -125,7 +117,6 @@ class AskedEdges:
         return np.asarray(self._last[src] & self._unreached[dst])
 
     def without_root(self, outcome: Validation) -> Validation:
-        """Return an outcome that does not count the root."""
         if not self.has_root:
             return outcome
         root, many = self.num_vertices - 1, len(self.sources)

@@ -1,19 +1,22 @@
 """Compiled loops of validation: depths along the parents, tree edges, one pass over the edges.
 
-Encoding. `packed` (one search, int64, one entry a vertex) holds depth and parent together, so that
-following a parent costs one cache miss: bits 63..32 are the depth, bits 31..0 the parent, both
-unsigned; all bits set means unreached, only the upper 32 set means depth not known yet.
+Encoding. `packed` (int64, one search, one entry per vertex) holds depth and parent together, so
+that following a parent costs one cache miss. Bits 63..32 are the depth, bits 31..0 the parent, both
+unsigned. All bits set means unreached. Only the upper 32 bits set means that the depth is not known
+yet.
 
-`depth` (a group of searches, unsigned, shape (num_vertices, searches)) has the depths of all
-searches at one vertex side by side, so that an edge costs one or two cache lines at either end,
-whatever the number of searches. The second largest value of its dtype means unreached. A depth is
-at most the fourth largest value, so a difference modulo the dtype's range distinguishes the two.
+`depth` (unsigned, shape (num_vertices, searches)) holds the depths of a group of searches. The
+depths of all searches at one vertex are contiguous, so an edge costs one or two cache lines at each
+end, whatever the number of searches. The second largest value of the dtype means unreached. A depth
+is at most the fourth largest value. So a depth and the value for unreached differ by more than 1,
+even modulo the dtype's range.
 
-Tree edges are kept once for all searches of the group. The edges to vertex `v` come from
-`parents[starts[v]:starts[v + 1]]` (uint32, no duplicates). Bit k of the number at the same place in
-`searches` (uint64) tells whether search k has that edge. When the pass finds a tree edge among the
-input edges, its parent is replaced by NO_VERTEX. The parents left at the end belong to no input
-edge. Behind the last parent there are TILE more entries, all NO_VERTEX.
+Tree edges are stored once for all searches of the group. The edges to vertex `v` come from
+`parents[starts[v]:starts[v + 1]]` (uint32, no duplicates). Bit k of the entry with the same index
+in `searches` (uint64) tells whether search k has that edge. When the pass finds a tree edge among
+the input edges, it replaces the edge's parent by NO_VERTEX. The parents that remain at the end
+belong to tree edges that are not input edges. TILE more entries, all NO_VERTEX, follow the last
+parent.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from numba import njit, prange
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.code_cache import compiled
 
-BLOCKS = 256  # steps of a parallel loop; many more than threads, so that they balance
+BLOCKS = 256  # iterations of a parallel loop, many more than threads for load balance
 TILE = 8  # parents compared at a time
 MET = NO_ID
 UNREACHED = -1
@@ -35,7 +38,7 @@ _UNKNOWN_DEPTH = -(1 << 32)
 _BATCH = 64  # edges whose cache lines are requested together
 _NO = np.uint8(0)
 _LOOPS_ONLY = {"numpy": False, "reduction": False}
-"""Runs only `prange` in parallel: every parallel zeros() and sum() would cost a barrier, too."""
+"""Runs only `prange` in parallel: every parallel zeros() and sum() would cost a barrier."""
 _PARALLEL = {"parallel": _LOOPS_ONLY, "nogil": True, "no_cfunc_wrapper": True}
 _INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For functions that only compiled loops call: no wrapper for Python or C is compiled."""
@@ -58,9 +61,9 @@ def _bounds(block, size):
 
 @compiled(**_PARALLEL)
 def pack(parent, source, packed):
-    """Fill `packed`; return how many vertices are reached, and the first suspect.
+    """Fill `packed`; return the number of vertices reached, and the first suspect.
 
-    A suspect is a vertex whose parent is no vertex or unreached; num_vertices if there is none.
+    A suspect is a vertex whose parent is unreached or not a vertex; num_vertices if there is none.
     """
     size = parent.size
     reached = np.zeros(BLOCKS, np.int64)
@@ -81,10 +84,10 @@ def pack(parent, source, packed):
 
 @compiled(**_PARALLEL)
 def compute_depths(packed, reached):
-    """Replace every unknown depth; return the greatest, or -1 if there is a cycle.
+    """Replace every unknown depth; return the greatest depth, or -1 if there is a cycle.
 
     Threads share ancestors without a lock: all threads write the same depth of a vertex, in one
-    aligned store. A thread passes a vertex at most twice.
+    aligned store. A thread visits a vertex at most twice.
     """
     deepest = np.zeros(BLOCKS, np.int64)
     cycle = np.zeros(1, np.bool_)
@@ -105,7 +108,7 @@ def compute_depths(packed, reached):
 
 @compiled(**_INNER)
 def _set_depths(vertex, packed, reached):
-    """Give depths to `vertex` and its ancestors; return its depth, or -1 if they are a cycle."""
+    """Set the depths of `vertex` and its ancestors; return its depth, or -1 for a cycle."""
     top, steps = vertex, 0
     while packed[top] >> 32 == -1:
         top = packed[top] & _LOW
@@ -125,8 +128,8 @@ def _set_depths(vertex, packed, reached):
 
 @compiled(nogil=True)
 def find_cycle(packed, source):
-    """Return a vertex of a cycle, always the same; only called if there is a cycle."""
-    visit = np.full(packed.size, -1, np.int64)  # the start of the first walk over a vertex
+    """Return a vertex of a cycle, the same one in every run; there must be a cycle."""
+    visit = np.full(packed.size, -1, np.int64)  # start of the first walk that passed a vertex
     visit[source] = packed.size
     for start in range(packed.size):
         v = start
@@ -140,7 +143,7 @@ def find_cycle(packed, source):
 
 @compiled(**_PARALLEL)
 def first_wrong_level(level, packed):
-    """Return the first vertex whose level is not its depth, num_vertices if none."""
+    """Return the first vertex whose level is not its depth, num_vertices if there is none."""
     first = np.full(BLOCKS, level.size, np.int64)
     for block in prange(BLOCKS):
         start, stop = _bounds(block, level.size)
@@ -172,7 +175,7 @@ def _tree_edge(packed, v, source):
 
 @compiled(**_PARALLEL)
 def count_new_edges(packed, source, starts, parents):
-    """Return the number of a search's tree edges that are not kept yet, int64 (BLOCKS,)."""
+    """Return the number of a search's tree edges that are not stored yet, int64 (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
     for block in prange(BLOCKS):
         start, stop = _bounds(block, packed.size)
@@ -189,10 +192,10 @@ def count_new_edges(packed, source, starts, parents):
 
 @compiled(**_PARALLEL)
 def merge_edges(packed, source, bit, old, shift, new):
-    """Copy the tree edges of a group and those of one more search.
+    """Merge the tree edges of one more search into those of the group.
 
-    `old` and `new` are (starts, parents, searches). `shift` (BLOCKS,) is the number of new edges
-    before each block.
+    `old` and `new` are (starts, parents, searches). `shift`, int64 (BLOCKS,), is the number of new
+    edges before each block.
     """
     starts, parents, searches = old
     new_starts, new_parents, new_searches = new
@@ -218,8 +221,6 @@ def merge_edges(packed, source, bit, old, shift, new):
 
 
 class _Trees(NamedTuple):
-    """The tree edges of all searches; see the top of this file."""
-
     starts: Any
     parents: Any
 
@@ -229,9 +230,9 @@ def scan(src, dst, depth, starts, parents, directed):
     """Compare a chunk of input edges with all searches, and mark the tree edges among them.
 
     Return for each block the positions of the first edges that fail checks 3 and 4 (int64, shape
-    (BLOCKS, 2, searches), chunk size if none) and the number of edges of each search (int64, shape
-    (BLOCKS, searches)). The third result has no meaning; it keeps the compiler from removing the
-    early reads.
+    (BLOCKS, 2, searches), chunk size if none fails) and the number of edges of each search (int64,
+    shape (BLOCKS, searches)). The third result has no meaning; it keeps the compiler from removing
+    the early reads.
     """
     searches = depth.shape[1]
     first = np.full((BLOCKS, 2, searches), src.size, np.int64)
@@ -268,12 +269,13 @@ def count_ends(input_degree, depth, unreached):
 
 @compiled(**_INNER)
 def _scan_block(src, dst, offset, depth, trees, directed, first, nedge):
-    """Go through edges in batches, each in steps: all reads of a step are under way at once."""
+    """Process edges in batches. The reads of each step of a batch overlap."""
     starts, parents = trees
-    below = np.empty(2 * _BATCH, np.uint32)  # (above, below): one of the searches may have
-    above = np.empty(2 * _BATCH, np.uint32)  # this edge in its tree
+    # Edges (above, below) that some search may have in its tree.
+    below = np.empty(2 * _BATCH, np.uint32)
+    above = np.empty(2 * _BATCH, np.uint32)
     bounds = np.empty((2 * _BATCH, 2), np.int64)
-    counts = np.zeros(depth.shape[1], np.uint8)  # of one batch, so that they do not overflow
+    counts = np.zeros(depth.shape[1], np.uint8)  # of one batch: no overflow
     read = np.int64(0)
     for batch in range(0, src.size, _BATCH):
         stop = min(batch + _BATCH, src.size)
@@ -307,9 +309,9 @@ def _scan_block(src, dst, offset, depth, trees, directed, first, nedge):
 def _compare(depth, u, v, directed, counts):
     """Compare the depths of all searches at the ends of an edge, and count it for its searches.
 
-    Return (1 or 0) whether the edge fails a check in any search, and whether it leads down a level
-    in any, or up in an undirected graph. Every operation stays in the dtype of `depth`, as vector
-    instructions need it.
+    Return three flags, 1 or 0: the edge fails a check in some search; it leads one level down in
+    some search; it leads one level up in some search of an undirected graph. Every operation stays
+    in the dtype of `depth`, as vector instructions require.
     """
     number = depth.dtype.type
     one, two = number(1), number(2)
@@ -330,7 +332,7 @@ def _compare(depth, u, v, directed, counts):
 
 @compiled(**_INNER)
 def _note_wrong(depth, u, v, directed, position, first):
-    """Note an edge in the searches where it fails check 3 (row 0) or 4 (row 1)."""
+    """Record an edge for the searches where it fails check 3 (row 0) or 4 (row 1)."""
     unreached = np.int64(np.iinfo(depth.dtype).max) - 1
     for k in range(depth.shape[1]):
         at_u, at_v = np.int64(depth[u, k]), np.int64(depth[v, k])
@@ -341,9 +343,10 @@ def _note_wrong(depth, u, v, directed, position, first):
 
 @compiled(nogil=True, inline="always")
 def _meet(parents, start, stop, parent):
-    """Mark the tree edge from `parent` among those at one vertex, if it exists.
+    """Mark the tree edge from `parent` among those to one vertex, if it exists.
 
-    Mostly it does not. The tiles may reach past the vertex's edges; the exact loop then finds none.
+    Usually it does not exist. The tiles may reach past the vertex's edges; the exact loop then
+    finds no match.
     """
     found = _NO
     for tile in range(start, stop, TILE):
@@ -357,7 +360,7 @@ def _meet(parents, start, stop, parent):
 
 @compiled(**_PARALLEL)
 def first_unmet(starts, parents, searches, num_searches):
-    """Return the first vertex whose tree edge is no input edge, for each block and search.
+    """Return the first vertex whose tree edge is not an input edge, for each block and search.
 
     int64, shape (BLOCKS, num_searches); num_vertices if there is none.
     """

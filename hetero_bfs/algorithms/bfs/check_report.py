@@ -1,6 +1,6 @@
-"""The validation of one search: checks 1 and 2 of its tree, what fails, and the outcome.
+"""The validation of one search: checks 1 and 2 of its tree, failures, and the outcome.
 
-The other checks need all edges; check.py makes them for many searches at once.
+check.py runs the other checks, which need all edges, for many searches at once.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ CHECK_NAMES = {
     4: "tree covers the component",
     5: "tree edges are input edges",
 }
-"""The numbers of the specification and what each check asks for."""
+"""The specification's checks by number."""
 
 _Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Outcome of `validate`: the first check that failed, a vertex where it did; None if valid.
+    """Outcome of `validate`.
 
-    `nedge` counts the input edges for TEPS: both ends reached (directed: source reached),
-    duplicates included, self-loops not; 0 if check 1 or 2 failed. `reached` counts the vertices
-    with a parent; `depth` is the greatest one along the parents, 0 if check 1 failed.
+    `check`, `check_name` and `vertex` name the first check that failed and a vertex where it did.
+    They are None if the result is valid.
+
+    `nedge` counts the input edges for TEPS: both ends are reached (directed: the start of the
+    edge). Duplicates count, self-loops do not. It is 0 if check 1 or 2 failed. `reached` counts the
+    vertices with a parent. `depth` is the greatest depth along the parents, 0 if check 1 failed.
     """
 
     valid: bool
@@ -45,8 +48,6 @@ class Validation:
 
 
 class Failure(NamedTuple):
-    """A check that failed, and where."""
-
     check: int
     vertex: int
     detail: str
@@ -54,7 +55,7 @@ class Failure(NamedTuple):
 
 @dataclass
 class CheckedSearch:
-    """The figures of a search; one that fails check 1 or 2 has no `column` in the group."""
+    """The figures of a search. `column` is its column in the group, None if check 1 or 2 failed."""
 
     source: int
     reached: int
@@ -64,7 +65,6 @@ class CheckedSearch:
     nedge: int = 0
 
     def outcome(self) -> Validation:
-        """Return the outcome for the caller."""
         counts = self.nedge, self.reached, self.depth
         if self.failure is None:
             message = f"source {self.source}: valid; {self.reached} vertices reached, "
@@ -81,14 +81,14 @@ def depth_dtype(deepest: int) -> np.dtype[Any]:
 
 
 def unreached_depth(dtype: np.dtype[Any]) -> int:
-    """Return the depth that stands for none; see check_kernels.py."""
+    """Return the depth that marks unreached vertices; see check_kernels.py."""
     return int(np.iinfo(dtype).max) - 1
 
 
 def check_tree(
     source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
 ) -> CheckedSearch:
-    """Make checks 1 and 2 and fill `packed`."""
+    """Run checks 1 and 2 and fill `packed`."""
     reached, suspect = loops.pack(parent, source, packed)
     failure = _check_parents(parent, source, suspect)
     depth = 0 if failure else int(loops.compute_depths(packed, reached))
@@ -101,7 +101,7 @@ def check_tree(
 
 
 def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> Failure | None:
-    """Make check 1 except for cycles; `suspect` is from `pack`."""
+    """Run check 1 except for cycles; `suspect` is from `pack`."""
     if parent[source] != source:
         return Failure(1, source, f"the source has parent {parent[source]} instead of itself")
     if suspect == parent.size:
@@ -113,7 +113,7 @@ def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> Failu
 
 
 def _check_levels(level: npt.NDArray[Any], packed: _Int64Array) -> Failure | None:
-    """Check 2. In a tree, right levels across all tree edges mean level = depth everywhere."""
+    """Run check 2. If levels are right across all tree edges, they equal the depths."""
     vertex = int(loops.first_wrong_level(level, packed))
     if vertex == level.size:
         return None
@@ -127,12 +127,10 @@ def _check_levels(level: npt.NDArray[Any], packed: _Int64Array) -> Failure | Non
 
 
 def level_failure(u: int, v: int, depth: npt.NDArray[Any]) -> Failure:
-    """Describe an edge that check 3 found."""
     return Failure(3, u, f"edge ({u}, {v}) joins levels {depth[u]} and {depth[v]}")
 
 
 def component_failure(u: int, v: int, depth: npt.NDArray[Any]) -> Failure:
-    """Describe an edge that check 4 found."""
     reached, vertex = (v, u) if depth[u] == unreached_depth(depth.dtype) else (u, v)
     detail = f"edge ({u}, {v}) joins it, unreached, to {reached}, reached"
     return Failure(4, vertex, detail)

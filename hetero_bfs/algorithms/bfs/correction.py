@@ -3,7 +3,7 @@
 Each strategy and each transition (start, switch, convert, on each device) has a factor that
 multiplies its predicted seconds. correction_kernels.py computes the factors from the levels of the
 last searches and limits them. Factors never change within a search, since a device runs all its
-levels in one launch. The next search has the corrected selector.
+levels in one launch. The next search uses the corrected selector.
 
 If a model predicts too long a time for a strategy, the strategy never runs and the error is never
 found. So probes run all strategies before the first search.
@@ -36,7 +36,7 @@ _REPEAT_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Probe:
-    """Levels and seconds of a search by a fixed schedule: the minima over some repeats."""
+    """Levels and seconds of a search by a fixed schedule: minima over repeats."""
 
     recording: Recording
     seconds: float
@@ -45,12 +45,7 @@ class Probe:
 class Correction:
     """Learns correction factors from searches, and makes corrected selectors.
 
-    Parameters
-    ----------
-    base : ModelSelector
-        Uncorrected.
-    probes : sequence of Probe
-        Searches measured before (`probe`).
+    `base` is uncorrected. The `probes` are learned from first.
     """
 
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
@@ -66,7 +61,7 @@ class Correction:
                 self.learn(one.recording, one.seconds)
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
-        """Learn from a search and its seconds; return the selector for the next one."""
+        """Learn from a search and its seconds; return the selector for the next search."""
         from hetero_bfs.scheduling import correction_kernels as kernels
 
         changed = kernels.learn(
@@ -83,7 +78,7 @@ class Correction:
         return self.selector
 
     def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
-        """Return the records with the strategies' numbers in `base`."""
+        """Return the records with the strategies' indices in `base`."""
         theirs = recording.selector.candidates
         if theirs == self.base.candidates:
             return recording.records
@@ -93,7 +88,7 @@ class Correction:
         return records
 
     def is_of(self, base: ModelSelector) -> bool:
-        """Tell whether another selector makes the same predictions as `base`."""
+        """Tell whether `base` makes the same predictions as this correction's base."""
         mine, theirs = self.base, base
         same = zip(_numbers(mine), _numbers(theirs), strict=True)
         return (
@@ -104,7 +99,7 @@ class Correction:
 
 
 class Corrections:
-    """The corrections of an engine, by selector and objective; unused ones are kept, too."""
+    """The corrections of an engine, by selector and objective; unused ones are kept."""
 
     def __init__(self, platform: Platform, candidates: Sequence[Strategy]) -> None:
         self._platform = platform
@@ -113,7 +108,7 @@ class Corrections:
         self._known: dict[tuple[str, ObjectiveName], Correction] = {}
 
     def of(self, base: Selector) -> Correction | None:
-        """Return the correction of a selector, None for one that is never corrected.
+        """Return the correction of a selector, None for a selector that is never corrected.
 
         The first call runs the probes.
         """
@@ -146,7 +141,7 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
     """Run every strategy and migration on levels of a reference search; kernels should be warm.
 
     Beamer's rule decides which levels are bottom-up. If it chooses none, the level with the most
-    frontier edges is. `pairs_to_probe` decides which search uses both devices.
+    frontier edges is bottom-up. `pairs_to_probe` decides which search uses both devices.
     """
     graph = platform.graph
     pairs = pairs_to_probe(candidates) if graph.num_searched else []
@@ -174,7 +169,6 @@ def _probe_schedule(platform: Platform, source: int, schedule: Sequence[Strategy
 
 
 def _directions(platform: Platform, source: int) -> list[Direction]:
-    """Return the direction of each level to probe."""
     rule = alpha_beta(None, available(False))
     search = Search(platform, source, rule)
     search.run(_PROBED_LEVELS)
@@ -186,10 +180,10 @@ def _directions(platform: Platform, source: int) -> list[Direction]:
 
 
 def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) -> Probe:
-    """Measure a search, and measure it again level by level if the device does not time levels.
+    """Measure a search; measure it again level by level if the device does not time levels.
 
-    A search level by level has other gaps between levels than a normal one. So the time outside
-    levels is taken from the first search.
+    The gaps between levels differ in a search level by level. So the time outside levels is taken
+    from the first search.
     """
     search = Search(platform, source, selector)
     search.run(levels)
@@ -207,13 +201,13 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
 
 
 def _spent(recording: Recording) -> float:
-    """Sum the seconds of levels, migration and selection included."""
+    """Sum the seconds of levels, including migration and selection."""
     columns = [schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]
     return float(recording.records[:, columns].sum())
 
 
 def _least(one: Probe, other: Probe) -> Probe:
-    """Return the least times of two runs of a schedule, level by level."""
+    """Return the minimum times of two runs of a schedule, level by level."""
     if len(one.recording.records) != len(other.recording.records):
         return one
     records = one.recording.records.copy()

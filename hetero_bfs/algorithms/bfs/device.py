@@ -1,4 +1,4 @@
-"""Runs levels of searches on an OpenCL device that holds all of the graph."""
+"""Runs levels of searches on an OpenCL device that holds the whole graph."""
 
 from __future__ import annotations
 
@@ -26,17 +26,9 @@ from hetero_bfs.scheduling.strategies import Strategy, plain
 class OpenCLExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device.
 
-    Parameters
-    ----------
-    device : OpenCLDevice
-    graph : SearchGraph
-    host : CPUExecutor
-        On unified memory its arrays are the device's, too.
-    max_alloc_bytes : int, optional
-        Limit for one part of the edge array; by default the device's own.
-    tuning : Tuning, optional
-    told, ranks
-        See `SearchProgram`.
+    On unified memory the arrays of `host` are also the device's. `max_alloc_bytes` limits one part
+    of the edge array; the default is the device's own limit. `SearchProgram` describes `told` and
+    `ranks`.
     """
 
     def __init__(
@@ -56,16 +48,15 @@ class OpenCLExecutor(DeviceExecutor):
         self.memory = SearchMemory(device, host, self.lists.offset_type)
         self.parent, self.visited = self.memory.parent, self.memory.visited
         self._by_master: dict[Strategy, Policy] = {}
-        self._plain: SearchProgram | None = None  # while a masked search runs by `program`
-        self._masked: tuple[SearchProgram, Any] | None = None  # with the buffer of the mask
+        self._plain: SearchProgram | None = None  # set while `program` is the masked one
+        self._masked: tuple[SearchProgram, Any] | None = None  # and the buffer of the mask
 
     @property
     def num_parts(self) -> int:
-        """Parts of the edge array."""
         return len(self.lists.partition.parts)
 
     def build_kernels(self) -> None:
-        """Compile the kernels for this graph's offsets and parts; drivers keep them on disk."""
+        """Compile the kernels for this graph's offsets and parts; drivers cache them on disk."""
         self.program = self._make_program()
 
     def _make_program(self, mask: Any = None) -> SearchProgram:
@@ -82,7 +73,7 @@ class OpenCLExecutor(DeviceExecutor):
         )
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Ignore the vertices of a bitmap until `end_mask`; the first call compiles."""
+        """Ignore the vertices of a bitmap until `end_mask`; the first call compiles kernels."""
         if self._masked is None:
             buffer = self.device.buffer(mask.size, np.uint32)
             self._masked = self._make_program(buffer), buffer
@@ -92,13 +83,11 @@ class OpenCLExecutor(DeviceExecutor):
         self._plain, self.program = self.program, masked
 
     def end_mask(self) -> None:
-        """Remove the mask."""
         if self._plain is not None:
             self.program, self._plain = self._plain, None
 
     @property
     def one_launch(self) -> bool:
-        """Whether one launch runs all levels."""
         return self.program.one_launch
 
     @property
@@ -107,12 +96,11 @@ class OpenCLExecutor(DeviceExecutor):
         return self.program.groups
 
     def begin(self, source: int, frontier: Frontier) -> None:
-        """Make `source` (a new id) the only visited vertex and the frontier."""
         self.acquire()
         self.program.launch(self._policy_of(plain("top-down", "device")), source, 0, 0, frontier)
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Convert a frontier that bottom-up left as a bitmap to a queue; return the seconds.
+        """Convert a frontier from a bitmap to a queue; return the seconds.
 
         If the device has a clock, they exclude launch and read-back.
         """
@@ -132,7 +120,6 @@ class OpenCLExecutor(DeviceExecutor):
         return time.perf_counter() - started
 
     def launch_nothing(self, frontier: Frontier) -> None:
-        """Launch and read back without a level: the fixed cost of a stay on the device."""
         frontier.state[schema.CHOSEN] = 0
         policy = self._policy_of(plain("top-down", "device"))
         self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
@@ -146,7 +133,6 @@ class OpenCLExecutor(DeviceExecutor):
         return self._by_master[strategy]
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
-        """Send the device the policy of the next searches; see `SearchProgram.load_policy`."""
         self.program.load_policy(policy, interval, self.place)
 
     def start_early(
@@ -158,7 +144,6 @@ class OpenCLExecutor(DeviceExecutor):
         frontier: Frontier,
         limit: int,
     ) -> None:
-        """Launch a search before `run_levels` is called for it, if one launch runs it all."""
         if self.one_launch:
             self.program.load_policy(policy, interval, self.place)
             self.program.start_early(source, chosen, frontier, limit)
@@ -173,11 +158,6 @@ class OpenCLExecutor(DeviceExecutor):
         limit: int,
         invalidate: bool = True,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; return true if it is over.
-
-        The first level's strategy is chosen already. `source` (a new id) is given if the search has
-        not started. With `invalidate` no stale parents remain.
-        """
         from hetero_bfs.algorithms.bfs.kernels import steps
 
         program = self.program
@@ -199,22 +179,17 @@ class OpenCLExecutor(DeviceExecutor):
     def add_parents(
         self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
     ) -> None:
-        """Add parents that the host found."""
         if vertices.size:
             self.program.scatter_parents(vertices, parents)
 
     def acquire(self) -> None:
-        """Give shared memory back to the device after the host used it."""
         self.memory.acquire()
 
     def release(self) -> None:
-        """Let the host use the shared memory."""
         self.memory.release()
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Receive the frontier from the host."""
         self.memory.receive(frontier, with_queue)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Send the frontier to the host."""
         self.memory.send(frontier, with_queue)

@@ -1,4 +1,4 @@
-"""A graph and a search in the memory of an OpenCL device.
+"""A graph and the arrays of a search in the memory of an OpenCL device.
 
 Edge splitting (Zhang et al. 2018, section 4.3): parts are within a device's allocation limit. The
 number of edges of a part is a power of two, so that a kernel finds an edge's part by a shift. A
@@ -27,7 +27,7 @@ from hetero_bfs.support.memory import aligned_copy
 from hetero_bfs.support.wording import setting
 
 MAX_PARTS = 32
-"""Most parts that the kernels can be compiled for (common.cl)."""
+"""Maximum number of parts that the kernels can be compiled for (common.cl)."""
 
 EDGE_BYTES = 4
 
@@ -52,10 +52,7 @@ class Partition:
 def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
     """Cut an edge array of uint32 into parts of at most `max_alloc_bytes` each.
 
-    Raises
-    ------
-    SplitError
-        The limit is below one edge or would need more than `MAX_PARTS` parts.
+    Raises `SplitError` if the limit is below one edge or would need more than `MAX_PARTS` parts.
     """
     if max_alloc_bytes < EDGE_BYTES:
         raise SplitError(f"a limit of {max_alloc_bytes} bytes is below one edge ({EDGE_BYTES})")
@@ -77,17 +74,14 @@ def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
 
 
 class DeviceGraph:
-    """The arrays that a search on the device reads (Graph in top_down.cl).
+    """The arrays of a graph that a search on the device reads (Graph in top_down.cl).
 
-    `arguments` are the kernels' first ones. `offset_type` is the type of offsets into the edges.
-    Other algorithms share the lists (device_lists.py), unless they are in several parts.
+    `arguments` are the kernels' first arguments. `offset_type` is the type of offsets into the
+    edges. Other algorithms share the neighbour lists (device_lists.py), unless they are in several
+    parts.
 
-    Raises
-    ------
-    DeviceError
-        The device has too little memory.
-    SplitError
-        `max_alloc_bytes` would cut the edges into too many parts.
+    Raises `DeviceError` if the device has too little memory. Raises `SplitError` if
+    `max_alloc_bytes` would cut the edges into too many parts.
     """
 
     def __init__(
@@ -102,7 +96,6 @@ class DeviceGraph:
             check_verdict(device.info, "searches in parts")
 
     def _upload(self, limit_bytes: int) -> list[Any]:
-        """Upload all of the graph; return the arguments."""
         graph, upload = self._graph, self._device.upload
         forward, backward = graph.graph, graph.graph.transpose
         lists = [forward] if backward is forward else [forward, backward]
@@ -119,7 +112,7 @@ class DeviceGraph:
         ]
 
     def _shared(self, array: npt.NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:
-        """Return the buffer of an array, aligned as devices on unified memory want it."""
+        """Return the buffer of an array, aligned for use in place on unified memory."""
         in_place = self._device.info.unified_memory
         return self._lists.array(aligned_copy(array) if in_place else array, dtype)
 
@@ -128,7 +121,7 @@ class DeviceGraph:
         return [np.uint32(self._graph.num_searched), np.uint32(-(-self._graph.num_searched // 32))]
 
     def _upload_edges(self, edges: Sequence[npt.NDArray[np.uint32]], limit_bytes: int) -> list[Any]:
-        """Upload in parts of at most this size; in smaller ones if the driver refuses that size."""
+        """Upload in parts of at most this size; halve the size while the driver refuses it."""
         num_edges = max(array.size for array in edges)
         refused: DeviceError | None = None
         while True:
@@ -159,7 +152,6 @@ class DeviceGraph:
         return 1 << (len(self.partition.parts) - 1).bit_length()
 
     def options(self) -> list[str]:
-        """Return the build options for this graph."""
         split = len(self.partition.parts) > 1
         options = [
             f"-DOFFSET={'ulong' if self.offset_type == np.uint64 else 'uint'}",
@@ -171,7 +163,6 @@ class DeviceGraph:
 
 
 def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> np.dtype[Any]:
-    """Return the type of an offset into the edges of a graph."""
     return offset_dtype(info, graph.graph.num_stored_edges)
 
 
@@ -197,16 +188,8 @@ def common_degrees(degree: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 class SearchMemory:
     """Parents, two bitmaps of visited vertices, and two queues with offsets, of one search.
 
-    On unified memory the arrays are the host's own, mapped and unmapped when the search migrates.
+    On unified memory the arrays are those of `host`, mapped and unmapped when the search migrates.
     Other devices have their own arrays, and `receive` and `send` copy the frontier.
-
-    Parameters
-    ----------
-    device : OpenCLDevice
-    host : CPUExecutor
-        Provides the arrays on unified memory.
-    offset_type : dtype
-        Type of an offset into the edges, uint32 or uint64.
     """
 
     def __init__(self, device: OpenCLDevice, host: CPUExecutor, offset_type: Any) -> None:
@@ -234,7 +217,7 @@ class SearchMemory:
         return [self.parent, *self.visited, *self.queue, *self.offsets]
 
     def acquire(self) -> None:
-        """Give shared memory back to the device after the host used it."""
+        """Return shared memory to the device after the host used it."""
         while self._mappings:
             self._device.unmap(self._mappings.pop())
 
@@ -249,7 +232,6 @@ class SearchMemory:
         self._device.finish()
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Receive the frontier from the host."""
         if self.unified:
             self.acquire()
             return
@@ -261,7 +243,6 @@ class SearchMemory:
             write(self.offsets[index], host.offsets[index][:count].astype(self._offset_type))
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Send the frontier to the host."""
         if self.unified:
             self.release()
             return

@@ -41,7 +41,7 @@ _KERNEL_FILES = (
     "algorithms/bfs/kernels/level_loop.cl",
 )
 LOG_ROWS = 4096
-"""Levels that a report holds."""
+"""Maximum number of levels in a report."""
 
 _FIRST_ROWS = 64  # read back with the state; further rows are read if needed
 _COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for the last list of its share
@@ -55,22 +55,17 @@ class SearchProgram:
 
     Parameters
     ----------
-    device, graph, tuning
     edge_bits : int
         Bits for edges in the packed counter (`counter_edge_bits`).
-    lists : DeviceGraph
-    memory : SearchMemory
     mask : buffer, optional
         The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
     told : sequence of buffers, optional
-        What a rank tells other ranks with, as `Told` in words.cl names them.
+        A rank's buffers for messages to other ranks, in the order of `Told` in words.cl.
     ranks : int
-        With `told`: how many there are.
+        With `told`: items in arrays with one item per rank.
 
-    Raises
-    ------
-    DeviceError
-        The compiler fails, or the tuning needs more local memory than the device has.
+    Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
+    device has.
     """
 
     def __init__(
@@ -91,7 +86,7 @@ class SearchProgram:
         self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
         self._packed: tuple[Policy, int] | None = None
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
-        self._launches_pending = False  # their end was not read yet
+        self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
         self._header = header(
             SHARED, schema.OPENCL, columns.OPENCL, packed_policy.OPENCL, steps.OPENCL
@@ -119,7 +114,7 @@ class SearchProgram:
         self._scatter = self.bind_items("scatter_parents", *memory.queue, memory.parent)
 
     def bind_items(self, name: str, *arguments: Any) -> Callable[..., None]:
-        """Return a function that launches a kernel for a number of items, its first argument."""
+        """Return a function that launches a kernel; its first argument is the number of items."""
         size = self._tuning.group_size
         kernel = self._device.bind(self._program, name, VARIES, *arguments)
 
@@ -130,9 +125,9 @@ class SearchProgram:
         return launch
 
     def start_early(self, source: int, chosen: int, frontier: Frontier, limit: int) -> None:
-        """Launch a search before `launch` is called for it, if one launch runs it all.
+        """Launch a search before `launch` is called for it; only if one launch runs all levels.
 
-        The host then does its bookkeeping while the device works.
+        The host does its bookkeeping while the device works.
         """
         if frontier.is_over or limit == 0:
             return
@@ -155,7 +150,7 @@ class SearchProgram:
         self._device.finish()
 
     def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
-        """Return the program for one step a launch, and the names of its kernels.
+        """Return the program that runs one step per launch, and the names of its kernels.
 
         A GPU has one kernel if its compiler can translate it; a CPU device has three.
         """
@@ -165,7 +160,7 @@ class SearchProgram:
         return self._build(), ("other_step", "push_step", "pull_step")
 
     def _check_group(self) -> None:
-        """Refuse a tuning whose work-groups the device does not run, or has no memory for."""
+        """Refuse a tuning whose work-groups are too large, or need too much local memory."""
         limit, size = self._device.info.max_work_group_size, self._tuning.group_size
         if size > limit:
             raise DeviceError(
@@ -201,9 +196,9 @@ class SearchProgram:
     def _cooperative_options(self) -> list[str]:
         """Return the options of cooperative.cl: how many work-groups share a small frontier.
 
-        If lists are short, each work-group's share of the edges is nearly equal, so several
-        work-groups form a cooperative subset. Otherwise a single work-group runs the level. A
-        rank's levels are single launches, in which all work-groups share any frontier.
+        If neighbour lists are short, the work-groups get nearly equal shares of the edges, so
+        several work-groups form a cooperative subset. Otherwise a single work-group runs the level.
+        A rank launches each level separately, and all work-groups share any frontier.
         """
         room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
         if self._told:
@@ -263,7 +258,7 @@ class SearchProgram:
         return bool(passed)
 
     def load_policy(self, policy: Policy, interval: int, place: int) -> None:
-        """Send a policy to the device at this place, unless it has that one already.
+        """Send a policy to the device at this place, unless the device has it already.
 
         The next launch waits for the copy; the host does not.
         """
@@ -294,7 +289,7 @@ class SearchProgram:
             self._kernels = [bind(self._program, name, *arguments) for name in self._steps]
 
     def discard_launches(self) -> None:
-        """Discard launches whose end was not awaited, as after an interrupt, and their counts."""
+        """Discard launches that were not awaited, as after an interrupt, and clear their counts."""
         self._early = None
         if self._launches_pending:
             self._device.finish()
@@ -302,7 +297,7 @@ class SearchProgram:
             self._launches_pending = False
 
     def _is_launched(self) -> bool:
-        """Tell whether `start_early` launched the state in `_words` by the loaded policy."""
+        """Tell whether `start_early` launched the state in `_words`; discard any other launch."""
         early, self._early = self._early, None
         if early and early[1] is self._packed and np.array_equal(early[0], self._words):
             return True
@@ -310,7 +305,7 @@ class SearchProgram:
         return False
 
     def rows(self, first: int, levels: int) -> npt.NDArray[np.uint64]:
-        """Return the report's rows of these levels; most have been read already."""
+        """Return the report's rows of these levels; usually they have been read already."""
         rows = self._read[steps.ROWS :].reshape(LOG_ROWS, steps.ROW_WORDS)
         begin = first % LOG_ROWS
         end = begin + levels
@@ -325,7 +320,7 @@ class SearchProgram:
     def launch(
         self, policy: Policy, source: int, limit: int, flags: int, frontier: Frontier
     ) -> npt.NDArray[np.uint64]:
-        """Run by the loaded policy until the device has no more to do; return its state."""
+        """Run by the loaded policy until the device has nothing left to do; return its state."""
         steps.write_state(frontier.state, source, limit, flags, self._words)
         launches = int(self._is_launched())
         self._launches_pending = True
@@ -347,27 +342,26 @@ class SearchProgram:
             kernels = self._next_kernels(int(state[steps.STEP]), levels)
 
     def _note_steps(self, count: int) -> None:
-        """Store how many steps a search had.
+        """Store the number of launches for the next search: one more than this search had steps.
 
-        The next search queues one more, as sources differ. Launches after the end return at once.
+        Sources differ. Launches after the end return at once.
         """
         self._steps_to_queue = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
 
     def _first_kernels(
         self, policy: Policy, source: int, levels: int, frontier: Frontier
     ) -> list[BoundKernel]:
-        """Return the kernels to queue at first."""
         top_down = policy.top_down[frontier.chosen]
         if source != NO_VERTEX or (top_down and not frontier.has_queue):
             return self._next_kernels(steps.TO_QUEUE, levels)
         return self._next_kernels(steps.PUSH if top_down else steps.PULL, levels)
 
     def _next_kernels(self, step: int, levels: int) -> list[BoundKernel]:
-        """Return the kernels to queue from this step on, with at most `levels` levels left.
+        """Return the kernels to queue, beginning with this step; at most `levels` levels are left.
 
-        A GPU without one launch for all gets a launch for each possible step; superfluous launches
-        end at once. On a CPU device a launch costs more than reading back. It gets only the
-        launch of this step, and one that decides the next step.
+        A GPU that cannot run all levels in one launch gets a launch for each possible step;
+        superfluous launches end at once. On a CPU device a launch costs more than reading back. It
+        gets only the launch of this step, and one that decides the next step.
         """
         if self.one_launch:
             return self._kernels
@@ -379,7 +373,7 @@ class SearchProgram:
         return [{steps.PUSH: push, steps.PULL: pull}.get(step, other), other]
 
     def _enqueue(self, kernel: BoundKernel, number: int) -> None:
-        """Queue launch `number` since the last read-back; the first one carries the state."""
+        """Queue launch `number` since the last read-back; the first one passes the state."""
         size = self._tuning.group_size
         kernel.launch(
             self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)
@@ -393,7 +387,7 @@ class SearchProgram:
         return head[slot : slot + steps.STATE_WORDS]
 
     def _give_up_one_launch(self) -> None:
-        """Run one step a launch from now on; the unfinished search must begin again."""
+        """Run one step per launch from now on; the unfinished search must restart."""
         self.discard_launches()
         self.one_launch = False
         self._bind_search()

@@ -1,4 +1,4 @@
-"""A device's executor, and one level run for measurements.
+"""The base class of device executors, and the run of a single level for measurements.
 
 The host has its own executor (host.py). A device has one of two: device.py if the device holds the
 graph, streamed.py if edges stream through it. A search migrates between executors by `receive` and
@@ -22,24 +22,17 @@ from hetero_bfs.scheduling.strategies import Strategy
 
 
 class DeviceExecutor:
-    """Runs levels of searches of one graph on one device beside the host.
+    """Runs levels of searches of one graph on one device.
 
-    A subclass makes `parent`, the buffer of the parents, and `visited`, those of the two bitmaps of
-    visited vertices.
-
-    Parameters
-    ----------
-    device : OpenCLDevice
-    graph : SearchGraph
-    tuning : Tuning, optional
-        By default that for a device of this type.
+    A subclass creates the buffers `parent` and `visited` (the two bitmaps of visited vertices). The
+    default tuning depends on the type of the device.
     """
 
     place: int = schema.DEVICE
-    """Number of this device on its platform, from 1 on."""
+    """Number of this device on its platform, starting at 1."""
 
     ended_at: float | None = None
-    """The clock when `run_levels` learned that the device was done; None if unknown."""
+    """Clock reading when `run_levels` learned that the device was done; None if unknown."""
 
     parent: Any
     visited: list[Any]
@@ -62,7 +55,7 @@ class DeviceExecutor:
         raise NotImplementedError
 
     def build_kernels(self) -> None:
-        """Compile the kernels; called once, before the methods below."""
+        """Compile the kernels; called once, before any method below."""
         raise NotImplementedError
 
     def begin(self, source: int, frontier: Frontier) -> None:
@@ -76,7 +69,7 @@ class DeviceExecutor:
         self.device.fill(self.visited[frontier.visited_index], 0)
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
-        """Receive the policy of the next searches beforehand, if that saves time."""
+        """Optionally receive the policy of the next searches in advance."""
 
     def start_early(
         self,
@@ -87,7 +80,7 @@ class DeviceExecutor:
         frontier: Frontier,
         limit: int,
     ) -> None:
-        """Launch a search before `run_levels` is called for it, if that saves time."""
+        """Optionally launch a search before `run_levels` is called for it."""
 
     def run_levels(
         self,
@@ -99,11 +92,11 @@ class DeviceExecutor:
         limit: int,
         invalidate: bool = True,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; return true if it is over.
+        """Run levels while the policy keeps the search here; return true if it is over.
 
-        The first level's strategy is chosen already. `source` (a new id) is given if the search has
+        The first level's strategy is already chosen. `source` (a new id) is given if the search has
         not started. With `invalidate` no stale parents remain. Raises `GridStalledError` if the
-        search must begin again.
+        search must restart.
         """
         raise NotImplementedError
 
@@ -115,7 +108,6 @@ class DeviceExecutor:
         return run_one_level(self, self._policy_of(strategy), frontier)
 
     def _policy_of(self, strategy: Strategy) -> Policy:
-        """Return the policy that runs one strategy."""
         return fixed_policy([0], [strategy.on(self.place)])
 
     def to_queue(self, frontier: Frontier) -> float:
@@ -123,11 +115,11 @@ class DeviceExecutor:
         raise NotImplementedError
 
     def launch_nothing(self, frontier: Frontier) -> None:
-        """Launch and read back without a level: the fixed cost of a stay on the device."""
+        """Launch and read back without running a level: the fixed cost of a stay on the device."""
         raise NotImplementedError
 
     def acquire(self) -> None:
-        """Give shared memory, if there is any, back to the device after the host used it."""
+        """Return shared memory, if any, to the device after the host used it."""
 
     def release(self) -> None:
         """Let the host use the shared memory."""
@@ -147,11 +139,11 @@ class DeviceExecutor:
         raise NotImplementedError
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
-        """Copy one of the two bitmaps of visited vertices to the host."""
+        """Copy bitmap number `index` to the host."""
         self.device.read(visited, self.visited[index])
 
     def has_visited(self, vertex: int, index: int) -> bool:
-        """Tell whether a vertex (a new id) is in one of the two bitmaps of visited vertices."""
+        """Tell whether a vertex (a new id) is set in bitmap number `index`."""
         word = np.empty(1, np.uint32)
         self.device.read(word, self.visited[index], 4 * (vertex // 32))
         return bool(int(word[0]) >> vertex % 32 & 1)
@@ -163,12 +155,11 @@ class DeviceExecutor:
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         """Ignore the vertices of a bitmap until `end_mask`.
 
-        The search has begun on the host: the vertices are in its bitmap of visited ones.
+        The search started on the host, whose bitmap of visited vertices already includes them.
         """
         raise NotImplementedError
 
     def end_mask(self) -> None:
-        """Remove the mask."""
         raise NotImplementedError
 
 

@@ -26,20 +26,20 @@ _FOUND_LIST_SHARE = 16
 """The found list has room for 1 / 16 of the vertices."""
 
 _MOST_UNVISITED_LISTED = 4096
-"""Most vertices in the unvisited list, which a single thread scans bottom-up."""
+"""Maximum size of the unvisited list, which a single thread scans bottom-up."""
 
 _MOST_OWNERS = 16
-"""Most owners of partitions; more were not measured."""
+"""Maximum number of owners of partitions; more were not measured."""
 
 _MOST_DEFERRED = 1 << 16
-"""Most edges of a frontier that the owners of partitions expand."""
+"""Largest frontier, in edges, that the owners of partitions expand."""
 
 _MOST_RECYCLED_BYTES = 1 << 28
-"""Most bytes of discarded parent arrays that are kept for later searches."""
+"""Maximum bytes of discarded parent arrays that are kept for later searches."""
 
 
 class Allocator(Protocol):
-    """Makes the arrays that a search writes: plain ones, or ones that an OpenCL device can use."""
+    """Allocates the arrays that a search writes, in memory that an OpenCL device may share."""
 
     def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an uninitialised array of `size` items."""
@@ -79,7 +79,6 @@ class CPUExecutor(HostRun):
         self._arrays = self._gather_arrays()
 
     def begin(self, source: int, frontier: Frontier) -> None:
-        """Make `source` (a new id) the only visited vertex and the frontier."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start
 
         start(self.control, self.shared, source, frontier.state)
@@ -95,7 +94,6 @@ class CPUExecutor(HostRun):
         start_at(self.control, self.shared, seeds.sources, frontier.state)
 
     def end_mask(self) -> None:
-        """Remove the mask."""
         from hetero_bfs.algorithms.bfs.kernels.job import MASKED
 
         self.control[MASKED] = 0
@@ -110,7 +108,7 @@ class CPUExecutor(HostRun):
         records: npt.NDArray[np.float64],
         limit: int,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; see level_loop.py.
+        """Run levels while the policy keeps the search here; see level_loop.py.
 
         Return true if the search has ended, false if another device must continue.
         """
@@ -131,7 +129,7 @@ class CPUExecutor(HostRun):
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
         """Run one level and advance `frontier`; return the vertices found and the seconds.
 
-        For measurements: the frontier must be here, and have a level left to run.
+        For measurements: the frontier must be on the host, and the search must not be over.
         """
         assert frontier.kind == "cpu", "the frontier is elsewhere"
         assert not frontier.is_over, "the search is over"
@@ -156,7 +154,7 @@ class CPUExecutor(HostRun):
         return float(convert(self.control, self.shared, frontier.state))
 
     def note_foreign_queue(self, frontier: Frontier) -> None:
-        """Note that another device wrote the queue, as one segment."""
+        """Record that another device wrote the queue, as one segment."""
         from hetero_bfs.algorithms.bfs.kernels.expand import set_one_segment
 
         set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
@@ -168,7 +166,7 @@ class CPUExecutor(HostRun):
         invalidate(self.control, self.shared, frontier.state)
 
     def restore_parents(self) -> npt.NDArray[np.int64]:
-        """Return the parents in old ids, -1 for none."""
+        """Return the parents in old ids, int64, -1 for none."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import restore
 
         restored = self._results.empty(self.graph.num_vertices, np.int64)
@@ -176,7 +174,7 @@ class CPUExecutor(HostRun):
         return restored
 
     def note_foreign_parents(self) -> None:
-        """Note that others than this search may have written any entry of `parent`."""
+        """Record that any entry of `parent` may have been written outside this search."""
         n = self.graph.num_searched
         self._written[:] = 0xFFFFFFFF
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
@@ -239,11 +237,11 @@ class CPUExecutor(HostRun):
         link_levels(visible, arrays.levels)
 
     def _bitmap_words(self) -> int:
-        """Return the words of a bitmap of all vertices that a list may contain."""
+        """Return the words of a bitmap of all vertices that a neighbour list may contain."""
         return -(-self.graph.num_searched // 32)
 
     def _own_work(self) -> dict[int, int]:
-        """Return addresses of kernels that replace the usual ones, by task."""
+        """Return the addresses of kernels that replace the usual ones, by task."""
         return {}
 
     @property
@@ -252,21 +250,20 @@ class CPUExecutor(HostRun):
         return self._visible(self.struct).numba_type
 
     def compile_work(self) -> None:
-        """Compile what kernels call by address, for these arrays and threads."""
+        """Compile the kernels that are called by address, for these arrays and threads."""
         _ = self.shared
 
     def _most_unvisited_listed(self) -> int:
-        """Return the room of the unvisited list; if it is too small, bottom-up scans the bitmap.
+        """Return the capacity of the unvisited list; if it is full, bottom-up scans the bitmap.
 
         One thread should scan a full list about as fast as all threads scan the bitmap, at 8 words
-        for a vertex. The 512 account for the barrier. In a small graph the list is at most 1 / 16
-        of the vertices.
+        per vertex. The 512 account for the barrier. In a small graph the list has at most 1 / 16 of
+        the vertices.
         """
         n = self.graph.num_searched
         return min(n // 16, _MOST_UNVISITED_LISTED, 512 + n // 32 // (8 * self.threads))
 
     def _count_owners(self) -> int:
-        """Return the number of owners of the partitions; 1 without partitions."""
         if not self.graph.is_local or self.graph.graph.directed:
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
@@ -278,7 +275,6 @@ class CPUExecutor(HostRun):
 
 
 def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
-    """Return the offsets in 32 bits if they fit."""
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 
@@ -288,10 +284,7 @@ def counter_edge_bits(graph: SearchGraph) -> int:
     The other bits hold vertices, except the highest, which a barrier uses (grid.cl). The number is
     40 unless the graph is too large for that, so that most graphs share one compiled kernel.
 
-    Raises
-    ------
-    GraphError
-        The graph has more vertices and edges than one counter holds.
+    Raises `GraphError` if the graph has more vertices and edges than one counter holds.
     """
     edge_bits = min(40, 63 - graph.num_searched.bit_length())
     if graph.graph.num_stored_edges >> edge_bits:
@@ -304,5 +297,4 @@ def counter_edge_bits(graph: SearchGraph) -> int:
 
 
 def unpack_counter(packed: int, edge_bits: int) -> Found:
-    """Split a counter into vertices and edges."""
     return Found(packed >> edge_bits, packed & ((1 << edge_bits) - 1))

@@ -18,20 +18,17 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.support.memory import format_bytes
 
 _USABLE_SHARE = 0.9
-"""Share of the device's memory without a given budget; drivers and others need the rest."""
+"""Share of the device's memory to use if no budget is given; drivers and others need the rest."""
 
 
 def open_devices(
     graph: SearchGraph, options: EngineOptions
 ) -> tuple[CPUExecutor, list[DeviceExecutor], list[str]]:
-    """Return the host, the devices to search on beside it, and notes for the user.
+    """Return the host, the devices, and notes for the user.
 
-    If several devices are named, those that cannot hold the graph are left out.
+    If several devices are named, those that cannot hold the graph are omitted.
 
-    Raises
-    ------
-    DeviceError
-        A device that the options name is not there, or as `open_device`.
+    Raises `DeviceError` if a device that the options name is missing, or as `open_device` does.
     """
     infos, missing = options.find_devices()
     if not infos:
@@ -59,13 +56,10 @@ def open_device(
 ) -> tuple[CPUExecutor, DeviceExecutor | None, list[str]]:
     """Return the host, the device (None if it cannot hold the graph), and notes for the user.
 
-    `host` is given if another device has been opened with it.
+    `host` is given if another device was opened with it.
 
-    Raises
-    ------
-    DeviceError
-        The user named the device, and it cannot be opened; or it cannot hold the graph within a
-        limit that the user set.
+    Raises `DeviceError` if the user named the device and it cannot be opened, or it cannot hold the
+    graph within a limit that the user set.
     """
     notes: list[str] = []
     try:
@@ -93,12 +87,12 @@ def open_device(
 
 
 def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
-    """Return how the edges stream through a device; None if they do not."""
+    """Return how the edges stream through a device; None if it holds the graph."""
     return accelerator.streaming if isinstance(accelerator, StreamedExecutor) else None
 
 
 def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
-    """Return the bytes of edges that streamed to a device so far; 0 if it holds the graph."""
+    """Return the bytes of edges sent to a device so far; 0 if it holds the graph."""
     return accelerator.bytes_streamed if isinstance(accelerator, StreamedExecutor) else 0
 
 
@@ -120,15 +114,11 @@ def open_executor(
     tuning: Tuning | None,
     device_memory_bytes: int | None,
 ) -> DeviceExecutor:
-    """Return the device's executor: one that holds the edges if they fit, else a streaming one.
+    """Return an executor that holds the edges if they fit, else a streaming one.
 
-    Raises
-    ------
-    BudgetError
-        The arrays per vertex do not fit, or the graph does not fit on a device that shares the
-        host's memory.
-    SplitError
-        `max_alloc_bytes` would cut the edges into too many parts, or is less than a page.
+    Raises `BudgetError` if the arrays per vertex do not fit, or the graph does not fit on a device
+    that shares the host's memory. Raises `SplitError` if `max_alloc_bytes` would cut the edges into
+    too many parts, or is less than a page.
     """
     info = device.info
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)

@@ -1,11 +1,11 @@
 """A graph whose edges stay on the host, and the plan of its resident data on a device.
 
-All arrays per vertex are resident. So are the heads (first neighbours) of all lists, column by
-column. Column k has neighbour number k of all vertices up to the last vertex of degree above k. If
-vertices are numbered by falling degree, later columns are short. Heads resolve most of a bottom-up
-level, and hold short lists completely. The rest of the budget holds the first pages of the edges,
-and slots for pages in transit. In that order the first pages are the hubs' lists, which nearly
-every search reads.
+All arrays with an entry per vertex are resident. So are the heads (first neighbours) of all
+neighbour lists, in columns. Column k has neighbour number k of all vertices up to the last vertex
+of degree above k. If vertices are numbered by falling degree, later columns are short. Heads
+resolve most of a bottom-up level, and hold short lists completely. The rest of the budget holds the
+first pages of the edges, and slots for pages in transit. With vertices by falling degree the first
+pages are the hubs' lists, which nearly every search reads.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ from hetero_bfs.support.wording import setting
 
 SEGMENT_SHIFT = 4
 SEGMENT_EDGES = 1 << SEGMENT_SHIFT
-"""Edges that a work-item takes; a page has at least as many."""
+"""Edges per work-item; a page has at least this number."""
 
 FOUND, DEAD_ENDS, MISSING, HERE = 0, 2, 3, 4
 STATUS_WORDS = 8
-"""Words of `status`, which the host reads back after a level: vertices and edges found (a packed
-counter of two words), the number of found vertices without out-edges, of missing pages and of
-resident pages. The numbers of the missing pages follow."""
+"""Words of `status`, which the host reads back after a level.
+
+The words are: vertices and edges found (a packed counter of two words), the number of found
+vertices without out-edges, of missing pages, and of resident pages that the level needs. The
+numbers of the missing pages follow.
+"""
 
 OPENCL = {
     "SEGMENT_SHIFT": SEGMENT_SHIFT,
@@ -63,8 +66,8 @@ _MOST_COLUMNS = 48
 _HEADS_SHARE = 2  # heads take at most half of the memory left
 _COLUMN_BYTES = 8 + 4  # its start, its size
 _MOST_SLOT_BYTES = 2**22
-_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the memory left, unless that is too little
-_MARK_PAGES = 32  # pages of a word of marks; all of them are resident, or none
+_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the memory left, unless a page needs more
+_MARK_PAGES = 32  # pages per word of marks; either all of them are resident or none
 
 
 @dataclass(frozen=True)
@@ -75,20 +78,18 @@ class StreamPlan:
     ----------
     budget_bytes : int
         Limit for the use of the device's memory.
-    used_bytes : int
-        Bytes that are used.
     edge_bytes : int
         All edges, both directions of a directed graph.
     page_shift : int
         A page has 2**page_shift edges; pages are sent as a whole.
     num_pages, resident_pages : int
-        Pages of one direction; how many of them are resident.
+        Pages of one direction, and how many of them are resident.
     columns : tuple of tuples of int
         Sizes of the columns of heads, for each direction.
     slot_pages : int
         Pages that are sent at once.
     max_part_bytes : int
-        Resident pages are in buffers of at most this size.
+        Maximum size of a buffer of resident pages.
     """
 
     budget_bytes: int
@@ -103,7 +104,6 @@ class StreamPlan:
 
     @property
     def page_bytes(self) -> int:
-        """Bytes of a page."""
         return EDGE_BYTES << self.page_shift
 
     @property
@@ -114,7 +114,7 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class Streaming:
-    """How the edges of a graph stream; sizes in bytes, pages and columns of all directions."""
+    """How the edges of a graph stream. Pages of both directions of a directed graph count."""
 
     edge_bytes: int
     pages: int
@@ -141,12 +141,8 @@ def plan_stream(
 ) -> StreamPlan:
     """Divide the budget among heads, resident pages and slots.
 
-    Raises
-    ------
-    BudgetError
-        The arrays per vertex, the first neighbours and the smallest slots do not fit.
-    SplitError
-        A page needs more than `max_part_bytes`.
+    Raises `BudgetError` if the arrays per vertex, the first neighbours and the smallest slots do
+    not fit. Raises `SplitError` if a page needs more than `max_part_bytes`.
     """
     lists = directions(graph)
     shift, pages = page_shift(graph), num_pages(graph)
@@ -189,9 +185,10 @@ def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
     n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
     offset_bytes = offset_type_of(info, graph).itemsize
     stretches = (graph.graph.num_stored_edges >> _OWNER_SHIFT) + 2
-    per_direction = offset_bytes * (n + 1) + 4 * stretches + EDGE_BYTES  # pages, if there are none
+    # EDGE_BYTES: the buffer of resident pages has one edge at least.
+    per_direction = offset_bytes * (n + 1) + 4 * stretches + EDGE_BYTES
     per_vertex = 4 * 2 * n + 4 * 4 * words  # degree, parent; common degrees and three bitmaps
-    per_page = 4 * (pages + 1) + 4 * -(-pages // 32)  # two lists, neither without room; marks
+    per_page = 4 * (pages + 1) + 4 * -(-pages // 32)  # two lists, neither empty; marks
     return len(directions(graph)) * per_direction + per_vertex + per_page + 4 * STATUS_WORDS
 
 
@@ -229,7 +226,7 @@ def _resident_pages(fitting: int, pages: int, part_pages: int) -> int:
 
 
 def page_shift(graph: SearchGraph) -> int:
-    """Return log2 of the edges of a page; small graphs have smaller pages."""
+    """Return log2 of the edges per page; small graphs have smaller pages."""
     edges = graph.graph.num_stored_edges
     least = SEGMENT_EDGES.bit_length() - 1
     return min(max(edges.bit_length() - _PAGES_SHIFT, least), _MOST_PAGE_SHIFT)
@@ -243,14 +240,10 @@ def num_pages(graph: SearchGraph) -> int:
 class StreamedGraph(DeviceGraph):
     """The resident data of a graph.
 
-    `indptr`, `owner`, `heads`, `pages` and `edges` have an item for each direction: forward and
-    backward, or one. An item of `heads` is (heads, starts of the columns, their sizes). An item of
-    `pages` lists the parts that hold the resident pages. `edges` are the host's arrays.
-
-    Parameters
-    ----------
-    plan : StreamPlan
-        The plan for this device and graph.
+    `indptr`, `owner`, `heads`, `pages` and `edges` have one item per direction: forward and
+    backward, or only one. An item of `heads` is (heads, starts of the columns, their sizes). An
+    item of `pages` is a list of the parts that hold the resident pages. `edges` are the host's
+    arrays.
     """
 
     def __init__(self, device: OpenCLDevice, graph: SearchGraph, plan: StreamPlan) -> None:
@@ -276,7 +269,7 @@ class StreamedGraph(DeviceGraph):
         return self._sizes()
 
     def _upload_heads(self, graph: CSRGraph, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
-        """Upload the first neighbours of all lists; the vertex itself means none."""
+        """Upload the first neighbours of all lists; the vertex itself stands for a missing one."""
         at = np.cumsum([0, *sizes])[:-1].astype(np.uint64)
         heads = self._device.buffer(sum(sizes), np.uint32)
         for k, size in enumerate(sizes):
@@ -289,7 +282,6 @@ class StreamedGraph(DeviceGraph):
         return heads, self._device.upload(at), self._device.upload(np.array(sizes, np.uint32))
 
     def options(self) -> list[str]:
-        """Return the build options for this graph."""
         shifts = [f"-DPAGE_SHIFT={self.plan.page_shift}", f"-DOWNER_SHIFT={_OWNER_SHIFT}"]
         return [*super().options(), *shifts]
 
@@ -297,12 +289,7 @@ class StreamedGraph(DeviceGraph):
 class PageSlots(Slots):
     """The slots through which pages are sent.
 
-    Parameters
-    ----------
-    device : OpenCLDevice
-    edges : sequence of uint32 arrays
-        The edges of each direction, on the host.
-    plan : StreamPlan
+    `edges` are the host's arrays of edges, one per direction.
     """
 
     def __init__(
@@ -332,13 +319,16 @@ class PageSlots(Slots):
 
 
 def directions(graph: SearchGraph) -> Sequence[CSRGraph]:
-    """Return the lists that top-down reads, and those that bottom-up reads if they differ."""
+    """Return the graph that top-down reads, and the one that bottom-up reads if it differs."""
     forward, backward = graph.graph, graph.graph.transpose
     return [forward] if backward is forward else [forward, backward]
 
 
 def _owners(graph: CSRGraph) -> npt.NDArray[np.uint32]:
-    """Return, uint32, the vertex of each stretch's first edge, then the last vertex."""
+    """Return the vertex of each stretch's first edge, then the last vertex; uint32.
+
+    A stretch has 2**_OWNER_SHIFT edges.
+    """
     stretches = (graph.num_stored_edges >> _OWNER_SHIFT) + 1
     begins = np.arange(stretches, dtype=np.int64) << _OWNER_SHIFT
     owners = np.searchsorted(graph.indptr, begins, side="right") - 1

@@ -17,14 +17,14 @@ from hetero_bfs.scheduling.policy import Policy
 from hetero_bfs.scheduling.selectors import Selector
 
 FIRST_RECORDS = 64
-"""Levels for which there are records at the start."""
+"""Initial number of levels with records."""
 
 _MOST_FIRST_RECORDS = 4096
 
 
 @dataclass
 class Platform:
-    """The host and any number of devices beside it, all holding the same graph.
+    """The host and any number of devices, all holding the same graph.
 
     A place is a number: 0 for the host, 1 for the first device.
     """
@@ -36,7 +36,7 @@ class Platform:
     _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
         default_factory=dict
     )
-    """First levels' records by the policy's id and `Selector.first_edges`."""
+    """Records of first levels, by the policy's id and `Selector.first_edges`."""
 
     _scratch: npt.NDArray[np.uint32] | None = None
 
@@ -50,11 +50,9 @@ class Platform:
         return self.devices[0] if self.devices else None
 
     def device_at(self, place: int) -> DeviceExecutor:
-        """Return the executor of a device by its place, from 1 on."""
         return self.devices[place - 1]
 
     def executor(self, place: int) -> CPUExecutor | DeviceExecutor:
-        """Return the executor at a place."""
         return self.host if place == schema.HOST else self.device_at(place)
 
     def close(self) -> None:
@@ -91,8 +89,8 @@ class Platform:
     ) -> None:
         """Choose a level's strategy while the search is not on the host.
 
-        The first choice is stored and serves all sources of similar degree, since choosing takes as
-        long as a small level on the device.
+        The first choice is stored and reused for all sources of similar degree, since choosing
+        takes as long as a small level on the device.
         """
         if frontier.level > 0:
             self._choose_level(selector, interval, frontier, records)
@@ -103,7 +101,7 @@ class Platform:
         frontier.state[schema.CHOSEN] = known[schema.STRATEGY]
 
     def expect(self, selector: Selector, interval: int, degree: int) -> None:
-        """Make a new selector's first choice for sources of this degree before a search needs it.
+        """Make the first choice of a new selector in advance, for sources of this degree.
 
         If the choice is a device, the policy is sent there, so that the next search is not delayed.
         """
@@ -130,7 +128,7 @@ class Platform:
     def _first_choice(
         self, selector: Selector, interval: int, frontier: Frontier
     ) -> npt.NDArray[np.float64]:
-        """Return the record of a first choice, the stored one if there is one."""
+        """Return the record of a first choice; choose only if it is not stored."""
         key = self._first_key(selector, frontier)
         if key not in self._first_records:
             n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
@@ -138,7 +136,7 @@ class Platform:
             self._choose_level(selector, interval, Frontier(key[1], n, m), records)
             known = records[0]
             known[schema.PREDICTED :] = np.nan  # the predictions belong to another source
-            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many belong to earlier policies
+            if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many are of earlier policies
                 self._first_records.clear()
             self._first_records[key] = selector.policy, known
         return self._first_records[key][1]
@@ -146,17 +144,16 @@ class Platform:
     def known_choice(
         self, selector: Selector, frontier: Frontier
     ) -> npt.NDArray[np.float64] | None:
-        """Return the stored record of the first level of a search, given its first frontier."""
+        """Return the stored record of a search's first level, if there is one."""
         known = self._first_records.get(self._first_key(selector, frontier))
         return None if known is None else known[1]
 
     def _first_key(self, selector: Selector, frontier: Frontier) -> tuple[int, int]:
-        """Return the key of a first choice: the policy's id, and `Selector.first_edges`."""
         left = self.graph.graph.num_stored_edges - frontier.edges
         return id(selector.policy), selector.first_edges(frontier.edges, left)
 
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
-        """Return host memory into which a device's parents are copied."""
+        """Return host memory for a copy of a device's parents; later calls return it again."""
         if self._scratch is None:
             device = self.devices[0].device
             self._scratch = device.host_array(self.graph.num_searched, np.uint32)

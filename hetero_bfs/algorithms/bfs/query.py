@@ -1,4 +1,4 @@
-"""What a search is asked for: its arguments checked, and as the numbers that a search takes."""
+"""Validated search arguments."""
 
 from __future__ import annotations
 
@@ -17,26 +17,19 @@ from hetero_bfs.support.checks import as_array, check_choice, check_flag, check_
 from hetero_bfs.support.wording import shown
 
 Want = Literal["parents", "levels"]
-"""What a search returns: parents, from which levels follow when they are read; or levels alone."""
+"""Result of a search: parents, from which levels are computed when read; or only levels."""
 
 ManyWant = Literal["levels", "sums"]
-"""What searches side by side return: levels and sums of them, or sums alone."""
+"""Result of a multi-source search: levels and sums of them, or only the sums."""
 
 Vertices = int | Iterable[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What a search is asked for, in the caller's ids.
+    """Validated search arguments, in the caller's ids.
 
-    Parameters
-    ----------
-    sources : tuple of int
-        In the caller's order, none of them twice.
-    depth_limit, target : int, optional
-    mask : bool array, shape (num_vertices,), optional
-    reverse : bool
-    want : {"parents", "levels", "sums"}
+    `sources` are in the caller's order. `mask` has shape (num_vertices,).
     """
 
     sources: tuple[int, ...]
@@ -48,17 +41,20 @@ class Query:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is a search from one vertex to the end, which teaches the selector."""
+        """Whether this is a single-source search without limits, from which the selector learns."""
         only = len(self.sources) == 1 and self.mask is None
         return only and self.target is None and self.depth_limit is None
 
     @property
     def max_levels(self) -> int | None:
-        """Most levels to run."""
+        """Maximum number of levels; None for no limit."""
         return 0 if self.target in self.sources else self.depth_limit
 
     def start(self, graph: SearchGraph) -> tuple[int | None, Seeds | None]:
-        """Return the first source, and all with the mask if there is more; in new ids."""
+        """Return the new id of the first source, and seeds if there are several sources or a mask.
+
+        The source is None if no source has edges.
+        """
         if len(self.sources) == 1 and self.mask is None:
             return graph.searched_id(self.sources[0]), None
         searched = graph.relabelling.new_of_old[list(self.sources)]
@@ -68,7 +64,7 @@ class Query:
         return int(searched[0]), Seeds(searched, self._bitmap(graph))
 
     def searched_target(self, graph: SearchGraph) -> int | None:
-        """Return the target's new id; None without one, or if no search can find it."""
+        """Return the target's new id; None without a target, or if no search can reach it."""
         if self.target is None or (self.mask is not None and self.mask[self.target]):
             return None  # masked vertices count as visited
         return graph.searched_id(self.target)
@@ -91,14 +87,10 @@ def check_query(
     reverse: bool = False,
     want: Want = "parents",
 ) -> Query:
-    """Return a search's arguments, checked; see `Engine.bfs`.
+    """Validate the arguments of `Engine.bfs`; duplicate sources are removed.
 
-    Raises
-    ------
-    ArgumentError
-        No source; a wrong `depth_limit`, `mask`, `reverse` or `want`.
-    GraphError
-        A vertex is not in the graph, or a source is masked.
+    Raises `ArgumentError` if there is no source, or for a wrong `depth_limit`, `mask`, `reverse` or
+    `want`. Raises `GraphError` if a vertex is not in the graph, or a source is masked.
     """
     sources = _sources(source, num_vertices)
     limit = None if depth_limit is None else check_integer("depth_limit", depth_limit, 0)
@@ -116,10 +108,9 @@ def check_many(
     reverse: bool = False,
     want: ManyWant = "levels",
 ) -> Query:
-    """Return the arguments of searches side by side, checked; see `Engine.bfs_many`.
+    """Validate the arguments of `Engine.bfs_many`; duplicate sources stay.
 
-    All sources stay, duplicates too. Raises as `check_query` does, and `ArgumentError` if `sources`
-    is no sequence.
+    Raises as `check_query` does, and `ArgumentError` if `sources` is not a sequence.
     """
     starts = tuple(check_sources(sources, num_vertices))
     limit = None if depth_limit is None else check_integer("depth_limit", depth_limit, 0)
@@ -154,14 +145,10 @@ def _sources(source: Any, num_vertices: int) -> tuple[int, ...]:
 
 
 def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
-    """Return which vertices to pass over, bool (num_vertices,), of flags or of ids.
+    """Return flags of the vertices to ignore, bool (num_vertices,), from flags or ids.
 
-    Raises
-    ------
-    ArgumentError
-        The argument is neither flags of all vertices nor a sequence of ids.
-    GraphError
-        An id is not in the graph.
+    Raises `ArgumentError` if the argument is neither flags of all vertices nor a sequence of ids.
+    Raises `GraphError` if an id is not in the graph.
     """
     if not isinstance(mask, Iterable):
         raise ArgumentError(f"mask is {shown(mask)}; give a bool array or a sequence of vertex ids")

@@ -1,7 +1,8 @@
 """Breadth-first search on all ranks, level by level.
 
-Calls between ranks in a level. Bottom-up: a dense exchange before it. Top-down: counts and words
-after it. Both: one reduction, which decides the direction of the next level and finds the end.
+A bottom-up level starts with a dense exchange. A top-down level ends with an exchange of message
+counts and messages. After each level one reduction decides the direction of the next level and
+detects the end.
 
 Each rank runs its part of a level on its host or on its device, wherever its part of the search is.
 """
@@ -31,19 +32,16 @@ from hetero_bfs.scheduling.strategies import Direction
 
 @dataclass(eq=False)
 class RankResult:
-    """A search's result on one rank.
+    """A search's result on one rank; `source` is the caller's id.
 
     Parameters
     ----------
-    source : int
-        The caller's id.
     parent : uint32 array, shape (own old ids,)
         Old ids of the parents; NO_VERTEX where not reached.
     seconds : float
-        From the key to complete parents, the slowest rank's.
+        Time from the key to complete parents on the slowest rank.
     reached, nedge : int
         Of the whole search: vertices with a parent, and input edges between them.
-    levels : list of RankLevel
     """
 
     source: int
@@ -55,11 +53,10 @@ class RankResult:
 
 
 class DistributedSearch:
-    """Searches a graph whose parts all ranks hold; all ranks make the same calls.
+    """Searches a graph that is distributed over all ranks; all ranks make the same calls.
 
     Parameters
     ----------
-    communicator : Communicator
     graph : RankGraph
         This rank's part.
     selector : str
@@ -67,9 +64,9 @@ class DistributedSearch:
     threads : int, optional
         Threads of this rank; by default one per core that it may use.
     costs : ExchangeCosts, optional
-        Of exchanges, the same on all ranks; measured by default.
+        Costs of exchanges, the same on all ranks; measured by default.
     device : RankDevice, optional
-        This rank's; it has the threads, too.
+        This rank's device, with its own host executor and threads.
     """
 
     def __init__(
@@ -92,35 +89,28 @@ class DistributedSearch:
         self.costs = costs or self._exchange.probe(device or self.executor)
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
-        largest = int(sizes.max())  # the same on all ranks, for what they decide
+        largest = int(sizes.max())  # the same on all ranks, so that they decide the same
         self.decision = Decision(communicator, selector, others, largest, self.costs, device)
         self._others_known = 0
         self._saved = SavedParents()
 
     def close(self) -> None:
-        """End the rank's threads."""
         self.executor.close()
 
     def search(self, source: int) -> RankResult:
         """Search from a vertex (the caller's id).
 
-        Raises
-        ------
-        GraphError
-            The vertex is not in the graph.
+        Raises `GraphError` if the vertex is not in the graph.
         """
         return self.search_in_a_row([source])[0]
 
     def search_in_a_row(self, sources: Sequence[int]) -> list[RankResult]:
         """Search from several vertices back-to-back, then restore the caller's ids.
 
-        Work between searches would evict the next one's code and data from the caches. The parents
-        are only copied: 4 bytes per own vertex and search, whose memory is kept.
+        Work between searches would evict the next one's code and data from the caches. So the
+        parents are only copied: 4 bytes per own vertex and search, in memory that is reused.
 
-        Raises
-        ------
-        GraphError
-            A vertex is not in the graph; no search was run.
+        Raises `GraphError` before any search if a vertex is not in the graph.
         """
         checked = [check_vertex(source, self.graph.num_vertices) for source in sources]
         parent, searches = self.executor.parent, []
@@ -132,7 +122,7 @@ class DistributedSearch:
         return [self._result(*search) for search in searches]
 
     def _search(self, source: int) -> tuple[float, list[RankLevel]]:
-        """Search; return the slowest rank's seconds, and the levels."""
+        """Run a search; return the slowest rank's seconds, and the levels."""
         self.communicator.barrier()
         started = time.perf_counter()
         device, own = self.device, self.graph.searched_id(source)
@@ -191,7 +181,7 @@ class DistributedSearch:
         return levels
 
     def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
-        """Move the rank's part of the search, if need be, for a level; return the seconds."""
+        """Move the rank's part of the search for a level, if needed; return the seconds."""
         if self.device is None or on_device == (frontier.place != schema.HOST):
             return 0.0
         began = time.perf_counter()
@@ -202,7 +192,6 @@ class DistributedSearch:
         return time.perf_counter() - began
 
     def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
-        """Return what holds the rank's part of the search."""
         if self.device is None or frontier.place == schema.HOST:
             return self.executor
         return self.device

@@ -1,6 +1,6 @@
 """The five checks of Graph500 on all ranks; shares no code with the search.
 
-Each host has the tree of one search, in memory that its ranks share: 8 bytes a vertex. Each rank
+Each host has the tree of one search in memory that its ranks share: 8 bytes per vertex. Each rank
 checks its share of the edges.
 """
 
@@ -20,8 +20,7 @@ class RankValidator(HostTree):
     def validate(self, source: int, parent: npt.NDArray[np.uint32]) -> Validation:
         """Check a search; `parent` has the parents of this rank's old ids, 2**32 - 1 for none.
 
-        The checks are those of `validate`. Levels come from the parents, so check 2 holds by
-        construction.
+        Levels come from the parents, so check 2 holds by construction.
         """
         communicator = self._communicator
         self._share_tree(source, parent)
@@ -31,7 +30,7 @@ class RankValidator(HostTree):
         if not failures:
             nedge, failure = self._check_edges(source)
             failures = [one for one in communicator.collect(failure) if one is not None]
-        # A host's ranks divide all vertices among themselves, and all ranks the edges.
+        # Each host's ranks divide all vertices among them. All ranks together divide the edges.
         totals = np.array([reached, nedge], np.int64)
         communicator.reduce_to_all(totals, "sum")
         depth = np.array([deepest], np.int64)
@@ -43,7 +42,7 @@ class RankValidator(HostTree):
         return CheckedSearch(source, reached, int(depth[0]), first, nedge=nedge).outcome()
 
     def _check_tree(self, source: int) -> tuple[int, int, tuple[int, int, str] | None]:
-        """Make check 1 of this rank's part of the vertices; return reached, depth and failure."""
+        """Run check 1 on this rank's part of the vertices; return reached, depth and failure."""
         from hetero_bfs.ranks.kernels.tree_checks import find_levels
 
         parents = self._parents
@@ -59,7 +58,7 @@ class RankValidator(HostTree):
         return reached, deepest, failure
 
     def _check_edges(self, source: int) -> tuple[int, tuple[int, int, str] | None]:
-        """Make checks 3, 4 and 5; return the edges of the search, and what failed."""
+        """Run checks 3, 4 and 5; return the number of edges of the search, and the failure."""
         from hetero_bfs.ranks.kernels import tree_checks as loops
 
         parents, levels = self._parents, self._levels

@@ -1,19 +1,18 @@
 """The direction of a level, one for all ranks, by the slowest rank's predictions.
 
-Each rank predicts its own seconds of the coming level in both directions: a push by its edges and
-the vertices that it is expected to find, a pull by its machine's speed model. One reduction takes
-the maxima. The seconds of the exchange are added: latency plus bytes over bandwidth, both measured
-when the search opens (exchange.py). All ranks compute with the same numbers, so they decide the
-same.
+Each rank predicts its own seconds of the next level in both directions: a push by its edges and the
+vertices that it is expected to find, a pull by its machine's speed model. One reduction takes the
+maxima. The seconds of the exchange are added: latency plus bytes over bandwidth, both measured when
+the search opens (exchange.py). All ranks compute with the same numbers, so they decide the same.
 
 A model was trained with all cores of one process, perhaps on another machine. So each rank corrects
 its predictions by the measured times of its levels.
 
-A rank with an OpenCL device predicts both directions there, too. Its part of a search begins on the
+A rank with an OpenCL device also predicts both directions there. Its part of a search starts on the
 host and moves to the device for a level that is much faster there. It stays there, since each move
-copies a bitmap. The first moves disregard predictions, since nothing was measured yet. If the way
-to the device took long, later searches begin there. The ranks agree only on the direction, not on
-the place.
+copies a bitmap. The first moves ignore predictions, since nothing was measured yet. If starting on
+the host and moving is slow, later searches start on the device. The ranks agree only on the
+direction, not on the place.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ from hetero_bfs.scheduling.strategies import (
 _NUM_COLUMNS = len(schema.COLUMNS)
 _WEIGHT = 0.25  # weight of a new measurement in a correction
 _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are mostly calls
-_MUCH_FASTER = 4.0  # than predicted: nothing disturbs a level in this way, so all of it counts
-_TRIES = 2  # moves to the device before it is compared with the host
-_PUSHES_A_LEVEL = 2  # a rank pushes, and receives what others pushed
-_SLOW_WAYS = 2  # in a row, since the first one is cold
+_MUCH_FASTER = 4.0  # than predicted: no disturbance does this, so the measurement counts fully
+_TRIES = 2  # moves to the device before its predictions are compared with the host's
+_PUSHES_A_LEVEL = 2  # a rank pushes, and receives messages from other ranks
+_SLOW_WAYS = 2  # slow starts in a row, since the first start is cold
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
@@ -56,19 +55,15 @@ class Decision:
 
     Parameters
     ----------
-    communicator : Communicator
     selector : str
         "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule of directions and places; all others
         compare predictions.
     others_share : float
-        Share of the searched vertices that are other ranks'.
+        Share of the searched vertices that other ranks have.
     num_vertices : int
-        Searched vertices of the rank with the most.
-    costs : ExchangeCosts
-    device : RankDevice, optional
-        This rank's.
+        Searched vertices of the largest rank.
 
-    What `choose` compares must be the same on all ranks: reduced, or of the whole graph.
+    `choose` may only compare values that are the same on all ranks: reduced, or of the whole graph.
     """
 
     def __init__(
@@ -85,7 +80,7 @@ class Decision:
         self._item, self._predict = prediction, prediction.predict  # a level's import takes 1 us
         self.selector = selector
         self.factors = np.ones(prediction.NUM_WAYS)
-        """Corrections of the predictions of a push and a pull, and of both on the device."""
+        """Factors that correct the predictions of a push and a pull, and of both on the device."""
         self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
         self._move = 0.0 if device is None else device.move_seconds
         self._slow_ways = 0
@@ -128,14 +123,14 @@ class Decision:
         return bool(reduced[self._item.EDGES] > 0 and reduced[self._item.UNVISITED] > 0)
 
     def seconds(self) -> tuple[float, float]:
-        """Return the expected seconds of a push and of a pull, exchange included."""
+        """Return the predicted seconds of a push and of a pull, including the exchange."""
         reduced = self._reduced
         push = reduced[self._item.PUSH_SECONDS] + self._costs.sparse(reduced[self._item.TOLD_BYTES])
         return float(push), float(reduced[self._item.PULL_SECONDS] + self._costs.dense)
 
     def choose(self, level: int, before: Direction) -> Direction:
-        """Return the direction of the level that the ranks agreed on."""
-        if level == 0:  # a source that has a single edge is not among the bits that ranks send
+        """Return the direction of the next level, the same on all ranks."""
+        if level == 0:  # ranks do not send the bit of a source with a single edge
             return "top-down"
         if self._schedule is not None:
             return self._scheduled(level).direction
@@ -148,7 +143,7 @@ class Decision:
         return "top-down" if push <= pull else "bottom-up"
 
     def _by_rule(self, before: Direction) -> Direction:
-        """Return the direction by Beamer's rule (2012), of the ranks' maxima."""
+        """Return the direction by Beamer's rule (2012), applied to the maxima over all ranks."""
         reduced = self._reduced
         if before == "bottom-up":
             stays = reduced[self._item.VERTICES] * BETA >= self._num_vertices
@@ -164,7 +159,6 @@ class Decision:
         return self._schedule[min(level, len(self._schedule) - 1)]
 
     def begins_on_device(self) -> bool:
-        """Tell whether this rank's part of the next search begins on its device."""
         if self._device is None:
             return False
         if self._schedule is not None:
@@ -172,16 +166,17 @@ class Decision:
         return self._slow_ways >= _SLOW_WAYS
 
     def learn_way(self, seconds: float, levels: int) -> None:
-        """Note what a search took that began on the host, until the device had it.
+        """Record the time that a search spent from its start on the host until the device had it.
 
-        That is to clear the host's bitmaps, so many levels there, and the move. The way was slow if
-        so many small levels on the device take less.
+        `seconds` includes clearing the host's bitmaps, `levels` levels on the host, and the move.
+        The start was slow if the same number of small levels on the device takes less. After
+        `_SLOW_WAYS` slow starts in a row, searches start on the device.
         """
         is_slow = seconds > _PUSHES_A_LEVEL * levels * self._floors[0]
         self._slow_ways = self._slow_ways + 1 if is_slow else 0
 
     def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
-        """Tell whether this rank runs the level agreed on, in this direction, on its device."""
+        """Tell whether this rank runs the next level, in this direction, on its device."""
         if self._schedule is not None:
             scheduled = self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
             return scheduled and self._device is not None
@@ -191,7 +186,7 @@ class Decision:
         return chosen
 
     def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
-        """Correct predictions by the seconds that the rank took for the level agreed on."""
+        """Correct predictions by the seconds that this rank took for a level."""
         i, floor = DIRECTIONS.index(direction), 0.0
         if on_device:
             floor = self._floors[i]
@@ -205,9 +200,9 @@ class Decision:
 
 
 def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.float64]:
-    """Return the learned weights of the machine's model, or of the most similar machine's.
+    """Return the learned weights from the model of this machine, or of the most similar machine.
 
-    Average speeds would count all unvisited edges in a pull, also where each vertex finds a parent
+    Average speeds would count all unvisited edges in a pull, even where each vertex finds a parent
     at once.
     """
     model = model_of(device) or default_model(None if device is None else device.type)

@@ -1,9 +1,9 @@
 """The OpenCL device of a rank: it runs levels with the kernels of a single process.
 
-A rank's part of a search begins here, or on the host, and may move here. Where it is, its bitmap of
-all columns is, which the ranks complete for each other before each bottom-up level. Of a top-down
-level only the words for other ranks, and from them, pass through the host. On unified memory the
-device works on the host's own arrays.
+A rank's part of a search starts here or on the host, and may migrate. Its bitmap of all columns is
+in the same place; the ranks complete it for each other before each bottom-up level. In a top-down
+level only the messages to and from other ranks pass through the host. On unified memory the device
+works on the host's own arrays.
 """
 
 from __future__ import annotations
@@ -39,15 +39,12 @@ _LEAST_ROOM_BITS = 3
 
 
 def choose_rank_device(options: EngineOptions, host_rank: int) -> DeviceInfo | None:
-    """Return the device of a rank, given its number on its host; None for the host alone.
+    """Return the device of a rank, given its number on its host; None if it only uses the host.
 
-    The ranks of a host take the devices in turn: those that the options name; for "all" every
-    device; by default every device that is not a CPU, since the ranks use the cores themselves.
+    The ranks of a host take the devices round-robin: the devices that the options name; for "all"
+    every device; by default every device except CPUs, since the ranks use the cores themselves.
 
-    Raises
-    ------
-    DeviceError
-        A named device is not there.
+    Raises `DeviceError` if a named device is missing.
     """
     if options.device is None or options.device == ALL_DEVICES:
         found = [d for d in usable_devices() if options.device or d.type != "CPU"]
@@ -59,12 +56,9 @@ def choose_rank_device(options: EngineOptions, host_rank: int) -> DeviceInfo | N
 def open_rank_device(
     options: EngineOptions, host_rank: int, graph: RankGraph, threads: int | None
 ) -> tuple[RankDevice | None, str | None]:
-    """Return a rank's device, and a note if it is left out.
+    """Return a rank's device, and a note if the device is not used.
 
-    Raises
-    ------
-    DeviceError
-        A device that the options name cannot be used.
+    Raises `DeviceError` if a device that the options name cannot be used.
     """
     info = choose_rank_device(options, host_rank)
     if info is None or graph.num_searched == 0:
@@ -78,21 +72,12 @@ def open_rank_device(
 
 
 class RankDevice:
-    """Runs levels of a rank, beside its `host`; the methods are those of `RankExecutor`.
+    """Runs levels of a rank on its device, with the methods of `RankExecutor`.
 
-    Parameters
-    ----------
-    info : DeviceInfo
-    graph : RankGraph
-    threads : int, optional
-        Of the host.
+    `host` is the rank's executor on the host, with the given `threads`.
 
-    Raises
-    ------
-    BudgetError
-        The rank's part does not fit in the device's memory.
-    DeviceError
-        The driver refuses the memory, or the compiler fails.
+    Raises `BudgetError` if the rank's part does not fit in the device's memory. Raises
+    `DeviceError` if the driver refuses the memory, or the compiler fails.
     """
 
     def __init__(self, info: DeviceInfo, graph: RankGraph, threads: int | None = None) -> None:
@@ -132,7 +117,7 @@ class RankDevice:
         """Seconds of a push and a pull without work, float64 (2,), and of a move to the device."""
 
     def _receiver(self, visited: int, queue: int) -> Any:
-        """Return what launches `receive_words` for this bitmap and this queue."""
+        """Return a launcher of `receive_words` for this bitmap and this queue."""
         memory = self._memory
         return self._executor.program.bind_items(
             "receive_words",
@@ -156,7 +141,7 @@ class RankDevice:
                 self.device.fill(bitmap, 0)
 
     def start(self, source: int | None) -> Frontier:
-        """Begin a search here, after `clear`; the own number `source` is the frontier, if any."""
+        """Start a search here, after `clear`; the frontier is `source` (an own number), if any."""
         if self._unified:
             frontier = self.host.start(source)
             self.enter(frontier, "top-down")
@@ -171,13 +156,13 @@ class RankDevice:
         return frontier
 
     def enter(self, frontier: Frontier, direction: Direction) -> None:
-        """Move the search here, for a level in this direction."""
+        """Move the search here for a level in this direction."""
         with_queue = direction == "top-down"
         if with_queue and not frontier.has_queue:
             self.host.to_queue(frontier)
         if with_queue or self._unified:
             self._executor.receive(frontier, with_queue)
-        else:  # the other ranks' words arrive before the level
+        else:  # the other ranks' parts of the bitmap arrive before the level
             index, own = frontier.visited_index, int(self._partition.words[self._partition.rank])
             self.device.write(self._memory.visited[index], self.host.visited[index][:own])
         frontier.state[schema.UNVISITED_LISTED] = -1
@@ -185,7 +170,7 @@ class RankDevice:
         self._used = True
 
     def leave(self, frontier: Frontier, direction: Direction) -> None:
-        """Move the search to the host, for a level in this direction."""
+        """Move the search to the host for a level in this direction."""
         with_queue = direction == "top-down"
         if with_queue and not frontier.has_queue:
             self._executor.to_queue(frontier)
@@ -197,14 +182,13 @@ class RankDevice:
         frontier.place = schema.HOST
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
-        """Run a top-down level; return own vertices found, and their edges."""
         counts[:] = 0
         if frontier.edges == 0:
             return 0, 0
         device = self.device
         device.fill(self._counts, 0)
         level = frontier.copy()
-        # A rank without unvisited vertices may tell others of theirs.
+        # A rank without unvisited vertices may still find other ranks' vertices.
         level.state[schema.UNVISITED_VERTICES] = max(level.state[schema.UNVISITED_VERTICES], 1)
         self._run(level, "top-down")
         device.read(self._counted, self._counts)
@@ -212,11 +196,10 @@ class RankDevice:
         return level.vertices, level.edges
 
     def copy_words(self, rank: int, into: Words) -> None:
-        """Copy the first words for a rank."""
         self.device.read(into, self._words, 8 * int(self._partition.first_column[rank]))
 
     def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Let `told` have counts[r] words for each rank r of these."""
+        """Copy the messages for these ranks to `told`: counts[r] messages for rank r."""
         for rank in ranks:
             first = int(self._partition.first_column[rank])
             self.copy_words(rank, self.told[first : first + int(counts[rank])])
@@ -224,7 +207,6 @@ class RankDevice:
     def receive(
         self, frontier: Frontier, told: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
-        """Visit the vertices that other ranks sent, and advance to the next level."""
         in_all = np.array(found)
         if told:
             device, bits = self.device, self.host.edge_bits
@@ -247,21 +229,19 @@ class RankDevice:
             schema.advance(state, schema.QUEUE, 0, 0)
             return
         level = frontier.copy()
-        # A rank without a frontier pulls from those of other ranks.
+        # A rank without a frontier pulls from the frontiers of other ranks.
         level.state[schema.FRONTIER_EDGES] = max(frontier.edges, 1)
         self._run(level, "bottom-up")
         schema.advance(state, schema.BITMAP, level.vertices, level.edges)
 
     def _run(self, frontier: Frontier, direction: Direction) -> None:
-        """Run a level, and advance."""
-        frontier.state[schema.LEVEL] = 0  # of the records there is one
+        frontier.state[schema.LEVEL] = 0  # there is only one row of records
         frontier.state[schema.CHOSEN] = DIRECTIONS.index(direction)
         self._executor.run_levels(
             self._policy, 1, None, frontier, self._records, 1, invalidate=False
         )
 
     def copy_others(self, source: int, target: int) -> None:
-        """Copy other ranks' bits from one bitmap to the other one."""
         part = self._partition
         own = int(part.words[part.rank])
         if self._unified:
@@ -271,16 +251,15 @@ class RankDevice:
             self.device.copy(self._memory.visited[target], self._memory.visited[source], 4 * own)
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Copy the first words of a bitmap."""
         if self._unified:
             self._executor.release()
             self.host.give(index, bits)
         elif bits.size:
             self._executor.read_visited(bits, index)
-        self._copies.clear()  # of the last exchange, which are done
+        self._copies.clear()  # the copies of the last exchange are done
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write a bitmap's words from `first` on; later levels wait for that."""
+        """Write words of a bitmap, starting at word `first`; later levels wait for the copy."""
         if self._unified:
             self.host.take(index, first, bits)
         else:
@@ -319,15 +298,15 @@ class RankDevice:
         host.note_foreign_parents()
 
     def gather(self) -> None:
-        """Copy the parents to the host, where they are complete afterwards."""
+        """Copy the parents to the host, unless they are complete there."""
         if self._is_complete_here:
             self.host.note_foreign_parents()
             self._executor.read_parents(self.host.parent)
 
     def _measure(self) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the floors of levels, and the seconds of a move: medians.
+        """Return the median seconds of levels without work, float64 (2,), and of a move.
 
-        All vertices are visited, and the frontier is one with the fewest edges that lead anywhere.
+        All vertices are visited. The frontier is the last vertex with edges, which has the fewest.
         """
         host, graph = self.host, self._graph
         last = int(np.flatnonzero(graph.degree)[-1]) if graph.degree.any() else 0

@@ -1,4 +1,4 @@
-"""The executor of a rank on its host's cores: as in one process, with bitmaps of all ranks."""
+"""The executor of a rank on its host's cores: `CPUExecutor` with bitmaps of all ranks' columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
 
 
 def usual_threads(communicator: Communicator) -> int:
-    """Return a rank's threads: the cores that it may use, shared out among its host's ranks."""
+    """Return a rank's number of threads: its usable cores divided by the ranks of its host."""
     import numba
 
     return max(int(numba.get_num_threads()) // communicator.host_size, 1)
@@ -41,24 +41,23 @@ class RankExecutor(CPUExecutor):
         from hetero_bfs.algorithms.bfs.kernels import ranks_push as push
 
         super().__init__(graph, threads, allocate)
-        self._pulls, self._pushes = pull, push  # for levels, which an import would slow down
+        self._pulls, self._pushes = pull, push  # an import in each level would be slow
         self._records = np.zeros((1, schema.record_width(1)))
         self.told: Words = allocate(graph.partition.num_columns, np.uint64)
-        """Words for other ranks, each rank's from its first column on."""
+        """Messages for other ranks, starting at each rank's first column."""
         ranks, stride = graph.partition.ranks, push.COUNT_STRIDE
         self._told_counts: Counts = np.zeros(stride * ranks, np.int64)
         self._told_places = np.zeros((self.threads, -(-ranks // stride) * stride), np.int64)
 
     @property
     def partition(self) -> Partition:
-        """The vertices of all ranks."""
         return self.graph.partition
 
     def _bitmap_words(self) -> int:
         return self.graph.partition.bitmap_words
 
     def _make_fields(self) -> dict[str, Any]:
-        """Return the `HostArrays`, with the `RankFields` behind them."""
+        """Return the `HostArrays` followed by the `RankFields`."""
         part = self.partition
         fields = self._pushes.RankFields(
             self.told,
@@ -70,7 +69,7 @@ class RankExecutor(CPUExecutor):
         return super()._make_fields() | fields._asdict()
 
     def _visible(self, struct: Struct) -> Head:
-        """Return the `HostArrays`, to the kernels of one process."""
+        """Return only the `HostArrays`, which the kernels of one process take."""
         return Head("HostArrays", struct, len(self._arrays))
 
     def _own_work(self) -> dict[int, int]:
@@ -84,9 +83,9 @@ class RankExecutor(CPUExecutor):
         return {task: chunk_kernel(work, self.struct) for task, work in own.items()}
 
     def start(self, source: int | None, lists_found: bool = False) -> Frontier:
-        """Reset the arrays; the own number `source` is the frontier, if it is not None.
+        """Reset the arrays; the frontier is `source` (an own number), if it is not None.
 
-        With `lists_found` top-down levels list what they find, for a device.
+        With `lists_found` top-down levels list the vertices that they find, for a device.
         """
         frontier = self.first_frontier(source, lists_found)
         frontier.place = schema.HOST
@@ -110,9 +109,9 @@ class RankExecutor(CPUExecutor):
         return frontier
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
-        """Run a top-down level; return own vertices found, and their edges.
+        """Run a top-down level; return the number of own vertices found, and of their edges.
 
-        The words for other ranks are in `told`. Fills `counts` with their numbers.
+        Messages for other ranks are in `told`. Fills `counts` with their numbers.
         """
         found: tuple[int, int] = self._pushes.push(
             self.control, self.shared, frontier.state, self._told_counts, counts
@@ -134,37 +133,37 @@ class RankExecutor(CPUExecutor):
     def pull(self, frontier: Frontier) -> int:
         """Run a bottom-up level; return the edges scanned."""
         state, level = frontier.state, frontier.level
-        state[schema.LEVEL] = 0  # of the records there is one
+        state[schema.LEVEL] = 0  # there is only one row of records
         frontier.keep_no_list()
         scanned = self._pulls.pull(self.control, self.shared, _PULL_ROW, state, self._records)
         state[schema.LEVEL] = level + 1
         return int(scanned)
 
     def copy_others(self, source: int, target: int) -> None:
-        """Copy other ranks' bits from one bitmap to the other one."""
+        """Copy other ranks' bits from one bitmap to the other."""
         own = int(self.partition.words[self.partition.rank])
         self._pulls.copy_words(self.visited[source], self.visited[target], own)
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Copy the first words of a bitmap."""
+        """Copy the first words of bitmap `index` to `bits`."""
         bits[:] = self.visited[index][: bits.size]
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write a bitmap's words from `first` on."""
+        """Write words of a bitmap, starting at word `first`."""
         self.visited[index][first : first + bits.size] = bits
 
     def copy_words(self, rank: int, into: Words) -> None:
-        """Copy the first words for a rank."""
+        """Copy the first messages for a rank to `into`."""
         first = int(self.partition.first_column[rank])
         into[:] = self.told[first : first + into.size]
 
     def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Do nothing: `told` is where a push writes."""
+        """Do nothing: `push` has already written `told`."""
 
     def restored(self, parent: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return the parents of the own old ids, old ids themselves; NO_VERTEX for none.
+        """Return the parents of the own old ids as old ids; NO_VERTEX for none.
 
-        `parent` is a copy of the executor's.
+        `parent` is a copy of the executor's parents.
         """
         from hetero_bfs.algorithms.bfs.kernels.ranks_pull import restore
 

@@ -1,4 +1,4 @@
-"""The records of a search's levels, and the traces made of them."""
+"""The records of a search's levels, and the traces made from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class Recording:
     decision_interval: int
 
     def traces(self) -> list[LevelTrace]:
-        """Return one trace per level."""
         return [self._trace(record) for record in self.records]
 
     def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:

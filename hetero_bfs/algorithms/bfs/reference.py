@@ -1,4 +1,4 @@
-"""The reference search: one search of a graph that stands for all others."""
+"""The reference search of a graph, which represents all of its searches."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hetero_bfs.scheduling.strategies import available
 
 
 def reference_source(platform: Platform) -> int:
-    """Return a neighbour of low degree of the vertex of highest degree: a typical source.
+    """Return a typical source: the neighbour of lowest degree of the vertex of highest degree.
 
-    In a directed graph such a vertex may have no edges, so it is the vertex of highest degree.
+    In a directed graph that neighbour may have no out-edges. Then the vertex of highest degree is
+    returned.
     """
     graph = platform.graph.graph
     hub = int(platform.graph.degree.argmax())
@@ -37,9 +38,9 @@ def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
 
 
 def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
-    """Tell whether searches take many levels, from the states of `reference_states`.
+    """Tell whether searches take many levels, given the states of `reference_states`.
 
-    This decides the model's formulas and the selector behind "auto". The order of the vertices
-    decides another thing: which kernels of the host can run (`SearchGraph.is_local`).
+    This decides the model's formulas and the selector behind "auto". It does not decide which
+    kernels of the host can run; the order of the vertices does (`SearchGraph.is_local`).
     """
     return len(states) >= HIGH_DIAMETER_LEVELS

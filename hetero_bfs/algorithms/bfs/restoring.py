@@ -16,7 +16,7 @@ from hetero_bfs.support.memory import aligned_empty
 
 
 class SavedParents:
-    """Memory for parents whose ids are restored later; kept from group to group."""
+    """Memory for parents whose ids are restored later; reused between groups."""
 
     def __init__(self) -> None:
         self._memory: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
@@ -24,7 +24,7 @@ class SavedParents:
     def room(self, count: int, n: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
         """Return memory for the parents of `count` searches, uint32 (count, n).
 
-        If a device is given, it can copy there fast.
+        If a device is given, the memory is pinned for fast copies from it.
         """
         if self._memory.size < count * n:
             self.release()  # first, so that both never exist at the same time
@@ -32,7 +32,6 @@ class SavedParents:
         return self._memory[: count * n].reshape(count, n)
 
     def release(self) -> None:
-        """Release the memory."""
         self._memory = np.empty(0, np.uint32)
 
 
@@ -47,7 +46,7 @@ def _memory_for_copies(size: int, device: OpenCLDevice | None) -> npt.NDArray[np
 def restored_parents(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int64]:
     """Return the parents that a search gathered on the host, int64, in the caller's ids.
 
-    `sources` are the caller's ids, too.
+    `sources` are in the caller's ids, too.
     """
     platform = search.platform
     if search.source is None:
@@ -55,7 +54,7 @@ def restored_parents(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np
     else:
         parent = platform.host.restore_parents()
     if search.source is None or len(sources) > 1:
-        parent[list(sources)] = sources  # also those that left the searched range
+        parent[list(sources)] = sources  # including isolated ones, which are not searched
     return parent
 
 
@@ -81,7 +80,6 @@ def make_result(
     gather_seconds: float,
     streamed_bytes: int,
 ) -> BFSResult:
-    """Return the caller's result of a search that has ended."""
     graph = search.platform.graph
     return BFSResult(
         query.sources[0],

@@ -35,7 +35,7 @@ class Frontier:
     """The state of a search between two levels: names for the items of `state` (schema.py).
 
     A device has two bitmaps and two queues. `visited_index` names the bitmap of all visited
-    vertices; the other one may hold those of one level earlier. `queue_index` names the queue that
+    vertices; the other one may hold those of the previous level. `queue_index` names the queue that
     holds the frontier, if the frontier is a queue (`has_queue`).
     """
 
@@ -50,24 +50,22 @@ class Frontier:
         self.state[schema.PREVIOUS_EDGES] = previous_edges
 
     def copy(self) -> Frontier:
-        """Return a copy with its own state."""
         other = Frontier()
         other.state[:] = self.state
         return other
 
     @property
     def representation(self) -> Representation:
-        """How the frontier is stored."""
         return REPRESENTATIONS[int(self.state[schema.REPRESENTATION])]
 
     @property
     def has_queue(self) -> bool:
-        """True if the frontier is a queue, so that top-down can read it."""
+        """Whether the frontier is a queue, so that top-down can read it."""
         return schema.has_queue(self.state)
 
     @property
     def place(self) -> int | None:
-        """Place of the frontier: 0 on the host, 1 on the first device; None before level 0."""
+        """Place of the frontier: 0 for the host, 1 for the first device; None before level 0."""
         number = int(self.state[schema.PLACE])
         return None if number == schema.NOWHERE else number
 
@@ -86,7 +84,6 @@ class Frontier:
 
     @property
     def vertices(self) -> int:
-        """Vertices in the frontier."""
         return int(self.state[schema.FRONTIER_VERTICES])
 
     @property
@@ -96,12 +93,10 @@ class Frontier:
 
     @property
     def visited_index(self) -> int:
-        """Which bitmap has all visited vertices."""
         return int(self.state[schema.VISITED_INDEX])
 
     @property
     def queue_index(self) -> int:
-        """Which queue has, or will have, the frontier."""
         return int(self.state[schema.QUEUE_INDEX])
 
     @queue_index.setter
@@ -110,12 +105,12 @@ class Frontier:
 
     @property
     def level(self) -> int:
-        """Number of the coming level, from 0."""
+        """Number of the next level, starting at 0."""
         return int(self.state[schema.LEVEL])
 
     @property
     def chosen(self) -> int:
-        """Candidate chosen for the coming level."""
+        """Candidate chosen for the next level."""
         return int(self.state[schema.CHOSEN])
 
     @property
@@ -129,21 +124,21 @@ class Frontier:
         self.state[schema.TARGET] = 0 if vertex is None else vertex + 1
 
     def note_target(self) -> None:
-        """End the search, since the target is found."""
+        """Mark the target as found, which ends the search."""
         self.state[schema.TARGET] = schema.FOUND_TARGET
 
     @property
     def found_list(self) -> int:
-        """Length of the host's found list; -1 if it keeps none."""
+        """Length of the host's found list; -1 without one."""
         return int(self.state[schema.FOUND_LISTED])
 
     def keep_no_list(self) -> None:
-        """Search without the host's found list."""
+        """Stop using the host's found list."""
         self.state[schema.FOUND_LISTED] = -1
 
     @property
     def unvisited_list(self) -> int:
-        """Length of the host's list of vertices that may be unvisited; -1 if it has none."""
+        """Length of the host's list of vertices that may be unvisited; -1 without one."""
         return int(self.state[schema.UNVISITED_LISTED])
 
     @unvisited_list.setter
@@ -152,16 +147,15 @@ class Frontier:
 
     @property
     def is_over(self) -> bool:
-        """True if no further level can find anything."""
+        """Whether no further level can find anything."""
         return bool(schema.is_over(self.state))
 
     def advance(self, direction: Direction, found: Found) -> None:
-        """Advance the state by a level that found this."""
         representation = schema.BITMAP if direction == "bottom-up" else schema.QUEUE
         schema.advance(self.state, representation, found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
-        """Note that the bitmap was converted to a queue of these vertices and edges."""
+        """Record that the bitmap was converted to a queue of this size."""
         self.state[schema.REPRESENTATION] = schema.QUEUE
         self.state[schema.FRONTIER_VERTICES] = found.vertices
         self.state[schema.FRONTIER_EDGES] = found.edges
@@ -190,21 +184,21 @@ class BFSResult:
         requested.
     seconds : float
         Time from the source to the complete parent array in the memory of the device that finished,
-        initialisation included.
+        including initialisation.
     gather_seconds : float
         Time to gather the parents on the host and to restore the caller's ids.
     input_degree, directed
-        Of the graph; see `CSRGraph`.
+        Properties of the graph; see `CSRGraph`.
     make_traces : callable
-        Makes `traces` at the first access.
+        Computes `traces` at the first access.
     streamed_bytes : int
         Bytes of edges that streamed to the device in this search.
     rule : str
-        Strategies and thresholds, if its selector has one rule for all levels.
+        Strategies and thresholds, if the selector has one rule for all levels.
     sources : tuple of int
-        All sources, none of them twice.
+        All sources, without duplicates.
     reverse : bool
-        Whether the edges of a directed graph were followed from their ends to their starts.
+        Whether the search followed the edges of a directed graph from their ends to their starts.
     """
 
     source: int
@@ -238,16 +232,16 @@ class BFSResult:
 
     @cached_property
     def nedge(self) -> int:
-        """Input edges of the traversed component, duplicates counted, self-loops not.
+        """Input edges of the traversed component; duplicates count, self-loops do not.
 
-        If the search did not reach all of the component, an edge with one end reached counts half.
+        If the search did not reach the whole component, an edge with one end reached counts half.
         """
         ends = int(self.input_degree.sum(where=self._is_reached, dtype=np.int64))
         return ends if self.directed else ends // 2
 
     @cached_property
     def reached(self) -> int:
-        """Number of vertices reached, sources included."""
+        """Number of vertices reached, including sources."""
         return int(np.count_nonzero(self._is_reached))
 
     @property
@@ -255,10 +249,10 @@ class BFSResult:
         return np.asarray((self.parent if self.parent.size else self.level) >= 0)
 
     def path(self, vertex: int) -> npt.NDArray[np.int64]:
-        """Return a shortest path, along edges, between a source and a vertex; both included.
+        """Return a shortest path, along edges, between a source and a vertex, both included.
 
-        int64, shape (level[vertex] + 1,). It leads from the nearest source to the vertex, and if
-        the search was `reverse` from the vertex to the nearest source.
+        The result is int64, shape (level[vertex] + 1,). It leads from the nearest source to the
+        vertex. If the search was `reverse`, it leads from the vertex to the nearest source.
 
         Raises
         ------
@@ -279,7 +273,7 @@ class BFSResult:
         return np.array(path if self.reverse else path[::-1], np.int64)
 
     def drop_parents(self) -> None:
-        """Drop the arrays, 12 bytes per vertex, and keep times, counts and traces."""
+        """Free the arrays, 12 bytes per vertex, and keep times, counts and traces."""
         _ = self.nedge, self.reached  # computed from the parents and cached
         self.parent = np.empty(0, np.int64)
         self.__dict__.pop("level", None)

@@ -23,9 +23,10 @@ def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ..
 
 
 def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
-    """Return pairs that together have every candidate: each device's plain pair, then the others.
+    """Return pairs that together contain every candidate.
 
-    A pair of the others has a plain strategy of another device, if any, so that searches migrate.
+    The plain pair of each place comes first. Then each other candidate is paired with a plain
+    strategy of another place, if there is one, so that searches migrate.
     """
     pairs = _plain_pairs(candidates)
     found = list(pairs)
@@ -36,7 +37,7 @@ def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
 
 
 def _plain_pairs(candidates: Sequence[Strategy]) -> list[Pair]:
-    """Return the plain pair of each device that has both directions."""
+    """Return the plain pair of each place that has both directions."""
     places = sorted({s.place for s in candidates})
     there = [[s for s in candidates if s.place == place] for place in places]
     found = [by_direction(each, each[0].device_kind, each[0].device_kind) for each in there]

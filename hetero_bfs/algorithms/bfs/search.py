@@ -25,22 +25,19 @@ _NO_LIMIT = 2**62
 
 
 class Search:
-    """One search: its state while it runs, and the place of its parents afterwards.
+    """One search: its state while it runs, and the location of its parents afterwards.
 
     Parameters
     ----------
-    platform : Platform
     source : int, optional
-        Where it starts, a new id. None: nowhere, so that nothing is reached.
-    selector : Selector
-    decision_interval : int
+        New id. None if no source has edges; then there is nothing to search.
     level_by_level : bool
-        Whether a device launches each level by itself.
+        Whether a device launches each level separately.
     seeds : Seeds, optional
         Several sources, or a mask; `source` is the first of them.
     target : int, optional
-        A new id: the search ends with the level that finds it. Devices then launch each level by
-        itself, and the host looks between.
+        New id. The search ends with the level that finds it. Devices then launch each level
+        separately, and the host checks for the target in between.
     """
 
     def __init__(
@@ -61,19 +58,17 @@ class Search:
         self.seeds = seeds
         self.target = target
         self.seconds = 0.0
-        self.began_again = False  # after a stalled grid; `seconds` includes the stalled time
+        self.began_again = False  # if the grid stalled; `seconds` includes the stalled time
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
         self._used: set[int] = set()  # places
         self._complete_at: int = schema.HOST
-        self._ended_at: float | None = None  # the clock at the end, if taken before bookkeeping
+        self._ended_at: float | None = None  # clock at the end, if read before bookkeeping
 
     @property
     def traces(self) -> list[LevelTrace]:
-        """One record per level that ran."""
         return self.recording().traces()
 
     def recording(self) -> Recording:
-        """Return the records of the levels that ran, without the search's other data."""
         graph = self.platform.graph
         return Recording(
             self._records,
@@ -125,7 +120,7 @@ class Search:
         self._records = records[: frontier.level].copy()
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
-        """Launch early on a device if the first choice is already known to run there."""
+        """Launch a search on a device early if its first choice is known to be that device."""
         platform, selector = self.platform, self.selector
         if not platform.devices or self.level_by_level:
             return
@@ -141,7 +136,7 @@ class Search:
             )
 
     def _run_here(self, frontier: Frontier, records: npt.NDArray[np.float64], limit: int) -> bool:
-        """Run levels at the search's place, then migrate if the policy says so.
+        """Run levels where the search is, then migrate if the policy says so.
 
         Return False at the end of the search.
         """
@@ -191,7 +186,7 @@ class Search:
         parent[:] = self.platform.host.parent
 
     def gather_saved(self, parent: npt.NDArray[np.uint32]) -> None:
-        """Copy saved parents to the host's array, as `gather` does, after other searches."""
+        """Copy saved parents back to the host's array; other searches may have run since."""
         host = self.platform.host
         host.note_foreign_parents()
         for device in self.platform.devices:
@@ -260,7 +255,7 @@ class Search:
         self._used.add(place)
 
     def _enter(self, place: int, frontier: Frontier) -> None:
-        """Start at one place."""
+        """Start at one place; the other devices release the shared memory."""
         assert self.source is not None
         for device in self.platform.devices:
             if device.place != place:
@@ -276,7 +271,7 @@ class Search:
     def _end_mask(self) -> None:
         if self.seeds is not None and self.seeds.mask is not None:
             self.platform.host.end_mask()
-            for device in self.platform.devices:  # also one that failed as it began
+            for device in self.platform.devices:  # including one that failed to start
                 device.end_mask()
 
     def _complete(self, frontier: Frontier) -> None:
@@ -303,7 +298,6 @@ class Search:
             self._complete_at = schema.HOST
 
     def _merge_parents(self, frontier: Frontier) -> None:
-        """Merge all devices' parents into the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 
         platform, host = self.platform, self.platform.host

@@ -11,12 +11,12 @@ import numpy.typing as npt
 class Seeds(NamedTuple):
     """Several vertices from which one search starts, and vertices that it ignores.
 
-    Such a search starts on the host, and may then migrate like any other.
+    The search starts on the host and may migrate like any other.
 
     Parameters
     ----------
     sources : uint32 array
-        New ids, none of them twice, none of them masked, at least one.
+        New ids: at least one, without duplicates, not masked.
     mask : uint32 array, shape (words,), optional
         A bitmap of the vertices to ignore (level.py).
     """

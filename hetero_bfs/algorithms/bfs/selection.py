@@ -22,18 +22,14 @@ from hetero_bfs.scheduling.strategies import ObjectiveName, available
 
 
 class Selection:
-    """The selector in use on a platform. Until `get_ready`, kernels cannot run.
+    """The selector in use on a platform. Kernels cannot run before `get_ready`.
 
-    Parameters
-    ----------
-    platform : Platform
-    notes : list of str
-        It adds to them.
+    `choose` appends to `notes`, which are for the user.
     """
 
     selector: Selector
     asked: tuple[str | Selector, ObjectiveName]
-    """What `choose` was called with; the objective counts for a selector given by name."""
+    """Arguments of the last `choose`. The objective matters only for a selector given by name."""
 
     def __init__(self, platform: Platform, notes: list[str]) -> None:
         self.platform = platform
@@ -48,10 +44,8 @@ class Selection:
     def choose(self, selector: str | Selector, optimize: ObjectiveName) -> None:
         """Use this selector from now on.
 
-        Raises
-        ------
-        ArgumentError, ModelError
-            It cannot be made, or needs strategies that cannot run here.
+        Raises `ArgumentError` or `ModelError` if it cannot be created, or needs strategies that
+        cannot run here.
         """
         check_selector(selector)
         if isinstance(selector, str):
@@ -85,12 +79,12 @@ class Selection:
             self._correct()
 
     def release(self) -> None:
-        """Let go of the platform; the selector remains."""
+        """Drop the references to the platform; the selector remains."""
         self._corrections = self.learns = None
         del self.platform
 
     def has_high_diameter(self) -> bool:
-        """Decide by the reference search, or, before kernels are ready, by the order."""
+        """Decide by the reference search or, before kernels are ready, by the vertex order."""
         if not self._is_ready:
             return self.platform.graph.is_local
         return has_high_diameter(self._reference_states())
@@ -101,7 +95,7 @@ class Selection:
         return self._known_states
 
     def _bind(self) -> None:
-        """Give the selector the graph's reference search if it uses the cost-to-go table."""
+        """Bind the selector to the graph's reference search if it uses the cost-to-go table."""
         if not (self._is_ready and isinstance(self.selector, ModelSelector)):
             return
         states, graph, unbound = self._reference_states(), self.platform.graph, self.selector
@@ -113,19 +107,19 @@ class Selection:
                 states,
                 has_high_diameter(states),
             )
-            if bound is not unbound:  # an engine in its own dict would stay alive
+            if bound is not unbound:  # an entry that refers to its own key is never freed
                 self._on_graph[unbound] = bound
         self.selector = bound
 
     def _correct(self) -> None:
-        """Correct a selector that predicts by the searches so far."""
+        """Use the corrected selector, if this one is ever corrected."""
         corrections = self._corrections
         self.learns = None if corrections is None else corrections.of(self.selector)
         if self.learns is not None:
             self.selector = self.learns.selector
 
     def learn(self, search: Search, seconds: float, decision_interval: int) -> None:
-        """Correct the selector by a whole search."""
+        """Correct the selector by a completed search."""
         if self.learns is None:
             return
         learned = self.learns.learn(search.recording(), seconds)

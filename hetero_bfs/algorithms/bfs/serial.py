@@ -1,4 +1,4 @@
-"""Searches by one thread in the order of a queue, as in NetworkX and SciPy."""
+"""Single-threaded searches in queue order, as in NetworkX and SciPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class QueueSearch:
     queue : uint32 array
         The vertices found, in order.
     parent : uint32 array, shape (num_vertices,)
-        `NO_VERTEX` where not reached; sources are their own, unless the caller gave the array.
+        `NO_VERTEX` where not reached. A source is its own parent, unless the caller gave the array.
     ends : int64 array, shape (num_levels + 1,)
         Level i is queue[ends[i] : ends[i + 1]].
     """
@@ -47,17 +47,14 @@ def search_from(
     parent: VertexArray | None = None,
     foreign: bool = False,
 ) -> QueueSearch:
-    """Search from sources (ids, each once).
+    """Search from sources (ids without duplicates).
 
-    With `most_levels` a level is searched if the number of the one before it is below that, as with
-    NetworkX's `depth_limit` and `cutoff`, which need not be integers. A given `parent` keeps its
-    entries of sources and of vertices not reached. With `foreign` the ids of all lists are checked;
-    most are checked when the search reads them.
+    `most_levels` is NetworkX's `depth_limit` or `cutoff`, which need not be an integer: a level is
+    searched if the number of the previous level is below it. A given `parent` keeps its entries of
+    sources and of vertices not reached. Ids are checked when the search reads them. With `foreign`
+    the ids of all other lists are checked too.
 
-    Raises
-    ------
-    GraphError
-        An id that is not below the number of vertices, or negative as int32.
+    Raises `GraphError` if an id is not below the number of vertices, or is negative as int32.
     """
     from hetero_bfs.algorithms.bfs.kernels.queue_order import (
         search_in_queue_order,

@@ -1,8 +1,8 @@
 """Runs levels on an OpenCL device that cannot hold the edges: pages of edges are sent to it.
 
-The host runs the loop over levels. It queues a level's kernels at once (stream.cl). One read-back
-returns what they found, or which pages of edges are missing; the host sends these pages. BGC runs
-like BG, since the bus limits both.
+The host runs the loop over levels. It queues all kernels of a level at once (stream.cl). One
+read-back returns the counts of the vertices found, or the missing pages of edges; the host sends
+these pages. BGC runs like BG, since the bus limits both.
 """
 
 from __future__ import annotations
@@ -47,21 +47,13 @@ _KINDS = ("push", "pull")
 """Kinds of levels: top-down reads the first direction's lists, bottom-up the last direction's."""
 
 _FIRST_MISSING = 8192
-"""Numbers of missing pages that are read back with the status; further ones are read if needed."""
+"""Numbers of missing pages that are read back with the status; the rest is read if needed."""
 
 _NO, _YES = np.uint32(0), np.uint32(1)
 
 
 class StreamedExecutor(DeviceExecutor):
-    """Runs levels on an OpenCL device, with the edges streaming through it.
-
-    Parameters
-    ----------
-    device, graph, host, tuning
-        As for OpenCLExecutor; the device has its own memory.
-    plan : StreamPlan
-        The plan for this device and graph.
-    """
+    """Runs levels on an OpenCL device with its own memory, with the edges streaming through it."""
 
     def __init__(
         self,
@@ -79,17 +71,16 @@ class StreamedExecutor(DeviceExecutor):
         self._slots = PageSlots(device, self._lists.edges, plan)
         words = -(-graph.num_searched // 32)
         self.parent = device.buffer(graph.num_searched, np.uint32)
-        self.visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal between levels
+        self.visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal after a level
         self._frontier = device.buffer(words, np.uint32)
 
     @property
     def num_parts(self) -> int:
-        """Pages of the edges."""
+        """Pages of the edges, of both directions if the graph is directed."""
         return self.plan.num_pages * len(self._lists.edges)
 
     @property
     def streaming(self) -> Streaming:
-        """How the edges stream."""
         plan = self.plan
         return Streaming(
             edge_bytes=plan.edge_bytes,
@@ -102,11 +93,9 @@ class StreamedExecutor(DeviceExecutor):
 
     @property
     def bytes_streamed(self) -> int:
-        """Bytes of pages that were sent to the device so far."""
         return self._slots.bytes_sent
 
     def build_kernels(self) -> None:
-        """Compile the kernels for this graph's offsets."""
         make, plan = self.device.buffer, self.plan
         visited, following = self.visited
         self._level_arrays = _LevelArrays(
@@ -145,7 +134,6 @@ class StreamedExecutor(DeviceExecutor):
         return _StreamKernels(self.device, self._program, self._lists, arrays, self._slots)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Ignore the vertices of a bitmap until `end_mask`."""
         if self._masked is None:
             buffer, reached = (self.device.buffer(mask.size, np.uint32) for _ in range(2))
             unmask = self.device.bind(
@@ -159,23 +147,20 @@ class StreamedExecutor(DeviceExecutor):
         self._bound = masked
 
     def end_mask(self) -> None:
-        """Remove the mask."""
         self._bound = self._plain
 
     # One search.
 
     def begin(self, source: int, frontier: Frontier) -> None:
-        """Make `source` (a new id) the only visited vertex and the frontier."""
         self._run_all(self._bound.start, np.uint32(source))
 
     def launch_nothing(self, frontier: Frontier) -> None:
-        """Read back without a level."""
         self._read_status()
 
     def to_queue(self, frontier: Frontier) -> float:
         """Count the frontier that bottom-up left, and mark it as a queue; return the seconds.
 
-        No queue is written: this executor always reads the bitmap.
+        No queue is written, since this executor always reads the bitmap.
         """
         started = time.perf_counter()
         frontier.became_queue(self._found(queueable=True))
@@ -191,9 +176,9 @@ class StreamedExecutor(DeviceExecutor):
         limit: int,
         invalidate: bool = True,
     ) -> bool:
-        """Run levels as long as the policy keeps the search here; see OpenCLExecutor.
+        """Run levels while the policy keeps the search here; see `DeviceExecutor`.
 
-        There are no stale parents: a search begins without any.
+        There are never stale parents, since a search starts without parents.
         """
         started = time.perf_counter()
         limit = min(limit, records.shape[0])
@@ -215,7 +200,7 @@ class StreamedExecutor(DeviceExecutor):
         frontier: Frontier,
         records: npt.NDArray[np.float64],
     ) -> bool:
-        """Choose the coming level's strategy; drop a choice of the host and return False."""
+        """Choose the next level's strategy; undo a choice of another place and return False."""
         from hetero_bfs.scheduling.policy import choose_level
 
         started = time.perf_counter()
@@ -230,7 +215,6 @@ class StreamedExecutor(DeviceExecutor):
     def _run_level(
         self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
     ) -> None:
-        """Run one level, fill its record, and advance the frontier."""
         started = time.perf_counter()
         record = records[frontier.level]
         kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
@@ -266,7 +250,7 @@ class StreamedExecutor(DeviceExecutor):
         self._read_status()
 
     def _missing_pages(self, missing: int) -> npt.NDArray[np.uint32]:
-        """Return the numbers of the missing pages; mostly all have been read back already."""
+        """Return the numbers of the missing pages; usually all have been read back already."""
         known = self._status[STATUS_WORDS:]
         if missing <= known.size:
             return known[:missing]
@@ -280,12 +264,12 @@ class StreamedExecutor(DeviceExecutor):
         kernel.launch(self.groups * size, size, *arguments)
 
     def _read_status(self) -> int:
-        """Wait for all queued work; return the number of pages that the level lacks."""
+        """Wait for all queued work; return the number of missing pages."""
         self.device.read(self._status, self._status_buffer)
         return int(self._status[MISSING])
 
     def _found(self, queueable: bool) -> Found:
-        """Return the counts of the last level: of all vertices found, or of those for a queue."""
+        """Return the counts of the last level, without dead ends if `queueable`."""
         found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
         if not queueable:
             return found
@@ -294,7 +278,7 @@ class StreamedExecutor(DeviceExecutor):
     # Migration to and from the host.
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Receive the frontier from the host; bottom-up needs none."""
+        """Receive the visited vertices from the host and, for top-down, the frontier."""
         from hetero_bfs.algorithms.bfs.kernels.pages import mark_vertices
 
         visited, following = self.visited
@@ -306,7 +290,7 @@ class StreamedExecutor(DeviceExecutor):
             self.device.write(self._frontier, bitmap)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Send the frontier to the host, which makes the queue."""
+        """Send the frontier to the host, which converts it to a queue."""
         index = frontier.visited_index
         visited, before = self.host.visited[index], self.host.visited[1 - index]
         self.device.read(visited, self.visited[0])
@@ -337,7 +321,7 @@ class _LevelArrays:
     parent: Any
     visited: Any
     reached: Any
-    """Where bottom-up looks for parents: `visited`, or that without masked vertices."""
+    """Bitmap in which bottom-up looks for parents: `visited`, or a copy without masked vertices."""
     next: Any
     frontier: Any
     needed: Any
@@ -348,17 +332,9 @@ class _LevelArrays:
 class _StreamKernels:
     """Kernels with all constant arguments set.
 
-    `start` takes the source. `finish` takes whether all missing pages were sent. A kernel of `sent`
-    (by kind, then by slot) takes the number of pages in the slot. `heads` and `resident` have one
-    kernel for each kind. A level begins with `heads`, `resident` and `list`.
-
-    Parameters
-    ----------
-    device : OpenCLDevice
-    program : pyopencl.Program
-    graph : StreamedGraph
-    arrays : _LevelArrays
-    slots : PageSlots
+    `start` takes the source. `finish` takes whether all missing pages were sent. `sent` has a
+    kernel for each kind and slot, which takes the number of pages in the slot. `heads` and
+    `resident` have one kernel for each kind. A level runs `heads`, `list`, `resident` and `finish`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Searches before the first one of the user, so that no kernel is compiled within that."""
+"""Searches that run before the user's first one, so that its time includes no compilation."""
 
 from __future__ import annotations
 

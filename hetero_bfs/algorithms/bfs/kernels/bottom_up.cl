@@ -1,28 +1,27 @@
 /* A bottom-up level of a search on an OpenCL device; needs top_down.cl. level.py describes the
  * arrays.
  *
- * A work-group gets whole words of the bitmap, so that no other one writes to them. A tile has
- * TILE_VERTICES vertices. Work-items read their first neighbours side by side, which finds most
- * parents. The vertices that are left are survivors. They are packed, and their lists are read.
- * If at most one vertex in SPARSE_SHARE is unvisited, the level is sparse: each work-item takes a
- * word and reads the lists of its vertices. The whole work-group reads the rest of lists longer
- * than LONG_LIST, or all of them in a sparse level.
- */
+ * A work-group gets whole words of the bitmap, so no other work-group writes to them. A tile has
+ * TILE_VERTICES vertices. Consecutive work-items read first neighbours of consecutive vertices,
+ * which finds most parents. The remaining vertices are survivors: they are packed, and their lists
+ * are read. If at most one vertex in SPARSE_SHARE is unvisited, the level is sparse: each work-item
+ * takes a word and reads the lists of its vertices. Lists longer than LONG_LIST are read by the
+ * whole work-group: in a sparse level completely, otherwise the edges after the first LONG_LIST. */
 
 #define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
 #define TILE_WORDS (TILE_VERTICES / 32)
 #define LONG_LIST 512
 #define FRESH 1u /* outcomes of pull_first */
 #define LEFT 2u
-#define SPARSE_SHARE 256 /* sparse: at most one unvisited vertex in so many */
+#define SPARSE_SHARE 256
 
 typedef struct {
     uint seen[TILE_WORDS];
-    uint fresh[GROUP];        /* what a word gained; sparse tiles have GROUP words */
-    uint degrees[TILE_WORDS]; /* what all vertices of a word have, or MIXED_DEGREES */
-    OFFSET lists[TILE_WORDS]; /* where a word's first list begins */
-    uint left[TILE_WORDS];    /* vertices to be made survivors */
-    uint place[TILE_WORDS];   /* where a word's survivors begin */
+    uint fresh[GROUP];        /* newly visited bits of a word; sparse tiles have GROUP words */
+    uint degrees[TILE_WORDS]; /* common degree of a word's vertices, or MIXED_DEGREES */
+    OFFSET lists[TILE_WORDS]; /* start of a word's first list */
+    uint left[TILE_WORDS];    /* bits of the vertices that become survivors */
+    uint place[TILE_WORDS];   /* start of a word's survivors */
     union {
         uchar bytes[TILE_VERTICES];
         uint fours[TILE_VERTICES / 4];
@@ -33,15 +32,15 @@ typedef struct {
     uint cache[CACHED_WORDS];
 } BottomUp;
 
-/* A word of the bitmap of the vertices that may be parents: all visited ones but masked ones. */
+/* A word of the bitmap of the vertices that may be parents: visited and not masked. */
 #ifdef MASKED
 #define REACHED(graph, visited, word) ((visited)[word] & ~(graph)->mask[word])
 #else
 #define REACHED(graph, visited, word) ((visited)[word])
 #endif
 
-/* A bit of that bitmap. The first `cached` words come from local memory (strategy BGC). After
- * relabelling they stand for the hubs. */
+/* Whether `v` may be a parent. The first `cached` words of the bitmap come from local memory
+ * (strategy BGC). After relabelling they belong to the hubs. */
 static bool is_reached(const Graph *graph, uint v, __global const uint *visited,
                        __local const uint *cache, uint cached)
 {
@@ -70,7 +69,7 @@ static uint pull_list(const Graph *graph, OFFSET edge, OFFSET stop, __global con
     return match;
 }
 
-/* Note that vertex number `i` of a tile was found. */
+/* Visit vertex number `i` of a tile, with parent `u`. */
 static void found(uint i, uint tile, uint u, __global uint *parent, __local BottomUp *mine)
 {
     parent[tile * 32 + i] = u;
@@ -91,7 +90,7 @@ static void find_list(uint i, uint tile, bool sparse, const Graph *graph,
     }
 }
 
-/* A visited neighbour among edges [edge, end), looked for by the whole work-group, or NO_VERTEX. */
+/* A visited neighbour among edges [edge, end), or NO_VERTEX; the whole work-group searches. */
 static uint pull_long(const Graph *graph, OFFSET edge, OFFSET end, __global const uint *visited,
                       uint cached, __local BottomUp *mine)
 {
@@ -109,8 +108,8 @@ static uint pull_long(const Graph *graph, OFFSET edge, OFFSET end, __global cons
     return mine->long_parent;
 }
 
-/* Look for a visited neighbour of each survivor, from the second edge of its list on. Then look
- * through what is left of long lists. */
+/* Look for a visited neighbour of each survivor, starting with the second edge of its list. Then
+ * read the rest of long lists. */
 static void pull_survivors(const Graph *graph, uint tile, bool sparse,
                            __global const uint *visited, __global uint *parent, uint cached,
                            __local BottomUp *mine)
@@ -144,7 +143,7 @@ static void pull_survivors(const Graph *graph, uint tile, bool sparse,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Vertices and edges that a word gained. Unlike a queue, it may gain vertices without edges. */
+/* Newly visited vertices of a word and their edges, packed. Vertices without edges count too. */
 static ulong count_fresh(const Graph *graph, uint word, uint fresh)
 {
     const uint common = fresh ? graph->word_degree[word] : 0;
@@ -153,7 +152,7 @@ static ulong count_fresh(const Graph *graph, uint word, uint fresh)
     return PACK(popcount(fresh), EDGES_OF(count_word(word, fresh, common, graph->degree)));
 }
 
-/* The bits of a bitmap's word that stand for no vertex. */
+/* The bits of a bitmap's word past the last vertex. */
 static uint past_bits(const Graph *graph, uint word)
 {
     if (word >= graph->words)
@@ -161,8 +160,8 @@ static uint past_bits(const Graph *graph, uint word)
     return word == graph->words - 1 && graph->n & 31 ? NO_VERTEX << (graph->n & 31) : 0;
 }
 
-/* Look at the first neighbours of a tile's unvisited vertices. Each vertex gets a byte: FRESH if
- * its first neighbour is visited, LEFT if it has more neighbours, or 0. */
+/* Test the first neighbours of a tile's unvisited vertices. Each vertex gets a byte: FRESH if its
+ * first neighbour is visited, LEFT if it has more neighbours, or 0. */
 static void pull_first(const Graph *graph, uint tile, __global const uint *visited,
                        __global uint *parent, uint cached, __local BottomUp *mine)
 {
@@ -189,7 +188,7 @@ static void pull_first(const Graph *graph, uint tile, __global const uint *visit
     }
 }
 
-/* Gather the outcomes of a word, by one work-item. Four bytes become four bits at once. */
+/* Gather the outcomes of a word, by one work-item, four bytes into four bits at a time. */
 #define FOUR_BITS(bytes) (((bytes) & 0x01010101u) * 0x01020408u >> 24 & 15)
 
 static void gather_word(__local BottomUp *mine)
@@ -197,7 +196,7 @@ static void gather_word(__local BottomUp *mine)
     const uint word = get_local_id(0);
     uint fresh = 0, left = 0;
     for (uint i = 0; i < 8; i++) {
-        const uint four = (i + word) & 7; /* by turns, for the banks of local memory */
+        const uint four = (i + word) & 7; /* rotated, to avoid bank conflicts in local memory */
         const uint bytes = mine->outcome.fours[word * 8 + four];
         fresh |= FOUR_BITS(bytes / FRESH) << 4 * four;
         left |= FOUR_BITS(bytes / LEFT) << 4 * four;
@@ -207,7 +206,7 @@ static void gather_word(__local BottomUp *mine)
     mine->place[word] = atomic_add(&mine->num_survivors, popcount(left));
 }
 
-/* Make the vertices that are left survivors; each work-item has VERTICES_PER_ITEM of them. */
+/* Store the survivors; each work-item handles VERTICES_PER_ITEM vertices. */
 static void pull_left(__local BottomUp *mine)
 {
     const uint begin = get_local_id(0) * VERTICES_PER_ITEM;
@@ -217,10 +216,10 @@ static void pull_left(__local BottomUp *mine)
         mine->survivors[slot++] = begin + LOWEST(rest);
 }
 
-/* Look for a visited neighbour of each vertex in a word of a sparse tile, by one work-item. It
- * leaves vertices with long lists to the work-group, while there is room to note them. It does not
- * use the cache in local memory: few reads would hit it, and PoCL 3.1's compiler fails on it in
- * nested loops. */
+/* Look for a visited neighbour of each vertex in a word of a sparse tile, by one work-item.
+ * Vertices with long lists are left to the work-group while `survivors` has room. The cache in
+ * local memory is not used: few reads would hit it, and PoCL 3.1's compiler fails on it in nested
+ * loops. */
 static void pull_word(const Graph *graph, uint tile, uint unvisited, __global const uint *visited,
                       __global uint *parent, __local BottomUp *mine)
 {
@@ -252,9 +251,9 @@ static void pull_word(const Graph *graph, uint tile, uint unvisited, __global co
     }
 }
 
-/* Look for a visited neighbour of each unvisited vertex of a tile. Returns what work-item `lid`'s
- * word gained. All tiles pass the same barriers, since PoCL's compiler copies the code behind a
- * branch that has barriers. */
+/* Look for a visited neighbour of each unvisited vertex of a tile. Return the counts of the word of
+ * work-item `lid`, packed. All tiles pass the same barriers, since PoCL's compiler duplicates the
+ * code after a branch that has barriers. */
 static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global const uint *visited,
                        __global uint *next_visited, __global uint *parent, uint cached,
                        __local BottomUp *mine)
@@ -295,8 +294,9 @@ static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global cons
     return count_fresh(graph, word, mine->fresh[lid]);
 }
 
-/* Look for a visited neighbour of each of the `unvisited` vertices. It reads the bitmap as the
- * level found it and writes the `words` of the other bitmap, which is the next level's. */
+/* Look for a visited neighbour of each unvisited vertex; there are `unvisited` of them. This reads
+ * the bitmap as the level found it and writes the `words` of the other bitmap for the next
+ * level. */
 static void bottom_up(const Step *step, const Graph *graph, uint words, ulong unvisited,
                       uint cached, __local BottomUp *mine)
 {

@@ -1,12 +1,12 @@
-/* What the other files need: the packed counter, sums over a work-group, the edges in parts.
+/* Shared by the other files: the packed counter, sums over a work-group, the edges in parts.
  *
  * Build options: OFFSET (uint or ulong: an offset into the edge array), GROUP (work-items per
  * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS
  * and PART_SHIFT (below), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bottom_up.cl), ROOM,
  * SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES (cooperative.cl), LOG_ROWS
  * (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step` (level_loop.cl), DIRECTED if a vertex
- * may lack out-edges, ATOMIC_PEEK and TESTS for tests. Numbers that Python has too come from it
- * (header.py). Needs atomics.cl and vendor.cl. */
+ * may lack out-edges, ATOMIC_PEEK and TESTS for tests. Numbers that Python has too come from
+ * header.py. Needs atomics.cl and vendor.cl. */
 
 #define EDGES_OF(packed) ((packed) & (((ulong)1 << EDGE_BITS) - 1))
 #define COUNT_OF(packed) ((packed) >> EDGE_BITS)
@@ -18,11 +18,11 @@
 #define QUEUEABLE(degree) 1
 #endif
 
-/* The place of the lowest bit that is set in a word that is not zero. */
+/* The position of the lowest set bit of a word that is not zero. */
 #define LOWEST(word) (31 - clz((word) & -(word)))
 
-/* Exclusive sum over the work-group, in rows of SCAN_ROW values; scratch holds GROUP values and
- * one per row. `total` returns the sum. */
+/* Exclusive prefix sum over the work-group, in rows of SCAN_ROW values. `scratch` has SCAN_SIZE
+ * items: GROUP values and one per row. `total` returns the sum of all values. */
 #define SCAN_ROW 16
 #define SCAN_ROWS (GROUP / SCAN_ROW)
 #define SCAN_SIZE (GROUP + SCAN_ROWS)
@@ -79,12 +79,9 @@ static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
 }
 #endif
 
-/* The edge array, cut into buffers of 2^PART_SHIFT edges (device_memory.py; Zhang et al. 2018, section
- * 4.3). NUM_PARTS is a power of two up to 32; buffers past the last part are never read.
- *
- * PARAMS(name) declares the parts as kernel parameters, ARGS(name) lists them. With one part both
- * cost nothing.
- */
+/* The edge array, cut into buffers of 2^PART_SHIFT edges (device_memory.py; Zhang et al. 2018,
+ * section 4.3). NUM_PARTS is a power of two up to 32; buffers past the last part are never read.
+ * PARAMS(name) declares the parts as kernel parameters, ARGS(name) names them as arguments. */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -125,13 +122,13 @@ static uint load_edge(const Edges *edges, OFFSET edge)
     return edges->part[0][edge];
 }
 #else
-/* The addresses of the parts lie in local memory. So an edge takes one read there and one load, and
+/* The addresses of the parts are in local memory. So an edge takes one read there and one load, and
  * neighbouring work-items can share that load. */
 typedef struct {
     __global const uint *__local const *part;
 } Edges;
 
-/* Make an Edges called `name` of its parameters. A barrier must follow. */
+/* Declare an Edges called `name` from its parameters. A barrier must follow. */
 #define DECLARE_EDGES(name)                                                                    \
     __global const uint *__local name##_parts[NUM_PARTS];                                      \
     if (get_local_id(0) == 0) {                                                                \
@@ -141,7 +138,6 @@ typedef struct {
     }                                                                                          \
     const Edges name = {name##_parts};
 
-/* The end of one edge, wherever it lies. */
 static uint load_edge(const Edges *edges, OFFSET edge)
 {
     return edges->part[edge >> PART_SHIFT][edge & (((OFFSET)1 << PART_SHIFT) - 1)];

@@ -1,27 +1,27 @@
 /* Cooperating groups: while the frontier is small, a few work-groups run levels. Each keeps a share
  * of the frontier in its own local memory. All other work-groups wait for the end of that step.
- * Either a single work-group runs the levels (ALONE) and needs no barrier but its own, or
- * COOPERATIVE_GROUPS do, which tell each other what they found (COOPERATE). */
+ * Either a single work-group runs the levels, which only needs its own barriers (ALONE). Or
+ * COOPERATIVE_GROUPS work-groups run them and exchange the counts of each level (COOPERATE). */
 
 #ifdef ONE_LAUNCH
 
-/* Most edges of a share that a work-item takes. */
+/* Maximum edges of a share that a work-item takes. */
 #define SHARE_ITEMS ((ROOM + GROUP - 1) / GROUP)
 
-/* The edges that a work-item takes. `target` is NO_VERTEX where there is none. */
+/* The edges that a work-item takes. `target` is NO_VERTEX where there is no edge. */
 typedef struct {
     uint target[SHARE_ITEMS], source[SHARE_ITEMS];
 } Taken;
 
-/* What cooperating groups need to wait: the words in which they report what they found, the
- * barrier's words (grid.cl), and the polls after which one gives up. */
+/* The data for waiting: the words in which cooperating groups report their counts, the barrier's
+ * words (grid.cl), and the number of polls after which a work-group gives up. */
 typedef struct {
     volatile __global ulong *words;
     volatile __global uint *sync;
     uint patience;
 } Link;
 
-/* Find the vertices of the share whose edges this work-item takes: their places in the share. */
+/* Find the vertices whose edges this work-item takes, as indices in the share. */
 static void find_entries(uint now, uint count, uint edges, uint *entry, __local const Share *mine)
 {
     const uint lid = get_local_id(0);
@@ -48,7 +48,7 @@ static void find_entries(uint now, uint count, uint edges, uint *entry, __local 
 }
 
 /* Read the edges that this work-item takes of the share in slot `now`, which has `count` vertices
- * with `edges` edges. It reads nothing that a search writes. */
+ * with `edges` edges. This reads no array that a search writes. */
 static void read_edges(const Graph *graph, uint now, uint count, uint edges, Taken *taken,
                        __local const Share *mine)
 {
@@ -66,8 +66,8 @@ static void read_edges(const Graph *graph, uint now, uint count, uint edges, Tak
     }
 }
 
-/* Put a vertex into a share, at its own place. If the share has more than ROOM edges, the vertices
- * of the edges behind are never read. */
+/* Store a vertex in a share, at index `place`. If the share has more than ROOM edges, entries of
+ * the edges past ROOM are not stored and never read. */
 static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint length,
                 __local Share *mine)
 {
@@ -81,23 +81,23 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
 }
 
 #if COOPERATIVE_GROUPS > 1
-/* A cooperating work-group reports in one word what it found: the number of the level, vertices,
- * edges. */
+/* A cooperating work-group reports one word per level: a running number of levels (`turn`), and the
+ * numbers of vertices and edges that it found. */
 #define COOPERATIVE_EDGE_BITS 20
-#define MISSING (1u << COOPERATIVE_EDGE_BITS) /* more than any has */
+#define MISSING (1u << COOPERATIVE_EDGE_BITS) /* more edges than a work-group can have */
 #define COOPERATIVE_FOUND(word) \
     PACK((uint)(word) >> COOPERATIVE_EDGE_BITS, (word) & (((ulong)1 << COOPERATIVE_EDGE_BITS) - 1))
 
-/* Tell the cooperating groups what this work-group found at level `turn`; one work-item. Other
- * work-groups must claim after this one. They do, since the word depends on what the claims
- * returned. Hardware keeps to that order, though PTX's memory model does not name it. The
- * cooperating groups pass nothing else to each other. */
+/* Report the counts of this work-group at level `turn`; one work-item calls this. The claims of
+ * this level must come before the claims of the next level in other work-groups. They do, since the
+ * word depends on the results of the claims. Hardware keeps that order, though PTX's memory model
+ * does not guarantee it. The cooperating groups exchange nothing else. */
 static void tell_groups(volatile __global ulong *word, uint turn, ulong found)
 {
     post_word(word, (ulong)turn << 32 | COUNT_OF(found) << COOPERATIVE_EDGE_BITS | EDGES_OF(found));
 }
 
-/* Wait for one work-group's word of the level `turn`; 0 if it does not come. */
+/* Wait for one work-group's word of level `turn`; return 0 if it does not come. */
 static ulong await_word(volatile __global ulong *word, uint turn, const Link *link)
 {
     uint patience = link->patience;
@@ -112,8 +112,8 @@ static ulong await_word(volatile __global ulong *word, uint turn, const Link *li
     return value;
 }
 
-/* Add what a word says to the sums, and update the most edges. A word that is missing, 0, counts as
- * MISSING edges. */
+/* Add a word's counts to the sums, and update the largest number of edges. A missing word, 0,
+ * counts as MISSING edges. */
 static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
 {
     const uint more = word ? (uint)EDGES_OF(COOPERATIVE_FOUND(word)) : MISSING;
@@ -122,10 +122,10 @@ static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
     *largest = max(*largest, more);
 }
 
-/* Wait for the words of all cooperating groups, which is a barrier for them. The words of one level
- * and of the next have different places, since a slow work-group may still read when a fast one
- * writes again. Returns what all found to work-item 0, with `most`, the most edges that one found.
- * If a word does not come these are 0 and MISSING. After a barrier the words are in `mine`. */
+/* Wait for the words of all cooperating groups, which is a barrier for them. Successive levels use
+ * different words, since a slow work-group may still read when a fast one writes again. Work-item 0
+ * gets the total counts, and `most`, the largest number of edges that one work-group found. If a
+ * word does not come, these are 0 and MISSING. After a barrier the words are in `mine`. */
 static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *link, OFFSET *most,
                          __local Share *mine)
 {
@@ -156,10 +156,10 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *
 }
 #endif
 
-/* Claim the ends of edges that `read_edges` read, and put the vertices that it claims into slot
- * `next`. Returns the number of these vertices and of their edges. If there is a `word`, it tells
- * the cooperating groups as soon as these numbers are known. The reads that a successful claim
- * needs begin together with the claim. */
+/* Claim the ends of edges that `read_edges` read, and store the claimed vertices in slot `next`.
+ * Return the number of these vertices and of their edges, packed. If there is a `word`, the counts
+ * are reported there as soon as they are known. The reads that a successful claim needs start
+ * before the claim, so that they overlap with it. */
 static ulong push_edges(const Graph *graph, uint next, const Taken *taken, __global uint *visited,
                         __global uint *parent, volatile __global ulong *word, uint turn,
                         __local Shared *mine)
@@ -204,8 +204,8 @@ static ulong push_edges(const Graph *graph, uint next, const Taken *taken, __glo
     return total;
 }
 
-/* Put work-group `group`'s share of the frontier into slot 0; return its vertices and edges. The
- * frontier lies in the queue. `size` work-groups share it by edges. */
+/* Copy work-group `group`'s share of the frontier from the queue into slot 0; return its vertices
+ * and edges, packed. `size` work-groups share the frontier by edges. */
 static ulong take_share(uint group, uint size, const Graph *graph, __global const uint *queue,
                         __global const OFFSET *offsets, __local Shared *mine)
 {
@@ -213,7 +213,7 @@ static ulong take_share(uint group, uint size, const Graph *graph, __global cons
     const OFFSET edges = (OFFSET)mine->state[FRONTIER_EDGES];
     __local uint *bounds = mine->bounds;
     uint first = 0, past = count;
-    if (size > 1) { /* vertices whose first edge lies in [low, high) */
+    if (size > 1) { /* vertices whose first edge is in [low, high) */
         const OFFSET low = (OFFSET)((ulong)edges * group / size);
         const OFFSET high = (OFFSET)((ulong)edges * (group + 1) / size);
         find_bounds(low, high, count, edges + 1, offsets, bounds); /* `high` may be `edges` */
@@ -230,7 +230,7 @@ static ulong take_share(uint group, uint size, const Graph *graph, __global cons
     return PACK(past - first, end - begin);
 }
 
-/* Write this work-group's share to the queue of all, behind the shares of those before it. */
+/* Write this work-group's share to the common queue, after the shares of lower work-groups. */
 static void leave_share(uint slot, ulong share, ulong before, __global uint *queue,
                         __global OFFSET *offsets, __local const Share *mine)
 {
@@ -242,8 +242,8 @@ static void leave_share(uint slot, ulong share, ulong before, __global uint *que
     }
 }
 
-/* Move the state on if cooperating groups surely run the next level too; one work-item. `decide`
- * would find out the same, but takes longer. */
+/* Advance the state if cooperating groups certainly run the next level too; one work-item calls
+ * this. `decide` would have the same result, but takes longer. */
 static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
 {
     __local ulong *state = mine->state;
@@ -272,8 +272,8 @@ static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
     return true;
 }
 
-/* Run levels as one of `size` cooperating groups, as long as the levels are top-down with few
- * edges. In the end the next step is decided on already. */
+/* Run levels as one of `size` cooperating groups, while the levels are top-down with few edges. At
+ * the end the next step is already decided. */
 static void run_cooperative(uint group, uint size, const Graph *graph, const Arrays *arrays,
                             __global const REAL *schedule, __global ulong *rows, const Link *link,
                             __local Shared *mine)
@@ -312,7 +312,7 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
         share = push_edges(graph, slot, &taken, visited, arrays->parent, word ? word + group : 0,
                            turn, mine);
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (EDGES_OF(share) <= ROOM) /* for the next level, beside what follows */
+        if (EDGES_OF(share) <= ROOM) /* for the next level; overlaps with the code below */
             read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), &taken,
                        mine_share);
         ulong found = share;
@@ -323,7 +323,7 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
 #endif
         if (lid == 0)
             mine->runs = most <= ROOM && go_on(found, fewest, most_edges, mine);
-        if (rows && lid == GROUP - 1) { /* beside work-item 0, in another warp */
+        if (rows && lid == GROUP - 1) { /* not in work-item 0's warp, so that they overlap */
             if (levels) {
                 const Row row = {PACK(mine->saved[FRONTIER_VERTICES], mine->saved[FRONTIER_EDGES]),
                                  chosen, decided, began, ended};
@@ -359,7 +359,7 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
         before += COOPERATIVE_FOUND(mine_share->words[i]);
 #endif
     if (rows && lid == GROUP - 1) {
-        ended = read_clock(); /* others may have been slower, and deciding belongs to the level */
+        ended = read_clock(); /* again: it includes waiting for others, and deciding */
         const Row row = {PACK(state[FRONTIER_VERTICES], state[FRONTIER_EDGES]), chosen, decided,
                          began, ended};
         write_row(rows, mine->saved[LEVEL], row);

@@ -1,7 +1,7 @@
 """The dense push of breadth-first search on the CPU: a large level without atomics.
 
-Threads write the parents of unvisited vertices at the same time. Then they visit the vertices
-that got one, word by word. level.py describes the arrays, job.py the parameters.
+Threads write the parents of unvisited vertices at the same time. Then they visit the vertices that
+got a parent, word by word. level.py describes the arrays, job.py the parameters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from hetero_bfs.support.intrinsics import population_count
 def push_dense_chunk(control, arrays, chunk, me):
     """Write a chunk of the frontier's edges to `parent` of their unvisited ends.
 
-    Other threads may write to the same vertex. Any of these parents is right; the last one stays.
+    Several threads may write to the same vertex. Each of these parents is right; the last one
+    stays.
     """
     this, count = control[QUEUE], control[VERTICES]
     queue, offsets = arrays.queue[this], arrays.offsets[this]
@@ -54,9 +55,10 @@ def push_dense_chunk(control, arrays, chunk, me):
 def resolve_pushed_words(control, arrays, chunk, me):
     """Visit the unvisited vertices of a chunk of the bitmap whose parent is visited.
 
-    Some parents are an earlier search's. That does no harm. Such a parent is a neighbour that has
-    an edge to the vertex, or the vertex itself if it was a source. If a neighbour of an unvisited
-    vertex is visited, it is in the frontier. Returns how many vertices it visits, and their edges.
+    Some parents are from an earlier search. That does no harm: such a parent is a neighbour with an
+    edge to the vertex, or the vertex itself if it was a source. If a neighbour of an unvisited
+    vertex is visited, it is in the frontier. Returns the number of vertices visited, and of their
+    edges.
     """
     visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
     reached, degree, parent = reached_of(control, arrays), arrays.degree, arrays.parent

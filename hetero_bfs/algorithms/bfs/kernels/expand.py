@@ -2,13 +2,13 @@
 
 level.py describes the arrays, job.py the parameters.
 
-Where vertices are numbered by partitions (locality.py), each partition has an owner. An owner is a
-share of the work that is the same in every level. One thread does it, unless that thread is late.
-Owners expand their own part of the frontier and claim their own vertices. Few edges lead to other
-owners' vertices; an owner defers them in its outbox. When the next level begins, each owner
-collects the edges that were deferred to it. If the owners do not run the next level, they collect
-in a separate phase. So the owners synchronise once a level, and few cache lines of the graph, the
-bitmap, the parents or the queue move from core to core.
+If vertices are numbered by partitions (locality.py), each partition has an owner. An owner is a
+share of the work that is the same in every level. Always the same thread does it, unless that
+thread is late. Owners expand their own part of the frontier and claim their own vertices. Few edges
+lead to other owners' vertices; an owner defers them in its outbox. When the next level starts, each
+owner collects the edges that were deferred to it. If the owners do not run the next level, they
+collect in a separate phase. So the owners synchronise once per level, and few cache lines of the
+graph, the bitmap, the parents or the queue move from core to core.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from hetero_bfs.devices.cpu.thread_pool import CHUNKS, report_of
 from hetero_bfs.support.compiling import kernel
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
-"""Rows of `segments`. The first has the place of each segment in the queue. The second has the
-vertices of the frontier before each segment, and behind these their total. The third begins with
-the number of segments."""
+"""Rows of `segments`: the start of each segment in the queue; the number of frontier vertices
+before each segment, and then their total; the number of segments, in the first item."""
 
 _FOUND, _EDGES, _DEFERRED, _LATE, _LATE_EDGES = range(5)  # words of an owner's report
 _FIRST, _ONLY = np.int64(0), np.int64(1)
@@ -40,7 +39,7 @@ def expand_by_master(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def expand_by_master_packed(control, arrays, chunk, me):
-    """Do what `expand_by_master` does, on a processor that packs vectors."""
+    """Like `expand_by_master`, on a processor that packs vectors."""
     return _expand_by_master(follow_packed, control, arrays)
 
 
@@ -60,9 +59,9 @@ def _expand_by_master(follow, control, arrays):
 
 @kernel(counted=False, inner=True)
 def finish_queue(arrays, which, found):
-    """Make the first `found` vertices of a queue a frontier in one piece.
+    """Make the first `found` vertices of a queue a frontier in one segment, with offsets.
 
-    Vertices without edges are dropped. Returns the number of its vertices and edges.
+    Vertices without edges are dropped. Returns the number of vertices and of their edges.
     """
     indptr, queue, offsets = arrays.indptr, arrays.queue[which], arrays.offsets[which]
     vertices, edges = np.int64(0), np.int64(0)
@@ -79,23 +78,24 @@ def finish_queue(arrays, which, found):
 
 @kernel(counted=False, inner=True)
 def expand_owned(control, arrays, owner, me):
-    """Expand an owner's part of the frontier, and report on it.
+    """Expand an owner's part of the frontier, and fill its report.
 
-    If the frontier is `OWNED`, it is as the owners left it, with edges deferred in the outboxes of
-    the last level. Else it lies in `segments`: one for each owner, or one of which each takes a
-    share. `outbox` has the number of edges that an owner deferred, then their ends and parents.
-    What the owner finds lies in the other queue from owned_ranges[owner] on.
+    If the frontier is `OWNED`, it is as the owners left it, and the outboxes of the last level have
+    deferred edges. Otherwise it is in `segments`: one for each owner, or a single one that the
+    owners share. The first entry of an owner's outbox is the number of edges that it deferred;
+    their ends and parents follow. The vertices that an owner finds go to the other queue, starting
+    at owned_ranges[owner].
 
     The report has five words: `_FOUND` vertices with `_EDGES` edges; `_DEFERRED` edges; and `_LATE`
-    vertices with `_LATE_EDGES` edges, which belong to this level's frontier but were deferred when
-    that was counted.
+    vertices with `_LATE_EDGES` edges. The late vertices belong to this level's frontier, but were
+    still deferred when it was counted.
     """
     return _expand_owned(follow_by_branches, control, arrays, owner)
 
 
 @kernel(counted=False, inner=True)
 def expand_owned_packed(control, arrays, owner, me):
-    """Do what `expand_owned` does, on a processor that packs vectors."""
+    """Like `expand_owned`, on a processor that packs vectors."""
     return _expand_owned(follow_packed, control, arrays, owner)
 
 
@@ -128,7 +128,7 @@ def _expand_owned(follow, control, arrays, owner):
 
 @kernel(counted=False, inner=True)
 def collect_owned(control, arrays, owner, me):
-    """Add to an owner's part of the frontier what was deferred to it; see `expand_owned`."""
+    """Add the vertices deferred to an owner to its part of the frontier; see `expand_owned`."""
     report = report_of(control, owner)
     end = arrays.owned_ranges[owner] + report[_FOUND]
     late, late_edges = _collect(control, arrays, owner, end)
@@ -139,7 +139,7 @@ def collect_owned(control, arrays, owner, me):
 
 @kernel(counted=False, inner=True)
 def _collect(control, arrays, owner, end):
-    """Claim what others deferred to an owner, queued from `end` on; return vertices and edges."""
+    """Claim the vertices deferred to an owner, queue them at `end`; return vertices and edges."""
     queue, outbox = arrays.queue[control[QUEUE]], arrays.outbox[1 - control[QUEUE]]
     indptr, indices = arrays.indptr, arrays.indices
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
@@ -169,7 +169,7 @@ def read_report(report):
 
 @kernel(counted=False)
 def set_one_segment(segments, vertices):
-    """Note that a queue is one piece, from its start on."""
+    """Mark a queue as a single segment that starts at 0."""
     segments[SEGMENT_COUNT, 0] = 1
     segments[SEGMENT_START, 0] = 0
     segments[SEGMENT_VERTICES, 0] = 0
@@ -178,7 +178,7 @@ def set_one_segment(segments, vertices):
 
 @kernel(counted=False, inner=True)
 def add_owners_segment(owner, report, owned_ranges, segments):
-    """Note that an owner's part is the frontier's next segment. Owners come in their order."""
+    """Add an owner's part as the frontier's next segment. Call it for the owners in their order."""
     before = segments[SEGMENT_VERTICES, owner] if owner else 0
     segments[SEGMENT_START, owner] = owned_ranges[owner]
     segments[SEGMENT_VERTICES, owner] = before
@@ -188,9 +188,9 @@ def add_owners_segment(owner, report, owned_ranges, segments):
 
 @kernel(counted=False, inner=True)
 def copy_segments(segments, queue, target):
-    """Copy the vertices of all segments of a queue, one behind the other.
+    """Copy the vertices of all segments of a queue to `target`, without gaps.
 
-    `target` may be the queue: no vertex moves to a higher place.
+    `target` may be the queue itself: no vertex moves to a higher index.
     """
     for s in range(segments[SEGMENT_COUNT, 0]):
         source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
@@ -200,7 +200,7 @@ def copy_segments(segments, queue, target):
 
 @kernel(counted=False, inner=True)
 def join_segments(arrays, which):
-    """Move the segments of a queue together and fill its offsets, as other strategies need it."""
+    """Join the segments of a queue and fill its offsets, as other strategies need it."""
     segments, queue = arrays.segments[which], arrays.queue[which]
     count = segments[SEGMENT_COUNT, 0]
     if count > 1:

@@ -1,12 +1,12 @@
 """Expands a part of the frontier by one thread: follows the edges and claims their ends.
 
 There are two methods. `follow_by_branches` tests for each edge whether its end is visited. If most
-vertices have equally many edges, as in a grid, the processor predicts the branch well. In other
+vertices have the same degree, as in a grid, the processor predicts the branch well. In other
 high-diameter graphs, such as road networks, it does not, and a mispredicted branch costs more than
-all other work for an edge. For these there is `follow_packed`, if the processor can pack vectors.
-It copies edges without branches: first all but the edge back to the vertex's parent, then those
-whose end is not visited yet. Few of the edges that are left lead to a vertex that is visited after
-all. In low-diameter graphs small levels take little of a search, so the method makes no difference.
+all other work for an edge. `follow_packed` is for these graphs, if the processor can pack vectors.
+It copies edges without branches: first all but the edge back to the vertex's parent, then the edges
+whose end is not visited yet. Few of the remaining edges lead to a vertex that is visited after all.
+In low-diameter graphs small levels take little of a search, so the method does not matter.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
 _PREFETCH_DISTANCE = np.uint64(16)  # queue entries between fetching a list and reading it
-_BLOCK_WORDS = np.uint64(4)  # of the bitmap: the data of their vertices is fetched together
+_BLOCK_WORDS = np.uint64(4)  # bitmap words whose vertices' data is fetched together
 _BLOCK_VERTICES = _BLOCK_WORDS * np.uint64(32)
 _LINE_ITEMS = np.uint64(16)
-_MOST_ITEMS = np.uint64(1024)  # fetched of a block's lists
+_MOST_ITEMS = np.uint64(1024)  # list items of a block to prefetch
 _LANES = np.uint64(8)
-# At least so many edges are packed before any is followed, and at most so many of one list at a
-# time. So the scratch holds fewer than twice as many and eight.
+# Minimum edges to pack before any is followed, and maximum edges of one list to pack at a time. So
+# the scratch holds fewer than 2 * _PACKED + 8 edges.
 _PACKED = np.uint64(CHUNK_EDGES // 8)
 _ZERO, _NEXT = np.uint64(0), np.uint64(1)
 _ONE = np.uint32(1)
@@ -40,11 +40,11 @@ _WORD_SHIFT = np.uint32(5)
 
 @njit(inline="always")
 def _fetch_block(word, indptr, indices, visited, parent):
-    """Prefetch what a search reads of a block of vertices, if it has just reached the block.
+    """Prefetch the data of a block of vertices, if the search has just reached the block.
 
     The next levels will find the block's other vertices. The block is the bitmap's `word` and the
-    words beside it. One vertex of `word` is visited now. If the lists are long, only the first ones
-    are prefetched.
+    words next to it. One vertex of `word` is visited now. If the neighbour lists are long, only the
+    first ones are prefetched.
     """
     first = np.uint64(word) & ~(_BLOCK_WORDS - np.uint64(1))
     for other in range(first, min(first + _BLOCK_WORDS, np.uint64(visited.size))):
@@ -62,7 +62,7 @@ def _fetch_block(word, indptr, indices, visited, parent):
 
 @njit(inline="always")
 def claim(v, u, indptr, indices, is_local, visited, parent):
-    """Visit `v` with the parent `u`, if it is unvisited; tell whether it was, and its edges."""
+    """Visit `v` with the parent `u`, if it is unvisited; return whether it was, and its edges."""
     word = v >> _WORD_SHIFT
     bit = _ONE << (v & _WORD_MASK)
     seen = visited[word]
@@ -83,7 +83,7 @@ class Part(NamedTuple):
     begin, end : int64
         Its entries in the queue are [begin, end).
     found : int64
-        Where in the other queue those go that the owner finds.
+        Index in the other queue for the first vertex that the owner finds.
     owner, owners : int64
         The owner's number, and how many owners there are.
     mixed : uint32
@@ -102,14 +102,14 @@ class Part(NamedTuple):
 def follow_by_branches(control, arrays, part):
     """Expand a part of the frontier, for its owner.
 
-    It defers edges that lead to other owners' vertices: their ends and parents go to the owner's
-    outbox, behind the first entry. Returns where in the other queue ends what it found, how many
-    edges it deferred, and how many edges the vertices have that it found.
+    Edges that lead to other owners' vertices are deferred: their ends and parents go to the owner's
+    outbox, after its first entry. Returns the end of the found vertices in the other queue, the
+    number of edges deferred, and the number of edges of the found vertices.
     """
     queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
     indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
-    # All unsigned: Numba tests each signed index, as a negative one counts from the end.
+    # All unsigned: Numba tests each signed index, since a negative one counts from the end.
     begin, end, found = np.uint64(part.begin), np.uint64(part.end), np.uint64(part.found)
     owner, owners, mixed = part.owner, part.owners, part.mixed
     outbox = arrays.outbox[control[QUEUE], owner]
@@ -136,7 +136,7 @@ def follow_by_branches(control, arrays, part):
 
 @kernel(counted=False, inner=True)
 def follow_packed(control, arrays, part):
-    """Do what `follow_by_branches` does, on a processor that packs vectors (`can_pack`)."""
+    """Like `follow_by_branches`, on a processor that packs vectors (`can_pack`)."""
     queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
     indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
     visited, parent = arrays.visited[control[VISITED]], arrays.parent

@@ -1,14 +1,13 @@
-/* Starting and ending a search, converting a frontier from bitmap to queue, and merging parents.
- * Twin of frontier.py; level.py describes the arrays.
- */
+/* Starts and ends a search, converts a frontier from bitmap to queue, and merges parents.
+ * Twin of frontier.py; level.py describes the arrays. */
 
-/* What a step (steps.cl) works on, and which share of it this work-group does. Of each pair of
- * arrays the first belongs to the frontier of this level, the other to that of the next. */
+/* The data of a step (steps.cl), and this work-group's share of it. The first array of each pair
+ * belongs to the frontier of this level, the other one to the frontier of the next level. */
 typedef struct {
     uint group, groups; /* the share is number `group` of `groups` */
     __global uint *parent, *visited, *other_visited, *queue, *other_queue;
     __global OFFSET *offsets, *other_offsets;
-    volatile __global ulong *counter; /* of what the step finds */
+    volatile __global ulong *counter; /* of the vertices and edges that the step finds */
     __local ulong *scratch, *base;
 } Step;
 
@@ -25,8 +24,8 @@ static void start(const Step *step, uint words, uint source)
     }
 }
 
-/* Vertices and edges of a word's bits, without vertices that have no place in a queue. `common` is
- * the degree of all 32 vertices, or MIXED_DEGREES. */
+/* Vertices and edges of a word's bits, packed, without vertices that do not go into a queue.
+ * `common` is the degree of all 32 vertices, or MIXED_DEGREES. */
 static ulong count_word(uint word, uint bits, uint common, __global const uint *degree)
 {
     if (common != MIXED_DEGREES)

@@ -27,9 +27,9 @@ _ONE = np.uint32(1)
 
 @njit(inline="always")
 def reserve(arrays, vertices, edges):
-    """Make room in a queue for so many vertices with so many edges in all.
+    """Reserve queue slots for these numbers of vertices and edges.
 
-    Returns the place of the first vertex, and the number of edges before it.
+    Returns the first slot, and the number of edges before it.
     """
     bits = np.uint64(arrays.edge_bits)
     before = atomic_add(arrays.counter, 0, (np.uint64(vertices) << bits) | np.uint64(edges))
@@ -38,7 +38,7 @@ def reserve(arrays, vertices, edges):
 
 @kernel(counted=False, inner=True)
 def queue_words(control, arrays, chunk, me):
-    """Queue the vertices of a chunk of the bitmap that the last level found."""
+    """Queue the vertices that the last level found in a chunk of the bitmap."""
     visited, old = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
     queue, offsets = arrays.queue[control[QUEUE]], arrays.offsets[control[QUEUE]]
     degree = arrays.degree
@@ -71,7 +71,7 @@ def queue_words(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def blank_or_invalidate(control, arrays, chunk, me):
-    """End a search for a chunk of the bitmap: invalidate stale parents, make it blank, or both."""
+    """Invalidate stale parents, clear the bitmap, or both, for a chunk of the bitmap."""
     low, high = words_of(control, arrays, chunk)
     visited = arrays.visited[control[VISITED]]
     if control[TASK] != BLANK:
@@ -85,13 +85,13 @@ def blank_or_invalidate(control, arrays, chunk, me):
 def invalidate_stale_parents(low, high, visited, written, parent):
     """Set the parents of unvisited vertices in words [low, high) to NO_VERTEX.
 
-    An earlier search may have left parents, but only of vertices in the bitmap `written`. In the
-    end `written` is `visited`.
+    Only vertices in the bitmap `written` may have parents of earlier searches. Afterwards `written`
+    equals `visited`.
     """
     for word in range(low, high):
         stale = written[word] & ~visited[word]
         while stale:
             parent[np.int64(word) * 32 + np.int64(trailing_zeros(stale))] = NO_ID
             stale &= stale - _ONE
-        if written[word] != visited[word]:  # most often equal: then its line stays in all caches
+        if written[word] != visited[word]:  # usually equal: then its line stays in all caches
             written[word] = visited[word]

@@ -1,8 +1,8 @@
 """The host's strategies: top-down and bottom-up levels on the thread pool.
 
 The table of strategies (scheduling/strategies.py) names `top_down_level` and `bottom_up_level`. The
-level loop calls them by address. Owners of partitions may leave deferred edges behind a level. If
-the next level has another strategy, the level loop has the owners collect these edges before it.
+level loop calls them by address. Owners of partitions may leave deferred edges after a level. If
+the next level has another strategy, the level loop first has the owners collect these edges.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from hetero_bfs.scheduling.schema import (
 )
 from hetero_bfs.support.compiling import kernel
 
-_PART_EDGES = LEAST_SHARED_EDGES // 2  # in a chunk, at least
-# Largest mean degree of the vertices in `unvisited_list`, which one thread scans.
+_PART_EDGES = LEAST_SHARED_EDGES // 2  # minimum in a chunk
+# Largest mean degree of the vertices in a full `unvisited_list`, which one thread scans.
 _UNVISITED_LIST_DEGREE = 16
 
 _UNCOUNTED = np.int64(-1)
 
 DEFERRED = NEXT_OWN
-"""A word that stays from phase to phase: how many edges are deferred while `OWNED` is set."""
+"""Control word: the number of deferred edges while `OWNED` is set. Phases do not change it."""
 
 _is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 
@@ -64,8 +64,8 @@ _is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 def top_down_level(control, arrays, state, records):
     """Run a top-down level.
 
-    Returns the representation of the next frontier, vertices and edges found, and -1, since it does
-    not count scanned edges.
+    Returns the representation of the next frontier, vertices and edges found, and -1, since scanned
+    edges are not counted.
     """
     if _is_dense_push(arrays, state):
         found, edges = _dense_push(control, arrays, state)
@@ -76,9 +76,9 @@ def top_down_level(control, arrays, state, records):
 
 @njit(inline="always")
 def _expand_among_owners(control, arrays, state, records):
-    """Run a top-down level by the owners; return vertices and edges found.
+    """Run a top-down level with the owners; return vertices and edges found.
 
-    Vertices at the ends of deferred edges are not among them.
+    Vertices at the ends of deferred edges are not counted.
     """
     found, edges, deferred, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
     count_late(state, records, late, late_edges)
@@ -90,7 +90,7 @@ def _expand_among_owners(control, arrays, state, records):
 def _top_down(control, arrays, state, records):
     """Run a top-down level that leaves a queue; return vertices and edges found.
 
-    Vertices at the ends of deferred edges are not among them.
+    Vertices at the ends of deferred edges are not counted.
     """
     edges = np.int64(state[FRONTIER_EDGES])
     threads, owners = arrays.found.shape[0], arrays.owned_ranges.size - 1
@@ -115,7 +115,7 @@ def _edges_of_a_chunk(edges, threads):
 def _is_dense_push(arrays, state):
     """Tell whether a level is a dense push: several threads have much to find.
 
-    Where partitions have owners it never is, since the levels of high-diameter graphs are narrow.
+    With owners of partitions it never is, since the levels of high-diameter graphs are narrow.
     """
     return (
         arrays.found.shape[0] > 1
@@ -130,8 +130,9 @@ def _is_dense_push(arrays, state):
 def _dense_push(control, arrays, state):
     """Run a top-down level that leaves a bitmap, as a dense push; return vertices and edges found.
 
-    Threads write parents without claiming vertices. A second phase finds the vertices that got one.
-    Claims would take longer: the bitmap has few cache lines, which would move from core to core.
+    Threads write parents without claiming vertices. A second phase finds the vertices that got a
+    parent. Claims would take longer: the bitmap has few cache lines, which would move from core to
+    core.
     """
     join(arrays, state)
     edges = np.int64(state[FRONTIER_EDGES])
@@ -147,7 +148,7 @@ def bottom_up_level(control, arrays, state, records):
     """Run a bottom-up level.
 
     Returns the representation of the next frontier, vertices and edges found, and edges scanned.
-    Once few vertices are unvisited, the master alone scans the list of them.
+    Once few vertices are unvisited, the master scans the list of them by itself.
     """
     unmask(control, arrays, state)
     if state[UNVISITED_LISTED] >= 0:
@@ -168,8 +169,8 @@ def bottom_up_level(control, arrays, state, records):
 def count_late(state, records, vertices, edges):
     """Add late vertices and their edges to the frontier, and to the records of levels.
 
-    The level before found them at the ends of deferred edges, after its other vertices were
-    counted.
+    The previous level found them at the ends of deferred edges, after it counted its other
+    vertices.
     """
     level = int(state[LEVEL])
     if vertices:

@@ -1,4 +1,4 @@
-"""The words that describe a phase of a search, and the part of the work that a chunk stands for.
+"""The control words that describe a phase of a search, and a chunk's part of the work.
 
 A phase runs one kernel for each of its chunks, or for each owner of partitions. The kernel takes
 (control, arrays, chunk, me): the thread pool's control block (thread_pool.py), the `HostArrays`
@@ -13,7 +13,7 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS, JOB, OWN
 
-# Words of a job. They follow its number of chunks (thread_pool.py).
+# Control words of a job. They follow its number of chunks (thread_pool.py).
 TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
 (
     TOP_DOWN,
@@ -28,42 +28,42 @@ TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
     END,  # INVALIDATE, then BLANK
     CLEAR,
     RESTORE,
-    ALONE,  # no phase: the master runs a small top-down level by itself
+    ALONE,  # not a phase: the master runs a small top-down level by itself
 ) = range(13)
 NUM_TASKS = 13
 
 OWNED = OWN
-"""Whether the owners still keep the frontier in their own parts of the queue (expand.py)."""
+"""Whether the owners still hold the frontier in their own parts of the queue (expand.py)."""
 
 WHOLE = OWN + 1
 """Whether the host has run all levels of this search, so that `parent` has every parent."""
 
 ADDRESS = OWN + 2
-"""The address of an array that a phase fills and that is not one of the `HostArrays`."""
+"""The address of an array that a phase fills and that is not in the `HostArrays`."""
 
 MASKED = OWN + 3
-"""Whether the search has a mask: its vertices count as visited, and are no parents (level.py)."""
+"""Whether the search has a mask: masked vertices count as visited and are never parents."""
 
 NEXT_OWN = OWN + 4
-"""The first word that is free for other modules. No phase changes it."""
+"""The first word that is free for other modules. Phases do not change it."""
 
 NONE = np.int64(0)
-"""What a kernel returns that has nothing to add up."""
+"""Return value of a kernel without anything to add up."""
 
 
 @njit(inline="always")
 def edges_of(control, chunk):
-    """Return where a chunk's edges of the frontier begin and end."""
+    """Return the range of a chunk's edges of the frontier."""
     begin = chunk * control[SIZE]
     return begin, min(begin + control[SIZE], control[EDGES])
 
 
 @njit(inline="always")
 def words_of(control, arrays, chunk):
-    """Return where a chunk's words of the bitmap begin and end.
+    """Return the range of a chunk's words of the bitmap.
 
-    The cut depends only on the number of chunks, so a thread gets the same words in every phase.
-    Chunks grow: after relabelling, the first words stand for the hubs, which have the longest
+    The range depends only on the number of chunks, so a thread gets the same words in every phase.
+    Chunks grow: after relabelling, the first words belong to the hubs, which have the longest
     lists.
     """
     words, chunks = arrays.written.size, control[CHUNKS]

@@ -8,35 +8,36 @@ edges.
     parent        uint32 (n,)       each vertex's parent in this search. On the CPU an entry counts
                                     only if its vertex is visited (frontier.py,
                                     `invalidate_stale_parents`); on other devices it is NO_VERTEX
-                                    while its vertex is unvisited. A device holds only the parents
+                                    while its vertex is unvisited. A device has only the parents
                                     that it found itself. The entry of an unvisited vertex is
-                                    NO_VERTEX, or a vertex with an edge to it, or the vertex
-                                    itself: `resolve_pushed_words` (dense_push.py) relies on that
-    visited       uint32 (words,)   bit v % 32 of word v // 32 says that vertex v is visited.
-                                    Bottom-up reads the bitmap as the level found it and writes
-                                    `next_visited`; so does a dense push on the CPU. Any other level
-                                    visits vertices in place
+                                    NO_VERTEX, or a vertex with an edge to it, or the vertex itself:
+                                    `resolve_pushed_words` (dense_push.py) relies on that
+    visited       uint32 (words,)   bit v % 32 of word v // 32 is set if vertex v is visited.
+                                    Bottom-up and a dense push on the CPU read the bitmap as the
+                                    level found it and write the other bitmap. Any other level
+                                    sets bits in place
     queue         uint32 (n,)       the frontier, without vertices that have no edge
-    offsets       int64 (n,)        edges of the frontier before each queue entry. With the number
-                                    of all its edges, a binary search in them cuts a level into
-                                    equal shares of edges, and so divides hubs too
-    segments      int64 (3, any)    on the CPU a queue may lie in several pieces, as owners of
-                                    partitions left them (expand.py). Then it has no offsets until
-                                    the pieces are joined
-    counter       uint64 (1,)       vertices << edge_bits | edges of what a level found. One atomic
+    offsets       int64 (n,)        edges of the frontier before each queue entry. A binary search
+                                    in them cuts a level into equal shares of edges, and so divides
+                                    hubs too
+    segments      int64 (3, any)    on the CPU a queue may consist of several segments, left by
+                                    owners of partitions (expand.py). Then it has no offsets until
+                                    the segments are joined
+    counter       uint64 (1,)       vertices << edge_bits | edges that a level found. One atomic
                                     addition reserves a queue slot and its edge offset together
 
 Bottom-up needs no frontier: a visited neighbour of an unvisited vertex is always in the frontier.
-On the CPU it lists the vertices that it leaves unvisited. Once these are few, one thread scans the
-list (`bottom_up_by_list`) instead of all threads the bitmap, and queues what it finds, until the
-search ends. Other levels may come between, also on other devices: the scan skips visited vertices.
+On the CPU it lists the vertices that it leaves unvisited. At first all threads scan the bitmap.
+Once few vertices are left, one thread scans the list (`bottom_up_by_list`) and queues the vertices
+that it finds, until the search ends. Other levels may come between, also on other devices: the scan
+skips visited vertices.
 
 A masked search ignores some vertices. They count as visited from the start, so no level claims
-them. Bottom-up and the dense push look for parents in another bitmap, `reached`, which lacks them
-(`unmask`). They have no parent in the result.
+them. Bottom-up and the dense push look for parents in another bitmap, `reached`, without the masked
+vertices (`unmask`). Masked vertices have no parent in the result.
 
-`indptr` is uint32 if the number of edges allows it. That halves what a search of long paths reads.
-Lists are prefetched a few queue entries before they are read.
+`indptr` is uint32 if the number of edges allows it. That halves its memory traffic in searches of
+long paths. Neighbour lists are prefetched a few queue entries before they are read.
 """
 
 from __future__ import annotations
@@ -66,15 +67,15 @@ from hetero_bfs.support.intrinsics import (
 )
 
 CHUNK_EDGES = 4096
-"""Most edges in a chunk of a top-down level; a thread's scratch arrays have room for them."""
+"""Maximum edges in a chunk of a top-down level; a thread's scratch arrays have room for them."""
 
 BLOCK_WORDS = CHUNK_EDGES // 32
-"""Words of the bitmap that bottom-up works through at a time."""
+"""Words of the bitmap that bottom-up processes at a time."""
 
 _PREFETCH_DISTANCE = 8  # queue entries between fetching a list and reading it
-_LINE_ITEMS = 16  # of a list, in a cache line
-_MOST_ITEMS = 64  # prefetched of a list; of a longer one the processor fetches the rest by itself
-_DENSE = 5  # unvisited vertices of a word from which all 32 are tested at once
+_LINE_ITEMS = 16  # list items in a cache line
+_MOST_ITEMS = 64  # list items to prefetch; the processor prefetches the rest of a longer list
+_DENSE = 5  # least unvisited vertices of a word for which all 32 are tested at once
 _LANES = np.uint64(8)
 ONE = np.uint32(1)
 WORD_MASK = np.uint32(31)
@@ -84,7 +85,6 @@ FULL = np.uint32(0xFFFFFFFF)
 
 @njit(inline="always")
 def is_visited(visited, v):
-    """Return the bit of a vertex."""
     return (visited[v >> _WORD_SHIFT] >> (v & WORD_MASK)) & ONE
 
 
@@ -109,7 +109,7 @@ def first_entry(offsets, count, edge):
 
 @njit(inline="always")
 def prefetch_entries(queue, entry, count, indptr, indices):
-    """Prefetch what later queue entries will read: offsets first, then the lists, all lines."""
+    """Prefetch data of later queue entries: first the offsets, then the neighbour lists."""
     if entry + 2 * _PREFETCH_DISTANCE < count:
         prefetch(indptr, queue[entry + 2 * _PREFETCH_DISTANCE])
     if entry + _PREFETCH_DISTANCE < count:
@@ -121,10 +121,11 @@ def prefetch_entries(queue, entry, count, indptr, indices):
 
 @kernel(counted=False, inner=True)
 def claim_chunk(control, arrays, chunk, me):
-    """Claim the unvisited ends of a chunk of the frontier's edges; return how many they are.
+    """Claim the unvisited ends of a chunk of the frontier's edges; return their number.
 
-    They go to the thread's `found`, their parents to its `source`. The caller writes the parents:
-    stores that miss the cache would hold up the next atomic. Parents and degrees are prefetched.
+    They go to the thread's `found`, their parents to its `source`. The caller writes the parents,
+    since stores that miss the cache would delay the next atomic. Parents and degrees are
+    prefetched.
     """
     this, count = control[QUEUE], control[VERTICES]
     queue, offsets = arrays.queue[this], arrays.offsets[this]
@@ -158,9 +159,9 @@ def claim_chunk(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def top_down_chunk(control, arrays, chunk, me):
-    """Expand a chunk of the frontier's edges, beside other threads.
+    """Expand a chunk of the frontier's edges, while other threads expand other chunks.
 
-    What it finds goes to the other queue, and is counted in `counter`.
+    The vertices found go to the other queue, and are counted in `counter`.
     """
     that = 1 - control[QUEUE]
     found, source, degree = arrays.found[me], arrays.source[me], arrays.degree
@@ -187,7 +188,7 @@ def top_down_chunk(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _resolve_sparse(word, pending, first, degree, visited, parent):
-    """Do what `resolve_word` does, vertex by vertex, for words with few unvisited vertices."""
+    """Like `resolve_word`, vertex by vertex, for words with few unvisited vertices."""
     fresh = np.uint32(0)
     edges = np.int64(0)
     while pending:
@@ -204,10 +205,10 @@ def _resolve_sparse(word, pending, first, degree, visited, parent):
 
 @kernel(counted=False, inner=True)
 def _resolve_by_first(control, arrays, low, high, late):
-    """Look at the first neighbours of the unvisited vertices in words [low, high).
+    """Check the first neighbours of the unvisited vertices in words [low, high).
 
-    Vertices whose first neighbour is unvisited are listed in `late`. Returns how many vertices it
-    visits, their edges, the neighbours looked at, and how many vertices are in `late`.
+    Vertices whose first neighbour is unvisited are listed in `late`. Returns the number of vertices
+    visited, their edges, the number of neighbours read, and the length of `late`.
     """
     visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
     reached, parent = reached_of(control, arrays), arrays.parent
@@ -240,7 +241,7 @@ def _resolve_by_first(control, arrays, low, high, late):
 
 @njit(inline="always")
 def _find_in_list(begin, end, indices, visited):
-    """Return the position of the first visited neighbour in [begin, end), `end` if none is."""
+    """Return the position of the first visited neighbour in [begin, end), else `end`."""
     k = begin
     while k + _LANES <= end:
         hits = visited_among_eight(indices, k, visited)
@@ -256,8 +257,8 @@ def _find_in_list(begin, end, indices, visited):
 def _resolve_by_lists(control, arrays, late, left):
     """Scan the lists of the first `left` vertices in `late`, without first neighbours.
 
-    Vertices that remain unvisited stay in `late`. Returns how many vertices it visits, their edges,
-    the neighbours looked at, and how many vertices stay.
+    Vertices that remain unvisited stay in `late`. Returns the number of vertices visited, their
+    edges, the number of neighbours read, and how many vertices stay.
     """
     indptr, indices, degree = arrays.backward_indptr, arrays.backward_indices, arrays.degree
     reached, next_visited = reached_of(control, arrays), arrays.visited[1 - control[VISITED]]
@@ -286,7 +287,7 @@ def _resolve_by_lists(control, arrays, late, left):
 
 @njit(inline="always")
 def _list_unvisited(arrays, late, count):
-    """Add `count` vertices to `unvisited_list`, as far as it has room; count all in `counter`."""
+    """Append `count` vertices to `unvisited_list` while it has room; count all in `counter`."""
     unvisited_list = arrays.unvisited_list
     slot = np.int64(atomic_add(arrays.counter, 0, np.uint64(count)))
     for i in range(min(count, unvisited_list.size - slot)):
@@ -307,8 +308,8 @@ def unmask(control, arrays, state):
 def bottom_up_words(control, arrays, chunk, me):
     """Look for a visited neighbour of every unvisited vertex in a chunk of the bitmap.
 
-    Vertices that have none are counted in `counter`, and listed in `unvisited_list` while it has
-    room. Returns vertices found, their edges, and edges scanned.
+    Vertices without one are counted in `counter`, and listed in `unvisited_list` while it has room.
+    Returns the number of vertices found, their edges, and edges scanned.
     """
     low, high = words_of(control, arrays, chunk)
     late = arrays.found[me]
@@ -329,8 +330,8 @@ def bottom_up_words(control, arrays, chunk, me):
 def bottom_up_by_list(control, arrays, state):
     """Look for a visited neighbour of each vertex in `unvisited_list`, by one thread.
 
-    The list is unchanged, since measurements repeat a level. Found vertices go to the other queue.
-    Returns their number, and edges scanned.
+    The list stays unchanged, since measurements repeat a level. Found vertices go to the other
+    queue. Returns their number, and edges scanned.
     """
     unvisited_list, count = arrays.unvisited_list, np.int64(state[UNVISITED_LISTED])
     indptr, indices = arrays.backward_indptr, arrays.backward_indices
@@ -352,6 +353,6 @@ def bottom_up_by_list(control, arrays, state):
             parent[v] = indices[k]
             found[taken] = v
             taken += 1
-    for i in range(taken):  # not earlier, since the others must see the bitmap of the level's start
+    for i in range(taken):  # not earlier: the scan must see the bitmap of the level's start
         visited[found[i] >> _WORD_SHIFT] |= ONE << (found[i] & WORD_MASK)
     return taken, np.int64(scanned)

@@ -1,15 +1,15 @@
 /* A search on an OpenCL device, from the first level to the last, without the host.
  *
- * A search is a state machine. Each step first decides what to do, from the state and from what
- * the last step counted. Then the whole grid does it. Every work-group decides by itself, from the
- * same numbers. Only cooperating groups (cooperative.cl) decide for all others, too.
+ * A search is a state machine. Each step first decides what to do, from the state and the counts of
+ * the last step. Then the whole grid does it. Every work-group decides by itself, from the same
+ * numbers. Only cooperating groups (cooperative.cl) also decide for all others.
  *
  * All work-groups must finish a step before the next one begins. If all work-groups make progress
  * at the same time (`probe`), one launch of `search` runs all steps, with a barrier across the
- * work-groups between them. Else a launch runs at most one step. The host queues `step` until the
- * state says that the search is over or that it is the host's turn. Compilers for CPUs fail on such
- * a large kernel. For CPUs the host queues `push_step`, `pull_step` and `other_step`, and each of
- * them runs if the coming step is of its kind.
+ * work-groups between them. Otherwise a launch runs at most one step. The host queues `step` until
+ * the state says that the search is over or that the host must continue. Compilers for CPUs fail on
+ * a kernel of that size. For CPUs the host queues `push_step`, `pull_step` and `other_step`; each
+ * of them runs if the next step is of its kind.
  *
  * The state and its steps are in steps.cl, the barrier in grid.cl. */
 
@@ -77,8 +77,8 @@ static void copy_state(__local const ulong *state, __global ulong *target)
         target[i] = state[i];
 }
 
-/* Tell whether the pending step is of one of the `kinds`, as bits; if it is, it is no longer
- * pending. One work-item calls this. Work-group 0 passes the state on to the next launch. */
+/* Return whether the pending step is of one of the `kinds` (a bit each), and clear `PENDING` if so.
+ * One work-item calls this. Work-group 0 passes the state on to the next launch. */
 static bool take_step(uint kinds, volatile __global ulong *counters, __global ulong *rows,
                       __global ulong *after, __local ulong *state)
 {
@@ -123,14 +123,14 @@ STEP_KERNEL(other_step, OTHERS, RUN(other, runs))
 #endif
 
 #ifdef ONE_LAUNCH
-/* Run steps until the search is over or it is the host's turn. A barrier across the work-groups
+/* Run steps until the search is over or the host must continue. A barrier across the work-groups
  * gives up after `patience` polls. */
 __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __global uint *cells,
                                const uint patience)
 {
     DECLARE_SEARCH
-    /* The state after levels of cooperating groups. It has two places, used by turns: a late
-     * work-group may still read one when the next cooperating groups write the other. */
+    /* The state after levels of cooperating groups. It has two slots, used alternately: a late
+     * work-group may still read one while the next cooperating groups write the other. */
     volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * COOPERATIVE_GROUPS;
     const Link link = {counters + NUM_COUNTERS, sync, patience};
     uint rounds = 0;
@@ -168,7 +168,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         } else if (!reload) {
             run_step(group, groups, &graph, &arrays, counter, &mine);
         }
-        if (doing == INVALIDATE) /* nothing comes after it */
+        if (doing == INVALIDATE) /* the last step */
             break;
         if (!grid_barrier(sync, group, groups, patience, counter, &turn, &found,
                           &mine.alright)) {

@@ -75,14 +75,14 @@ from hetero_bfs.support.by_address import call_level
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, trailing_zeros
 
-_SCAN_WORDS = 4096  # bitmap words per chunk, at least, where most of them need no work
-# Times the threads, at least: the master scans so many words before the workers come.
+_SCAN_WORDS = 4096  # minimum bitmap words per chunk, if most of them need no work
+# Minimum per chunk and thread: the master scans this number of words before the workers come.
 _SCAN_WORDS_BY_THREAD = 512
-_RESTORED_VERTICES = 1 << 16  # in a chunk: sharing smaller ones is no faster
+_RESTORED_VERTICES = 1 << 16  # in a chunk: sharing smaller ones is not faster
 
-# A word that stays from phase to phase. It is 0, or 1 plus the index of the bitmap that the last
+# A control word that phases do not change: 0, or 1 plus the index of the bitmap that the last
 # search left blank. A search leaves a blank bitmap only if no other device took part in it: then
-# nobody writes to the bitmap until the next `start` takes it.
+# nothing writes to the bitmap until the next `start` takes it.
 _BLANK_BITMAP = DEFERRED + 1
 
 _advance = kernel(advance, counted=False, inner=True)
@@ -98,8 +98,8 @@ def _may_wait(control, arrays, state, limit):
     """Tell whether deferred edges may wait until the owners expand the next level.
 
     There must be a next level, which a target could rule out, and its edges must fit in the outbox.
-    It must also be known well enough to choose its strategy: at the mean degree, the deferred edges
-    must not add more edges to it than are counted already.
+    Its size must also be known well enough to choose its strategy: at the mean degree, the deferred
+    edges must not add more edges to it than are already counted.
     """
     edges, deferred = state[FRONTIER_EDGES], control[DEFERRED]
     most = edges + deferred * arrays.longest
@@ -128,7 +128,7 @@ def _resolve_deferred(control, arrays, state, records):
 
 @kernel(counted=False)
 def convert(control, arrays, state):
-    """Convert a dense frontier (a bitmap) into a sparse one (a queue); return seconds."""
+    """Convert a frontier from a bitmap to a queue; return seconds."""
     began = clock_seconds()
     words = arrays.written.size
     size = 256
@@ -150,9 +150,9 @@ def invalidate(control, arrays, state):
 
 @njit(inline="always")
 def _end(control, arrays, state):
-    """End a search that no other device takes part in.
+    """End a search in which no other device takes part.
 
-    Invalidates stale parents. If the search is over it leaves a blank bitmap to the next one.
+    Invalidates stale parents. If the search is over, it leaves a blank bitmap for the next one.
     """
     if _is_over(state):
         share_words(control, arrays, state, END)
@@ -179,7 +179,7 @@ def _restore_part(control, arrays, task, count):
 
 @njit(inline="always")
 def _blank(control, arrays, state):
-    """Have no vertex visited."""
+    """Mark all vertices as unvisited."""
     if control[_BLANK_BITMAP]:
         state[VISITED_INDEX] = control[_BLANK_BITMAP] - 1
         control[_BLANK_BITMAP] = 0
@@ -246,7 +246,7 @@ def start_at(control, arrays, sources, state):
 
 @njit(inline="always")
 def _list_found(arrays, state, found):
-    """Add the vertices that a level found to `found_list`; if there is no room, give it up."""
+    """Append the vertices that a level found to `found_list`; without room, give up the list."""
     if found == 0 or state[FOUND_LISTED] < 0:
         return
     count = np.int64(state[FOUND_LISTED])
@@ -260,7 +260,7 @@ def _list_found(arrays, state, found):
 
 @njit(inline="always")
 def _run_level(control, arrays, row, state, records):
-    """Run a level by the strategy in a row of the table, and move the state on."""
+    """Run a level by the strategy in a row of the table, and advance the state."""
     record = records[int(state[LEVEL])]
     address = arrays.levels[row]
     representation, found, edges, scanned = call_level(address, control, arrays, state, records)
@@ -279,7 +279,7 @@ def _run_level(control, arrays, row, state, records):
 
 @kernel(counted=False)
 def run_levels(control, arrays, policy, interval, source, cpu_only, state, records):
-    """Run a search on the host as long as the policy keeps it there.
+    """Run a search on the host while the policy keeps it there.
 
     Parameters
     ----------
@@ -289,20 +289,20 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
     interval : int
         Levels between two choices.
     source : int
-        Where the search starts. It counts only if the search is `cpu_only` and has not started yet.
+        Start of the search; used only if the search is `cpu_only` and has not started yet.
     cpu_only : bool
-        Whether no other device takes part. Such a search starts and ends here, without Python.
+        Whether no other device takes part. The search then starts and ends here, without Python.
     state : float64 (STATE_SIZE,)
-        The search's state, which each level moves on.
+        The search's state, which each level advances.
     records : float64 (rows, record_width)
-        One row per level. It returns once every row is used.
+        One row per level. The function returns when every row is used.
 
     Returns
     -------
     int
         ENDED: there is no frontier, nothing unvisited, or no row left. LEAVES: the strategy of the
-        coming level is in its row and in `state[CHOSEN]`. It needs another device, or the search
-        must migrate to the host first.
+        next level is in its row and in `state[CHOSEN]`. It needs another device, or the search must
+        migrate to the host first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
     control[WHOLE] = cpu_only

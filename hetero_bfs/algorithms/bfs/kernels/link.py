@@ -48,7 +48,7 @@ _CONTROL = types.Array(int64, 1, "C")
 def link_levels(arrays: Struct | Head, levels: npt.NDArray[np.int64]) -> None:
     """Compile the kernels of the host's strategies, and put their addresses into `levels`.
 
-    A strategy's place there is its row in the table of strategies.
+    The index of a strategy is its row in the table of strategies.
     """
     for row, strategy in enumerate(STRATEGIES.values()):
         if strategy.device_kind == "cpu":
@@ -67,7 +67,7 @@ def link_work(
 ) -> None:
     """Compile the kernels of phases, and put their addresses into `work`.
 
-    One thread shares no levels. Where partitions have owners, no level is a dense push
+    A single thread never shares levels. With owners of partitions no level is a dense push
     (host_strategies.py). `replaced` has addresses of other kernels for some tasks (`chunk_kernel`).
     """
     used = {

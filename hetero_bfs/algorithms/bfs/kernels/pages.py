@@ -9,7 +9,7 @@ from hetero_bfs.support.compiling import kernel
 
 _ONE = np.uint32(1)
 _BY_ONE_THREAD = 128
-"""Most pages for which a parallel region costs more than it saves."""
+"""Maximum number of pages for which a parallel region costs more than it saves."""
 
 
 @kernel(counted=False, inner=True)

@@ -17,8 +17,8 @@ _SCATTER, _SCATTER_SHIFT = np.uint64(0x9E3779B1), np.uint64(20)
 def partition_bits(owners):
     """Return log2 of a partition's vertices: 8,192 for two owners, 4,096 for four, 2,048 for more.
 
-    Fewer edges leave large partitions. A frontier crosses more small ones, so these share it more
-    evenly. Two and sixteen owners were measured. One owner needs no partitions.
+    Large partitions have fewer edges between them. Small ones share a frontier more evenly, since
+    it crosses more of them. Two and sixteen owners were measured. One owner needs no partitions.
     """
     if owners == 1:
         return np.uint32(31)
@@ -27,11 +27,11 @@ def partition_bits(owners):
 
 @njit(inline="always")
 def owner_of(vertex, owners, bits):
-    """Return the owner of a vertex. `owners` is a power of two, `bits` is `partition_bits` of it.
+    """Return the owner of a vertex. `owners` is a power of two, `bits` is `partition_bits(owners)`.
 
-    Partitions form groups of as many as there are owners. In each group every owner has one, in an
-    order that changes from group to group. If the order were the same in all groups, a frontier
-    that crosses partitions at regular distances, as in a grid, would meet few owners.
+    Consecutive partitions form groups, with one partition per owner. The order of the owners
+    changes from group to group. With the same order in all groups, a frontier that crosses
+    partitions at regular distances, as in a grid, would meet few owners.
     """
     partition, within = np.uint64(vertex >> bits), np.uint64(owners - 1)
     order = (partition & ~within) * _SCATTER >> _SCATTER_SHIFT
@@ -39,7 +39,10 @@ def owner_of(vertex, owners, bits):
 
 
 def split_among_owners(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
-    """Return where in a queue each owner's part begins, int64; it has room for all its vertices."""
+    """Return where in a queue each owner's part starts, int64 (owners + 1,).
+
+    A part has room for all vertices of its owner.
+    """
     bits = partition_bits.py_func(owners)
     owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, bits)
     starts = np.zeros(owners + 1, np.int64)

@@ -1,6 +1,6 @@
 """Runs the phases of a search on the host's thread pool; link.py lists their kernels.
 
-The master does small pieces of work alone, since a phase takes time to begin and to end. Larger
+The master does small pieces of work by itself, since a phase takes time to start and to end. Larger
 pieces become phases (thread_pool.py). The master calls `share` and the functions after it
 (level_loop.py). Each worker runs `run_worker` from the engine's start to its end.
 """
@@ -45,7 +45,7 @@ from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 
 CHUNKS_PER_THREAD = 8
-"""Chunks of a phase for each thread. A thread that is done early takes those of others."""
+"""Chunks of a phase per thread. A thread that finishes early takes chunks of others."""
 
 _MIN_CHUNK_WORDS = 32
 
@@ -56,7 +56,7 @@ class HostArrays(NamedTuple):
     Parameters
     ----------
     backward_indptr, backward_indices, first
-        The lists of the transposed graph, and the first neighbour in each of them.
+        The CSR arrays of the transposed graph, and the first neighbour in each list.
     visited, queue, offsets, segments
         Pairs: one array for this level's frontier, one for the next level's.
     written
@@ -74,7 +74,7 @@ class HostArrays(NamedTuple):
     owned_ranges : int64 (owners + 1,)
         Where each owner's part of a queue begins.
     longest : int
-        The most edges of a vertex.
+        The maximum degree.
     old_of_new, is_local
         The relabelling, and whether it is by locality.
     work : int64 (NUM_TASKS,)
@@ -114,7 +114,7 @@ class HostArrays(NamedTuple):
 
 @njit(inline="always")
 def _run(control, arrays, chunk, me):
-    """Run a chunk of the phase, or an owner's part; return its contribution to the phase's sums."""
+    """Run a chunk of the phase, or an owner's part; return its terms of the phase's sums."""
     return call_at(arrays.work[control[TASK]], control, arrays, chunk, me)
 
 
@@ -135,7 +135,7 @@ def _take_part(control, arrays, me):
 
 @kernel(counted=False)
 def run_worker(control, arrays, me):
-    """Run by worker number `me` (1 and up) until the thread pool is shut down."""
+    """Run worker number `me` (1 and up) until the thread pool is shut down."""
     phase = np.int64(0)
     while True:
         phase = await_phase(control, me, phase)
@@ -152,14 +152,14 @@ def run_worker(control, arrays, me):
 
 @njit(inline="always")
 def _note_places(control, state):
-    """Note which array of each pair has the frontier."""
+    """Store which array of each pair has the frontier."""
     control[VISITED] = np.int64(state[VISITED_INDEX])
     control[QUEUE] = np.int64(state[QUEUE_INDEX])
 
 
 @njit(inline="always")
 def run_by_master(control, arrays, state):
-    """Run a small level top-down by the master alone; return vertices and edges found."""
+    """Run a small top-down level on the master only; return vertices and edges found."""
     _note_places(control, state)
     found, edges, _ = call_at(arrays.work[ALONE], control, arrays, 0, 0)
     return found, edges
@@ -167,7 +167,7 @@ def run_by_master(control, arrays, state):
 
 @kernel(counted=False, inner=True)
 def share(control, arrays, state, task, size, chunks):
-    """Do a piece of a search together with the thread pool; return the sums of its chunks."""
+    """Run a phase of a search on the thread pool; return the sums over its chunks."""
     _note_places(control, state)
     control[VERTICES] = np.int64(state[FRONTIER_VERTICES])
     control[EDGES] = np.int64(state[FRONTIER_EDGES])
@@ -176,7 +176,7 @@ def share(control, arrays, state, task, size, chunks):
 
 @kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
-    """Do a piece of a search for all words of the bitmap."""
+    """Run a phase over all words of the bitmap."""
     threads = arrays.found.shape[0]
     chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
     return share(control, arrays, state, task, 0, max(chunks, 1))
@@ -184,9 +184,9 @@ def share_words(control, arrays, state, task):
 
 @kernel(counted=False, inner=True)
 def share_out(control, arrays, task, size, chunks):
-    """Do a job whose other words are written; return the sums of its chunks.
+    """Run a phase whose other control words are set; return the sums over its chunks.
 
-    The thread pool does it, or the master alone if it is one chunk. Its reports overwrite those
+    The thread pool runs it, or the master if it is one chunk. Its reports overwrite the reports
     that owners keep from level to level, so deferred edges must be resolved before
     (`_resolve_deferred`).
     """
@@ -211,7 +211,7 @@ def share_out(control, arrays, task, size, chunks):
 
 @kernel(counted=False, inner=True)
 def share_among_owners(control, arrays, state, task):
-    """Do a phase in which each owner does its part.
+    """Run a phase in which each owner does its part.
 
     Returns vertices and edges found, edges deferred, and late vertices with their edges
     (`expand_owned`).
@@ -238,12 +238,11 @@ def share_among_owners(control, arrays, state, task):
 
 @njit(inline="always")
 def counted(arrays):
-    """Return vertices and edges of the packed counter."""
     packed, bits = arrays.counter[0], np.uint64(arrays.edge_bits)
     return np.int64(packed >> bits), np.int64(packed & ((np.uint64(1) << bits) - np.uint64(1)))
 
 
 @kernel(counted=False, inner=True)
 def join(arrays, state):
-    """Make the frontier's queue one piece, for strategies and devices that need that."""
+    """Join the segments of the frontier's queue, for strategies and devices that need that."""
     join_segments(arrays, np.int64(state[QUEUE_INDEX]))

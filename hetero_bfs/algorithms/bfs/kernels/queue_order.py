@@ -1,8 +1,8 @@
-"""Searches by one thread in the order of a queue, whose results are unique.
+"""Single-threaded searches in queue order, whose results are unique.
 
-A vertex is found from the first vertex of the queue that has it as a neighbour, and neighbours are
-found in the order of the list, which need not be sorted. NetworkX's and SciPy's searches have this
-order. Parallel searches find the same levels, but other parents.
+A vertex is found from the first vertex of the queue that has it as a neighbour. Neighbours are
+found in the order of the list, which need not be sorted. NetworkX and SciPy search in this order.
+Parallel searches find the same levels, but other parents.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ _LINE = 16  # ids in a cache line
 
 @kernel
 def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, parent, ends):
-    """Fill queue with the vertices found, and their parents; return the number of levels, and of
-    the queue's vertices whose lists were read.
+    """Fill `queue` and `parent`; return the number of levels, and of lists that were read.
 
-    queue, uint32 (n,), begins with the sources, whose entries of parent, uint32 (n,), are not
-    touched, nor are those of vertices that are not reached. Level i is
-    queue[ends[i] : ends[i + 1]]; ends, int64, has room for n + 2 entries. No level above
-    `most_levels` is searched. The offsets are sound. If an id that is read is not below n, the
-    number of levels is -1.
+    `queue`, uint32 (n,), begins with the sources. `parent`, uint32 (n,), keeps its entries of
+    sources and of vertices that are not reached. Level i is queue[ends[i] : ends[i + 1]]; `ends`,
+    int64, has room for n + 2 entries. No level above `most_levels` is searched. The offsets must be
+    valid. If an id that is read is not below n, the returned number of levels is -1.
     """
     seen = np.zeros(parent.size + 1, np.uint8)  # the last entry is for ids out of range
     for i in range(num_sources):
@@ -64,7 +62,7 @@ def _append_unseen(indices, first, last, u, seen, queue, end, parent):
     Return -1 if an id is out of range. Such an id is never seen, so only unseen ones are compared.
     """
     end, n = np.uint64(end), np.uint32(seen.size - 1)
-    for k in range(np.uint64(first), np.uint64(last)):  # signed ones would be tested for below 0
+    for k in range(np.uint64(first), np.uint64(last)):  # signed indices would cost a test for < 0
         v = min(indices[k], n)
         if seen[v] == 0:
             if v == n:
@@ -78,7 +76,7 @@ def _append_unseen(indices, first, last, u, seen, queue, end, parent):
 
 @kernel
 def unread_in_range(indptr, indices, queue, num_read):
-    """Return whether ids are below n in all lists but those of the queue's first vertices."""
+    """Tell whether all ids are below n, except in the lists of the queue's first vertices."""
     n = indptr.size - 1
     is_read = np.zeros(n, np.bool_)
     for i in range(num_read):
@@ -96,11 +94,11 @@ def unread_in_range(indptr, indices, queue, num_read):
 
 @kernel
 def search_from_both_ends(forward_lists, backward_lists, source, target, before, after):
-    """Search from source and target in turn until they meet; return where, or NO_VERTEX.
+    """Search from source and target until they meet; return the vertex where, or NO_VERTEX.
 
     The side with the smaller frontier continues, the source's if they are equal. The path leads
-    along before[v] back to the source and along after[v] to the target. Both, uint32 (n,), are
-    NO_VERTEX at first; a side's end is its own entry.
+    along before[v] back to the source and along after[v] to the target. Both, uint32 (n,), must be
+    NO_VERTEX at first. The source and the target are their own entries.
     """
     before[source] = source
     after[target] = target
@@ -123,7 +121,7 @@ def search_from_both_ends(forward_lists, backward_lists, source, target, before,
 
 @kernel(inner=True)
 def _next_level(lists, queue, first, last, own, other):
-    """Append the next level to a side's queue; return its end, and a vertex the other side has."""
+    """Append the next level to a side's queue; return its end, and a vertex of the other side."""
     indptr, indices = lists
     end = last
     for i in range(first, last):

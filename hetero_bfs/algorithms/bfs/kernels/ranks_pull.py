@@ -27,7 +27,6 @@ def pull(control, arrays, row, state, records):
 
 @kernel(counted=False)
 def copy_words(source, target, first):
-    """Copy the words from `first` on."""
     for i in range(first, source.size):
         target[i] = source[i]
 
@@ -43,15 +42,14 @@ def blank_chunk(control, arrays, chunk, me):
 
 @kernel(counted=False)
 def blank(control, arrays, state):
-    """Clear both bitmaps of all columns."""
     share_words(control, arrays, state, BLANK)
 
 
 @kernel(counted=False)
 def restore(own, parent, old_of_column, restored):
-    """Fill the parents of the own old ids, old ids themselves, uint32; NO_VERTEX for none.
+    """Fill `restored`, uint32 by own old ids, with the parents' old ids; NO_VERTEX for none.
 
-    `own` has the own number of each, `parent` the column of each number's parent.
+    `own` has the own number of each old id, `parent` the column of each number's parent.
     """
     for i in range(own.size):
         number = own[i]

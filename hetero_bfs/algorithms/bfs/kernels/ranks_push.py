@@ -1,9 +1,9 @@
-"""A top-down level of a rank: claims its own vertices, and collects words for other ranks.
+"""A top-down level of a rank: claims its own vertices, and collects messages for other ranks.
 
-level.py describes the arrays, partition.py the columns. Here `visited` covers all columns, `parent`
-and `degree` the rank's own vertices. In the bitmap a bit of another rank's vertex means that the
-vertex is visited, or that a word for it was sent. A *word* for its owner has the vertex's own
-number in the upper half and that of its parent in the lower one.
+level.py describes the arrays, partition.py the columns. `visited` covers all columns, `parent` and
+`degree` the rank's own vertices. The bit of another rank's vertex is set if the vertex is visited
+or a message about it was sent. A message is one 64-bit word to the owner of a vertex: the vertex's
+own number in the upper half, the parent's own number in the lower half.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, prefetch
 
 COUNT_STRIDE = 8
-"""Items between two ranks' counts of `told_counts`: a cache line."""
+"""Items between the counts of two ranks in `told_counts`: a cache line."""
 
 _PREFETCH_DISTANCE = 8
 _ONE = np.uint32(1)
@@ -50,16 +50,16 @@ _has_queue = kernel(has_queue, counted=False, inner=True)
 
 
 class RankFields(NamedTuple):
-    """What a rank's arrays have beyond the `HostArrays`.
+    """The arrays of a rank that follow its `HostArrays`.
 
     Parameters
     ----------
     told : uint64 (columns,)
-        Words for other ranks, each rank's from its first column on.
+        Messages for other ranks, starting at each rank's first column.
     told_counts : int64 (COUNT_STRIDE * ranks,)
-        How many words there are for each rank.
+        Number of messages for each rank.
     told_places : int64 (threads, ranks or more)
-        Scratch: where a thread's next word for each rank goes. Rows are cache lines.
+        Scratch: position of a thread's next message for each rank. Rows are cache lines.
     owner_of_line : uint32 (columns / 512,)
         The rank of each cache line of a bitmap.
     first_column : int64 (ranks,)
@@ -74,7 +74,7 @@ class RankFields(NamedTuple):
 
 @njit(inline="always")
 def _word_for(arrays, v, u):
-    """Return the owner of a column, and the word with the column's parent for it."""
+    """Return the owner of column `v`, and the message to it that `u` is the parent."""
     owner = np.int64(arrays.owner_of_line[v >> _LINE_SHIFT])
     number = np.uint64(np.int64(v) - arrays.first_column[owner])
     return owner, number << _HALF | np.uint64(u)
@@ -120,14 +120,14 @@ def push_alone(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def push_chunk(control, arrays, chunk, me):
-    """Expand a chunk of the frontier's edges, beside other threads of the rank."""
+    """Expand a chunk of the frontier's edges, while the rank's other threads expand others."""
     that, rows = 1 - control[QUEUE], np.uint32(arrays.parent.size)
     found, source, parent = arrays.found[me], arrays.source[me], arrays.parent
     next_queue, next_offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
     told, places, first_column = arrays.told, arrays.told_places[me], arrays.first_column
     claimed = claim_chunk(control, arrays, chunk, me)
     places[:] = 0
-    for i in range(claimed):  # a place for each word would make the threads wait for each other
+    for i in range(claimed):  # count first: an atomic for each message would stall the threads
         if found[i] >= rows:
             places[np.int64(arrays.owner_of_line[found[i] >> _LINE_SHIFT])] += 1
     for owner in range(first_column.size):
@@ -160,9 +160,10 @@ def push_chunk(control, arrays, chunk, me):
 
 @kernel(counted=False)
 def push(control, arrays, state, told_counts, counts):
-    """Run a top-down level; return own vertices found, and their edges.
+    """Run a top-down level; return the number of own vertices found, and of their edges.
 
-    `arrays` are the `HostArrays`. Fills `counts`, int64 (ranks,), with the words for each rank.
+    `arrays` are the `HostArrays`. Fills `counts`, int64 (ranks,), with the number of messages for
+    each rank.
     """
     if not _has_queue(state):
         convert(control, arrays, state)
@@ -184,10 +185,10 @@ def push(control, arrays, state, told_counts, counts):
 
 @kernel(counted=False)
 def receive(arrays, state, words, base, found, edges):
-    """Visit the vertices that a rank sent; return how many the level has found, and their edges.
+    """Visit the vertices in another rank's messages; return the level's vertices and edges so far.
 
-    `arrays` are this rank's, `base` is the other rank's first column. `found` and `edges` are what
-    the level had found before.
+    `arrays` are this rank's, `base` is the sender's first column. `found` and `edges` are the
+    level's vertices and edges before.
     """
     visited = arrays.visited[np.int64(state[VISITED_INDEX])]
     that = 1 - np.int64(state[QUEUE_INDEX])
@@ -214,7 +215,7 @@ def receive(arrays, state, words, base, found, edges):
 
 @kernel(counted=False)
 def list_found(arrays, state, found):
-    """Add all that a level found to the list of what the search has found, or end the list."""
+    """Append all vertices that a level found to the found list; without room, give up the list."""
     listed, queue = np.int64(state[FOUND_LISTED]), arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
     fits = listed + found <= arrays.found_list.size
     state[FOUND_LISTED] = listed + found if fits else -1

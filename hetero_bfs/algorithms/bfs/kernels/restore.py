@@ -13,11 +13,11 @@ from hetero_bfs.support.intrinsics import array_at
 
 @kernel(counted=False, inner=True)
 def clear_or_restore(control, arrays, chunk, me):
-    """Fill a chunk of the result, an int64 array by old ids, with -1 or with the parents' old ids.
+    """Fill a chunk of the result, int64 by old ids, with -1 or with the parents' old ids.
 
-    The result lies at an address that the job names. Parents are taken in the order of the new ids,
-    since neighbours and parents lie close together in that. A parent that is no vertex becomes an
-    invalid old id, which validation finds; a correct search leaves none.
+    The job has the result's address. Parents are read in the order of the new ids, since neighbours
+    and parents are close together in that order. A parent that is not a vertex becomes an invalid
+    old id, which validation finds; a correct search leaves none.
     """
     restored = array_at(control[ADDRESS], control[VERTICES])
     begin = chunk * control[SIZE]
@@ -37,10 +37,10 @@ def clear_or_restore(control, arrays, chunk, me):
 
 @kernel(parallel=True)
 def merge_parents(parent, other, visited):
-    """Write the parents that `other` has to `parent`.
+    """Write the parents that `other` has to `parent`; both are uint32 (n,).
 
-    Both are uint32. Each visited vertex has a parent in one of them. `visited` is the bitmap of all
-    visited vertices (level.py). Unvisited vertices end up without a parent.
+    Each visited vertex has a parent in one of them. `visited` is the bitmap of all visited vertices
+    (level.py). Unvisited vertices end up without a parent.
     """
     for v in prange(parent.size):
         if other[v] != NO_ID:
@@ -53,8 +53,8 @@ def merge_parents(parent, other, visited):
 def restore_levels(parent, old_of_new, depth, level):
     """Fill `level`, int32 by old ids, from `parent`, uint32 by new ids, of a correct search.
 
-    `depth` is int32, as long as `parent`. If the parents lead in a circle, a depth is wrong. Most
-    parents have lower numbers than their children, so their depths are known.
+    `depth` is int32 scratch, as long as `parent`. If the parents form a cycle, a depth is wrong.
+    Most parents have lower numbers than their children, so their depths are already known.
     """
     level[:] = -1
     depth[:] = -1
@@ -72,7 +72,7 @@ def restore_levels(parent, old_of_new, depth, level):
 
 @njit
 def _find_depth(v, parent, depth):
-    """Find the depths of a vertex and of all above it."""
+    """Set the depths of a vertex and of its ancestors."""
     u, steps = v, 0
     while depth[u] < 0 and parent[u] != u and steps < parent.size:
         u = np.uint64(parent[u])

@@ -1,10 +1,10 @@
-/* The steps of a search: its state, what comes next, and a step's work by the whole grid.
+/* The steps of a search: its state, the choice of the next step, and the work of a step.
  *
  * The state is STATE_WORDS ulongs. schema.py names the first ones, steps.py the others. The first
- * launch gets it as an argument. After that it lies in `report`, which has two places for it, used
- * by turns. Behind these `report` has one row of ROW_WORDS ulongs for each level since the host
- * last read them: the packed counter of what the level found, the candidate that ran, and the
- * clock when it was decided, when the level began, and at its end. */
+ * launch gets it as an argument. After that it is in `report`, which has two slots for states, used
+ * alternately. After these `report` has one row of ROW_WORDS ulongs for each level since the host
+ * last read them: the packed counts of the level, its candidate, and the clock when the candidate
+ * was chosen, when the level began, and when it ended. */
 
 typedef struct {
     ulong words[STATE_WORDS];
@@ -12,15 +12,15 @@ typedef struct {
 
 #define NO_CHOICE ((ulong)-1)
 
-/* A work-group's share of the cooperating groups' frontier, and its share of the next one, in two
- * slots used by turns. It has at most ROOM edges, and so finds at most ROOM vertices. */
+/* A work-group's shares of the cooperating groups' frontier and of the next frontier, in two slots
+ * used alternately. A share has at most ROOM edges, and so finds at most ROOM vertices. */
 typedef struct {
     uint vertex[2][ROOM];
-    OFFSET begin[2][ROOM]; /* its first edge among the share's */
+    OFFSET begin[2][ROOM]; /* its first edge, as an index into the edges of the share */
     OFFSET shift[2][ROOM]; /* edge in the share + shift = edge in the graph */
 #if COOPERATIVE_GROUPS > 1
-    ushort entry[2][ROOM];           /* the place of each edge's vertex: lists are short here */
-    ulong words[COOPERATIVE_GROUPS]; /* what each work-group found */
+    ushort entry[2][ROOM];           /* index of each edge's vertex: lists are short here */
+    ulong words[COOPERATIVE_GROUPS]; /* counts of each work-group */
 #endif
 } Share;
 
@@ -56,7 +56,7 @@ static void write_row(__global ulong *rows, ulong level, Row row)
     *(__global Row *)(rows + (uint)level % LOG_ROWS * ROW_WORDS) = row;
 }
 
-/* Move the state on by what the last step counted. See level.advance. */
+/* Advance the state by the counts of the last step; see `advance` in schema.py. */
 static void consume(__local ulong *state, ulong last, ulong found, ulong now, __global ulong *rows)
 {
     const ulong vertices = COUNT_OF(found), edges = EDGES_OF(found);
@@ -84,21 +84,22 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
     state[CHOSEN] = NO_CHOICE;
 }
 
-/* A frontier's representation, and on which sides of the points where predictions jump its level
- * lies (policy.cl), in one number. */
+/* One number that combines a frontier's representation with the side of each jump of the
+ * predictions on which its level is (`steps_of` in policy.cl). */
 #define KIND_OF_LEVEL(policy, edges, unvisited_vertices, representation)                         \
     ((representation) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
 
-/* Whether a model would choose the same as for the last level for which it was evaluated. The
- * frontier has so many vertices and edges and is of that kind; so many edges are unvisited. */
+/* Whether a model would choose the same as for the last level for which it was evaluated.
+ * `vertices`, `edges` and `kind` are the frontier's, `unvisited` is the number of unvisited
+ * edges. */
 #define IS_ALIKE(state, vertices, edges, unvisited, kind)                                        \
     ((kind) == (state)[MODELLED_REPRESENTATION] &&                                               \
      is_near(vertices, (state)[MODELLED_VERTICES], as_float((uint)(state)[MODELLED_WITHIN])) &&  \
      is_near(edges, (state)[MODELLED_EDGES], as_float((uint)(state)[MODELLED_WITHIN])) &&        \
      is_near(unvisited, (state)[MODELLED_UNVISITED], as_float((uint)(state)[MODELLED_WITHIN])))
 
-/* The candidate for the coming level. If a model must be evaluated, the return value has no
- * meaning. `before` is the candidate of the last level, if that ran here. */
+/* The candidate for the next level. If a model must be evaluated, the return value has no meaning.
+ * `before` is the candidate of the last level, or NO_CHOICE if that did not run here. */
 static uint choose_level(__local ulong *state, ulong before, __local const REAL *policy,
                          __global const REAL *schedule, __local Question *question)
 {
@@ -128,7 +129,7 @@ static uint choose_level(__local ulong *state, ulong before, __local const REAL 
     return choose(policy, schedule, &features, question);
 }
 
-/* The step for the coming level, whose candidate is chosen. */
+/* The step for the next level, whose candidate is chosen. */
 static ulong next_step(__local ulong *state, __local const REAL *policy, bool may_cooperate)
 {
     const uint chosen = (uint)state[CHOSEN];
@@ -140,8 +141,8 @@ static ulong next_step(__local ulong *state, __local const REAL *policy, bool ma
         return PULL;
     if (state[REPRESENTATION] == BITMAP)
         return TO_QUEUE;
-    /* After the first level there are often too many edges, and joining the other groups takes
-     * time. */
+    /* After the first level there are often too many edges for cooperating groups, and rejoining
+     * the other work-groups takes time. */
     if (!may_cooperate || state[LEVEL] == 0)
         return PUSH;
     if (state[FRONTIER_EDGES] <= SINGLE_GROUP_EDGES)
@@ -149,9 +150,9 @@ static ulong next_step(__local ulong *state, __local const REAL *policy, bool ma
     return state[FRONTIER_EDGES] <= COOPERATIVE_EDGES ? COOPERATE : PUSH;
 }
 
-/* Move the state on by the last step, which counted `found`, and find out what to do now; one
- * work-item. Returns whether that is a level. Then its candidate is chosen, or a model must be
- * evaluated. */
+/* Advance the state by the last step, which counted `found`, and decide what to do now; one
+ * work-item calls this. Return whether that is a level. Then its candidate is chosen, or a model
+ * must be evaluated. */
 static bool look(__local Shared *mine, ulong found, ulong now, __global const REAL *schedule,
                  __global ulong *rows)
 {
@@ -187,8 +188,8 @@ static bool look(__local Shared *mine, ulong found, ulong now, __global const RE
     return false;
 }
 
-/* Decide what comes next, if `due`; the whole work-group. Work-item 0 has in `found` what the last
- * step counted. No barrier is inside a condition, for PoCL's compiler. */
+/* Decide the next step, if `due`; the whole work-group calls this. In work-item 0 `found` has the
+ * counts of the last step. No barrier is inside a condition, for PoCL's compiler. */
 static void decide(bool due, __local Shared *mine, ulong found, __global const REAL *schedule,
                    __global ulong *rows, bool may_cooperate)
 {
@@ -216,7 +217,7 @@ static void decide(bool due, __local Shared *mine, ulong found, __global const R
     }
 }
 
-/* Return what a step works on. `arrays` are all; the state says which belong to the frontier. */
+/* Return the data of a step. The state says which of the `arrays` belong to the frontier. */
 static Step step_of(uint group, uint groups, const Arrays *arrays,
                     volatile __global ulong *counter, __local Shared *mine)
 {
@@ -236,8 +237,8 @@ static Step step_of(uint group, uint groups, const Arrays *arrays,
     return step;
 }
 
-/* Work-group `group`'s share of a step, if it is `due`. Else the work-group goes through the same
- * barriers, since compilers fail on a barrier within a condition. */
+/* The three functions below run work-group `group`'s share of a step, if it is `due`. Otherwise the
+ * work-group passes the same barriers, since compilers fail on a barrier within a condition. */
 
 /* Begin a search, convert its bitmap into a queue, or end it. */
 static void run_other(bool due, uint group, uint groups, const Graph *graph,
@@ -253,7 +254,6 @@ static void run_other(bool due, uint group, uint groups, const Graph *graph,
                     graph->word_degree);
 }
 
-/* Run a top-down level. */
 static void run_push(bool due, uint group, uint groups, const Graph *graph,
                      const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
 {
@@ -262,7 +262,6 @@ static void run_push(bool due, uint group, uint groups, const Graph *graph,
              due ? (OFFSET)mine->state[FRONTIER_EDGES] : 0, &mine->level.top_down);
 }
 
-/* Run a bottom-up level. */
 static void run_pull(bool due, uint group, uint groups, const Graph *graph,
                      const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
 {
@@ -274,7 +273,7 @@ static void run_pull(bool due, uint group, uint groups, const Graph *graph,
 }
 
 #ifdef ONE_LAUNCH
-/* Run a step that is not for cooperating groups: the share of work-group `group`. */
+/* Run the share of work-group `group` of a step that is not for cooperating groups. */
 static void run_step(uint group, uint groups, const Graph *graph, const Arrays *arrays,
                      volatile __global ulong *counter, __local Shared *mine)
 {

@@ -37,33 +37,33 @@ SOURCE = PLACE  # a state on the device needs no place
     STATUS,
     LIMIT,  # levels
     FLAGS,
-    BEGAN,  # the clock when the level began
-    DONE,  # number of the last step; it tells which counter is the step's
+    BEGAN,  # clock when the level began
+    DONE,  # number of the last step, which selects its counter
     PENDING,  # STEP is decided and not run yet
-    DECIDED,  # the clock when the level was decided on; then a bitmap may become a queue
+    DECIDED,  # clock when the level's strategy was chosen, before a conversion to a queue
     MODELLED_VERTICES,  # the state of the last level for which a model was evaluated
     MODELLED_EDGES,
     MODELLED_UNVISITED,  # edges
     MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.cl)
-    MODELLED_WITHIN,  # the ratio of levels up to which that choice holds, as a REAL's bits
+    MODELLED_WITHIN,  # the ratio between levels up to which that choice holds, as a REAL's bits
 ) = range(CHOSEN + 1, CHOSEN + 14)
 STATE_WORDS = MODELLED_WITHIN + 1
-"""The first words of a state on the device are schema.py's, up to CHOSEN."""
+"""The first words of a state on the device are those of schema.py, up to CHOSEN."""
 
 DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, COOPERATE = range(8)
-"""STEP: what the next step does, or what the last one did."""
+"""Values of STEP: the next step, or the last one."""
 
 RUNNING, ENDED, LEAVES, FAILED = range(4)
-"""STATUS. ENDED: nothing is left to find, or LIMIT levels are done. LEAVES: the host must run
-CHOSEN. FAILED: not all work-groups made progress."""
+"""Values of STATUS. ENDED: nothing is left to find, or LIMIT levels are done. LEAVES: the host must
+run CHOSEN. FAILED: not all work-groups made progress."""
 
 INVALIDATES, CONVERTS, PROBES = 1, 2, 4
-"""FLAGS. INVALIDATES: leave no stale parents at the end. CONVERTS: only convert the bitmap into a
-queue. PROBES: only find out whether all work-groups make progress at the same time."""
+"""Bits of FLAGS. INVALIDATES: leave no stale parents at the end. CONVERTS: only convert the bitmap
+to a queue. PROBES: only find out whether all work-groups make progress at the same time."""
 
 ROWS = 2 * STATE_WORDS
 ROW_WORDS = 5
-"""Where the rows of levels begin in `report`, and the words of each."""
+"""The position of the levels' rows in `report`, and the words of each row."""
 
 NUM_COUNTERS = 3
 
@@ -86,7 +86,7 @@ _has_queue = kernel(has_queue, counted=False, inner=True)
 def write_state(state, source, limit, flags, words):
     """Fill `words`, uint64 (STATE_WORDS,), with a search's state (schema.py) for the device.
 
-    The number of steps done so far stays.
+    words[DONE] stays.
     """
     done = words[DONE]
     words[:] = 0
@@ -101,7 +101,7 @@ def write_state(state, source, limit, flags, words):
 
 @kernel(counted=False)
 def read_rows(rows, edge_bits, top_down, seconds, state, records):
-    """Replay levels that the device ran: one record each, and the state moved on.
+    """Replay levels that the device ran: fill one record each, and advance the state.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
         Of the packed counter.
     top_down : bool (candidates,)
     seconds : float
-        The whole launch, as the host saw it. Time that belongs to no level counts as the first
-        level's transfer. If the device has no clock, all levels get equal times.
+        Duration of the whole launch, measured by the host. Time that belongs to no level counts as
+        the first level's transfer. If the device has no clock, all levels get equal times.
     state : float64 (STATE_SIZE,)
     records : float64 (rows, record_width)
-        Rows from state[LEVEL] on are written; the first one has its choice already. If a bitmap of
-        a directed graph was converted into a queue, they count its vertices without edges too.
+        Rows are written from index state[LEVEL]; the first one has its choice already. If a bitmap
+        of a directed graph was converted to a queue, they count its vertices without edges too.
     """
     bits = np.uint64(edge_bits)
     first = np.int64(state[LEVEL])

@@ -1,27 +1,29 @@
-/* Levels of a search whose edges stay on the host and come to the device in pages
- * (streamed.py). Arrays with an entry per vertex are resident. So are the heads of all
- * lists, and the first RESIDENT pages of the edges; in the order by falling degree these are the
- * hubs' lists. A page has 2^PAGE_SHIFT edges.
+/* Levels of a search whose edges stay on the host and come to the device in pages (streamed.py).
+ * Arrays with an entry per vertex are resident. So are the heads of all neighbour lists, and the
+ * first pages of the edges; if vertices are numbered by falling degree, these are the hubs' lists.
+ * A page has 2^PAGE_SHIFT edges.
  *
- * The host queues four kernels for a level at once. The first one (stream_heads_*) does what it
- * can with the heads. It marks the pages that the rest needs in `needed`, one bit each. Top-down
- * needs the longer lists of the frontier. Bottom-up needs what is left of the lists of vertices
- * that found no parent. stream_list turns the marks into two lists: resident pages and missing
- * pages. stream_push or stream_pull reads the resident ones. stream_finish ends the level if no
- * page is missing. Else the host sends the missing pages, stream_push_sent or stream_pull_sent
+ * The host queues four kernels for a level at once. The first one (stream_heads_*) reads the heads.
+ * It marks the other pages that the level needs in `needed`, one bit each. Top-down needs the
+ * longer lists of the frontier. Bottom-up needs the rest of the lists of vertices that found no
+ * parent. stream_list converts the marks to two arrays of page numbers: resident pages and missing
+ * pages. stream_push or stream_pull reads the resident pages. stream_finish ends the level if no
+ * page is missing. Otherwise the host sends the missing pages, stream_push_sent or stream_pull_sent
  * reads them, and then the level ends.
  *
- * There are three bitmaps (level.py). `visited` is as the level found it, `next` as it leaves it;
- * between levels they are equal. The third is `frontier`. A masked search has a fourth, `reached`,
- * without the masked vertices, in which bottom-up looks for parents.
+ * There are three bitmaps (level.py). `visited` has the vertices visited before the level, `next`
+ * also those that it visits; between levels they are equal. The third is `frontier`. A masked
+ * search has a fourth, `reached`, without the masked vertices, in which bottom-up looks for
+ * parents.
  *
  * Work-items share a page by edges. Each takes SEGMENT_EDGES edges and finds the vertex of the
- * first one: `owner` has the vertex of every 2^OWNER_SHIFT-th edge, and a binary search does the
- * rest. From there it walks on. If all edges of a page belong to one vertex, work-items take them
- * by turns. Local memory is not used, since the bus to the host limits these levels.
+ * first one: `owner` has the vertex of every 2^OWNER_SHIFT-th edge, and a binary search between two
+ * of these finds the vertex. From there the work-item proceeds along the lists. If all edges of a
+ * page belong to one vertex, consecutive work-items take consecutive edges. Local memory is not
+ * used, since the bus to the host limits these levels.
  *
- * Needs common.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph
- * arguments are the forward or the backward lists. */
+ * Needs common.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph arguments are the
+ * forward or the backward CSR arrays. */
 
 #define LANES_SHIFT (PAGE_SHIFT - SEGMENT_SHIFT)
 #define LANES (1u << LANES_SHIFT)
@@ -36,7 +38,7 @@
 #endif
 #endif
 
-/* Begin a search: `source` alone is visited, is the frontier, and has a parent. */
+/* Start a search: only `source` is visited, is in the frontier, and has a parent. */
 __kernel void stream_start(const uint n, const uint words, const uint source,
                            __global uint *visited, __global uint *next, __global uint *frontier,
                            __global uint *parent)
@@ -54,14 +56,14 @@ __kernel void stream_start(const uint n, const uint words, const uint source,
 /* The part of a level that needs only the heads of lists. */
 
 /* The first neighbours of all lists, in columns. Column k begins at at[k]. It has neighbour k of
- * vertices 0 to size[k] - 1, or the vertex itself if it has no neighbour k. No vertex from size[k]
- * on has one. */
+ * vertices 0 to size[k] - 1, or the vertex itself if it has no neighbour k. Vertices with higher
+ * numbers have no neighbour k. */
 #define HEADS_PARAMS                                                                           \
     __global const uint *heads, __global const ulong *at, __global const uint *size,           \
         const uint columns
 
-/* Mark the pages of edges [begin, end). It reads a word of marks before it writes, unless all pages
- * of the word are in that range: then other work-items rarely mark any of them. */
+/* Mark the pages of edges [begin, end). A word of marks is read before it is written, unless all
+ * its pages are in that range: then other work-items rarely mark any of them. */
 static void mark_pages(OFFSET begin, OFFSET end, volatile __global uint *needed)
 {
     if (begin >= end)
@@ -92,8 +94,8 @@ static void clear_status(__global uint *status)
             status[word] = 0;
 }
 
-/* Push the frontier's lists that are no longer than a head; mark the pages of the others. One
- * vertex per work-item. */
+/* Push the frontier's lists that fit in the heads; mark the pages of the others. One vertex per
+ * work-item. */
 __kernel void stream_heads_push(const uint n, __global const OFFSET *indptr, HEADS_PARAMS,
                                 __global const uint *frontier, volatile __global uint *next,
                                 __global uint *parent, volatile __global uint *needed,
@@ -111,8 +113,8 @@ __kernel void stream_heads_push(const uint n, __global const OFFSET *indptr, HEA
             claim(heads[at[k] + v], (uint)v, next, parent);
 }
 
-/* Look for a parent in the heads of unvisited vertices' lists, and write `next`. If there is none,
- * mark the pages of the rest of the list. One vertex per work-item. */
+/* Look for a parent of each unvisited vertex in the head of its list, and write `next`. If there is
+ * none, mark the pages of the rest of the list. One vertex per work-item. */
 __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
                                            __global const OFFSET *indptr, HEADS_PARAMS,
                                            __global const uint *visited,
@@ -148,7 +150,7 @@ __kernel GROUP_SIZE void stream_heads_pull(const uint n, const uint words,
         next[word] = visited[word] | fresh[lid];
 }
 
-/* Write which vertices may be parents in a search that ignores those in `mask`. */
+/* Write the bitmap of vertices that may be parents in a masked search. */
 __kernel void stream_unmask(const uint words, __global const uint *visited,
                             __global const uint *mask, __global uint *reached)
 {
@@ -156,7 +158,8 @@ __kernel void stream_unmask(const uint words, __global const uint *visited,
         reached[word] = visited[word] & ~mask[word];
 }
 
-/* Append the pages of a word of marks to one of the two lists, for the whole work-group at once. */
+/* Append the pages of a word of marks to one of the two arrays of pages; the whole work-group calls
+ * this. */
 static void list_pages(uint word, uint marked, bool is_here, volatile __global uint *status,
                        __global uint *here, __local ulong *scratch, __local uint *base)
 {
@@ -213,7 +216,7 @@ typedef struct {
     OFFSET begin;
 } Page;
 
-/* The vertex in [low, high) whose list has this edge: the last one that begins at or before it. */
+/* The vertex in [low, high) whose list has this edge: the last list that begins at or before it. */
 static uint owner_of(OFFSET edge, uint low, uint high, __global const OFFSET *indptr)
 {
     while (high - low > 1) {
@@ -246,7 +249,7 @@ static Segment take_segment(uint page, uint lane, const Lists *lists)
     return segment;
 }
 
-/* Go on to the list that begins at `edge`; vertices without edges are stepped over. */
+/* Go on to the list that begins at `edge`; skip vertices without edges. */
 static void go_on(Segment *segment, OFFSET edge, __global const OFFSET *indptr)
 {
     segment->edge = edge;
@@ -262,7 +265,6 @@ static uint end_of(OFFSET edge, const Page *page)
     return page->sent ? page->sent[edge - page->begin] : load_edge(page->resident, edge);
 }
 
-/* Push the frontier's edges. */
 static void push_segment(Segment mine, const Page *page, const Lists *lists,
                          __global const uint *frontier, volatile __global uint *next,
                          __global uint *parent)
@@ -276,8 +278,8 @@ static void push_segment(Segment mine, const Page *page, const Lists *lists,
     }
 }
 
-/* Look for a visited neighbour of vertices that have no parent yet. A list may lie in several
- * segments. The work-item that sets the vertex's bit writes its parent. */
+/* Look for a visited neighbour of vertices without a parent. A list may be in several segments. The
+ * work-item that sets the vertex's bit writes its parent. */
 static void pull_segment(Segment mine, const Page *page, const Lists *lists,
                          __global const uint *visited, volatile __global uint *next,
                          __global uint *parent)
@@ -326,7 +328,7 @@ __kernel void stream_pull(PARAMS(part), LISTS_PARAMS, __global const uint *statu
     READ_RESIDENT(pull_segment)
 }
 
-/* Read `count` pages that were sent, with their numbers behind them. */
+/* Read `count` pages that were sent; their numbers follow them. */
 #define READ_SENT(read_segment)                                                                \
     const size_t i = get_global_id(0) >> LANES_SHIFT;                                          \
     const Lists lists = {(OFFSET)num_edges, indptr, owner};                                    \
@@ -351,8 +353,8 @@ __kernel void stream_pull_sent(const uint count, __global const uint *sent, LIST
     READ_SENT(pull_segment)
 }
 
-/* End a level, unless missing pages have not been sent yet. The vertices that it found become the
- * frontier, and are counted. There is only one sum over the work-group: if a kernel has two, PoCL
+/* End a level, unless missing pages were not sent yet. The vertices that it found become the
+ * frontier, and are counted. There is only one sum over the work-group: with two in a kernel, PoCL
  * 3.1 sometimes gets one wrong, as if work-groups shared the scratch. */
 __kernel GROUP_SIZE void stream_finish(const uint words, const uint all_sent,
                                        __global uint *visited, __global const uint *next,

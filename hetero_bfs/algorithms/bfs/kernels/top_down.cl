@@ -3,37 +3,36 @@
  *
  * Work-groups get equal numbers of edges. A work-group takes a tile, which is up to TILE
  * consecutive edges of the frontier. It finds the queue entries of these edges by binary search.
- * Its work-items take the edges by turns. So many work-groups share the edges of a hub.
- */
+ * Consecutive work-items take consecutive edges. So many work-groups share the edges of a hub. */
 
 #define TILE (GROUP * ITEMS) /* edges, below PAST_TILE */
 #define PAST_TILE 0xFFFF
 
-/* A plain read before a claim. What it reads may be stale; the atomic operation that follows
- * decides. Race checkers report it as an error, and OpenCL C 1.2 has no atomic read, so for them
- * there is -DATOMIC_PEEK. */
+/* A plain read before a claim. Its value may be stale; the atomic operation that follows decides.
+ * Race checkers report it as an error, and OpenCL C 1.2 has no atomic read. -DATOMIC_PEEK is for
+ * these checkers. */
 #ifdef ATOMIC_PEEK
 #define PEEK(address) atomic_or(address, 0)
 #else
 #define PEEK(address) (*(address))
 #endif
 
-/* A graph on the device; see SearchGraph. For each word of the bitmap, `word_degree` has the
- * degree of all 32 vertices, or MIXED_DEGREES if they differ. */
+/* A graph on the device; see SearchGraph. For each word of the bitmap, `word_degree` has the common
+ * degree of the 32 vertices, or MIXED_DEGREES. */
 typedef struct {
     uint n, words;
     __global const OFFSET *indptr, *backward_indptr;
     __global const uint *degree, *word_degree, *first;
     Edges forward, backward;
 #ifdef MASKED
-    __global const uint *mask; /* bitmap of vertices that are visited and are no parents */
+    __global const uint *mask; /* bitmap of vertices that count as visited but are not parents */
 #endif
 #ifdef RANKS
     Told told;
 #endif
 } Graph;
 
-/* The number of a vertex of which there is a degree; a rank has none of other ranks' vertices. */
+/* A vertex whose degree can be read: `v`, or 0 if `v` belongs to another rank. */
 #ifdef RANKS
 #define WITH_DEGREE(graph, v) ((v) < (graph)->n ? (v) : 0)
 #else
@@ -49,7 +48,7 @@ typedef struct {
 #endif
 } TopDown;
 
-/* Note that an entry has the first edge, or the last one, if it does. */
+/* Store an entry in `bounds` if it has the first or the last edge. */
 static void note_bounds(uint entry, OFFSET begin, OFFSET end, OFFSET first, OFFSET last,
                         __local uint *bounds)
 {
@@ -59,9 +58,9 @@ static void note_bounds(uint entry, OFFSET begin, OFFSET end, OFFSET first, OFFS
         bounds[1] = entry;
 }
 
-/* Find the queue entries of a tile's first and last edge, by the whole work-group. `edges` is where
- * the last of the `count` entries ends. While many entries may be the ones, every work-item looks
- * at a range of its own, and one range is left. Then they look at each of the few that are left. */
+/* Find the queue entries of a tile's first and last edge, by the whole work-group. `edges` is the
+ * end of the last of the `count` entries. While there are many candidate entries, each work-item
+ * tests one range of them, and one range remains. Then they test each of the remaining entries. */
 #define FEW_ENTRIES (8 * GROUP)
 
 static void find_bounds(OFFSET first, OFFSET last, uint count, OFFSET edges,
@@ -106,7 +105,7 @@ static void find_bounds(OFFSET first, OFFSET last, uint count, OFFSET edges,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Claim a vertex unless `before` says that it is visited; returns what its word was before. */
+/* Claim a vertex unless `before` says that it is visited; return its word before the claim. */
 static uint claim(uint v, uint before, __global uint *visited)
 {
     const uint bit = 1u << (v & 31);
@@ -114,12 +113,12 @@ static uint claim(uint v, uint before, __global uint *visited)
 }
 
 #ifdef HAS_SHUFFLES
-/* Words of the bitmap that a warp's vertices lie in, at most, if it claims run by run. */
+/* A warp claims run by run if its vertices are in at most this number of words of the bitmap. */
 #define RUN_WORDS 8
 
-/* Claim as `claim` does, a whole warp at once. Long lists begin with the hubs, so there a warp's
- * vertices lie side by side. Then one atomic operation claims a run of vertices in one word. All
- * work-groups claim hubs, whose words are few, so fewer operations wait for each other. */
+/* Like `claim`, for a whole warp at once. Long neighbour lists begin with the hubs, so a warp's
+ * vertices there are close together. Then one atomic operation claims a run of vertices in one
+ * word. All work-groups claim hubs, which are in few words, so fewer operations conflict. */
 static uint claim_together(uint v, uint before, __global uint *visited)
 {
     const uint word = v >> 5, bit = 1u << (v & 31), lane = get_local_id(0) & 31;
@@ -135,7 +134,7 @@ static uint claim_together(uint v, uint before, __global uint *visited)
         const uint other = shuffle_up(bits, distance);
         bits |= lane >= begin + distance ? other : 0;
     }
-    const uint earlier = shuffle_up(bits, 1); /* which claim the same vertex, if lists meet here */
+    const uint earlier = shuffle_up(bits, 1); /* two lists may have the same vertex */
     uint was = 0;
     if (lane == end && bits)
         was = atomic_or(&visited[word], bits);
@@ -146,9 +145,9 @@ static uint claim_together(uint v, uint before, __global uint *visited)
 #endif
 
 /* Push the `edges` edges of the `count` vertices in the queue.
- * If one tile for each work-group is enough, the level is `eager`. Then its time is the latency of
- * dependent reads. So all work-groups take a share, claim without reading first, and read the
- * degrees of all ends before they know which are needed. */
+ * If one tile per work-group is enough, the level is `eager`: its time is the latency of dependent
+ * reads. So all work-groups take a share, claim without reading first, and read the degrees of all
+ * ends before they know which ones they need. */
 static void top_down(const Step *step, const Graph *graph, uint count, OFFSET edges,
                      __local TopDown *mine)
 {
@@ -209,7 +208,7 @@ static void top_down(const Step *step, const Graph *graph, uint count, OFFSET ed
                 before[k] = PEEK(&visited[target[k] >> 5]);
         }
 #pragma unroll
-        for (uint k = 0; k < ITEMS; k++) /* all claims at once: nothing waits for the first */
+        for (uint k = 0; k < ITEMS; k++) /* all claims overlap */
             if (k < items)
                 before[k] = claim_together(target[k], before[k], visited);
 #pragma unroll

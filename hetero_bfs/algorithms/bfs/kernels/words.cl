@@ -1,25 +1,27 @@
-/* Words between ranks: what a top-down level of a rank finds for others, and what others found for
- * it. Twin of algorithms/bfs/kernels/ranks_push.py, which explains them. Only a rank's program has this. */
+/* Messages between ranks, one word each: a top-down level of a rank sends and receives them.
+ * Twin of ranks_push.py, which describes them. Only a rank's program needs this. */
 
 #ifdef RANKS
 #define LINE_SHIFT 9 /* columns of a cache line of the bitmap, all of one rank */
 
 typedef struct {
     __global const uint *owner_of_line, *first_column;
-    __global ulong *words;           /* for other ranks, each rank's from its first column on */
-    volatile __global uint *counts; /* how many there are for each rank */
+    __global ulong *words;          /* for other ranks, starting at each rank's first column */
+    volatile __global uint *counts; /* number of words for each rank */
 } Told;
 
-/* Turn the other ranks' vertices among the targets of a tile's edges into words, and remove them;
- * the whole work-group. Own vertices are below `n`. Four functions do it, with barriers between
- * them: drivers fail on a function with a barrier that takes a private array. */
+/* Convert the other ranks' vertices among the targets of a tile's edges to words, and remove them;
+ * the whole work-group calls this. Own vertices are below `n`. There are four functions with
+ * barriers between them, since drivers fail on a function that has a barrier and takes a private
+ * array. */
 static void clear_counts(__local uint *counts)
 {
     for (uint rank = get_local_id(0); rank < RANKS; rank += GROUP)
         counts[rank] = 0;
 }
 
-/* Find a place among the work-group's words for each target's owner, RANKS if it is this rank. */
+/* Find each target's owner (RANKS for this rank) and its position among the work-group's words for
+ * that owner. */
 static void count_words(const Told *told, uint n, const uint *target, uint *owner, uint *place,
                         __local uint *counts)
 {
@@ -33,7 +35,7 @@ static void count_words(const Told *told, uint n, const uint *target, uint *owne
     }
 }
 
-/* Replace the counts by where the work-group's words begin. */
+/* Replace the counts by the positions where the work-group's words begin. */
 static void place_words(const Told *told, __local uint *counts)
 {
     for (uint rank = get_local_id(0); rank < RANKS; rank += GROUP)
@@ -54,8 +56,8 @@ static void write_words(const Told *told, uint *target, const uint *source, cons
         }
 }
 
-/* Visit the vertices that another rank found, whose columns begin at `first`. The frontier of the
- * next level has `before` already, and `counter` counts what these words add to it. */
+/* Visit the vertices that another rank found; its columns begin at `first`. The next frontier
+ * already has `before` (packed) vertices and edges; `counter` counts those that are added. */
 __kernel GROUP_SIZE void receive_words(const uint count, const uint first, const ulong before,
                                        __global const ulong *restrict words,
                                        __global const uint *restrict degree,
