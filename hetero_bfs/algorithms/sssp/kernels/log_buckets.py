@@ -48,7 +48,7 @@ def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, pa
         listed -= size
         while size > 0:
             v, own = heap[0], at[0]
-            _pop(heap, at, size)
+            _pop_bucket(heap, at, size)
             size -= 1
             if own != distance[v]:  # an outdated entry: v got nearer, and is settled
                 continue
@@ -133,7 +133,7 @@ def _move_to_heap(lists, bucket, distance, heap, at):
 
 
 @kernel(inner=True)
-def _pop(heap, at, size):
+def _pop_bucket(heap, at, size):
     """Pop the smallest entry of a heap; of equal distances, any."""
     last, distance = heap[size - 1], at[size - 1]
     size -= 1
