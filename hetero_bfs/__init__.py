@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, kronecker
     from hetero_bfs.graph.io.registry import load
     from hetero_bfs.options import EngineOptions
-    from hetero_bfs.programs.monoids import (
+    from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.programs.program import (
+        Program,
         any_one,
         bitwise_or,
         maximum,
@@ -55,11 +57,8 @@ if TYPE_CHECKING:
         most_frequent,
         plus,
     )
-    from hetero_bfs.programs.options import RunOptions
-    from hetero_bfs.programs.program import Program
     from hetero_bfs.programs.result import ProgramResult
-    from hetero_bfs.scheduling.iterations import IterationTrace
-    from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+    from hetero_bfs.scheduling.trace import IterationTrace, LevelFeatures, LevelTrace
     from hetero_bfs.timeline.timeline_files import save_timeline
 
     colour = _one_call(_Algorithms.colour)
@@ -137,7 +136,7 @@ _MODULE_OF = {
     "GraphError": "errors",
     "GraphFileError": "errors",
     "HeteroBFSError": "errors",
-    "IterationTrace": "scheduling.iterations",
+    "IterationTrace": "scheduling.trace",
     "KroneckerEdges": "graph.generators.kronecker",
     "LevelFeatures": "scheduling.trace",
     "LevelTrace": "scheduling.trace",
@@ -150,17 +149,17 @@ _MODULE_OF = {
     "RunOptions": "programs.options",
     "RankEngine": "engine.rank_engine",
     "ValidationError": "errors",
-    "any_one": "programs.monoids",
+    "any_one": "programs.program",
     "bfs": "engine.calls",
     "bfs_many": "engine.calls",
-    "bitwise_or": "programs.monoids",
+    "bitwise_or": "programs.program",
     "hybrid_classes": "engine.calls",
     "kronecker": "graph.generators.kronecker",
     "load": "graph.io.registry",
-    "maximum": "programs.monoids",
-    "minimum": "programs.monoids",
-    "most_frequent": "programs.monoids",
-    "plus": "programs.monoids",
+    "maximum": "programs.program",
+    "minimum": "programs.program",
+    "most_frequent": "programs.program",
+    "plus": "programs.program",
     "save_timeline": "timeline.timeline_files",
     "validate": "algorithms.bfs.check",
 }

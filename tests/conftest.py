@@ -163,7 +163,7 @@ def one_thread():
 @pytest.fixture
 def many_threads(monkeypatch):
     """Let engines have more threads than this machine has cores."""
-    monkeypatch.setattr("hetero_bfs.devices.cpu.workers.most_threads", lambda: 64)
+    monkeypatch.setattr("hetero_bfs.devices.cpu.host_run.most_threads", lambda: 64)
 
 
 @pytest.fixture

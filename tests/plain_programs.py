@@ -19,7 +19,7 @@ import numpy as np
 from plain_python import convert
 
 import hetero_bfs as hb
-from hetero_bfs.programs.monoids import monoid_of
+from hetero_bfs.programs.program import monoid_of
 
 
 class Outcome(NamedTuple):

@@ -22,12 +22,11 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.programs.monoids import any_one, minimum
 from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.program import Program, any_one, minimum
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.program_costs import CostTable, ProgramCosts
+from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.scheduling.trials import Place
 from hetero_bfs.support.progress import progress
 from hetero_bfs.training.fit import fit_linear

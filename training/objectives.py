@@ -16,7 +16,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import device_settings
-from hetero_bfs.scheduling.by_objective import make_objective_selector
+from hetero_bfs.scheduling.named_selectors import make_objective_selector
 from hetero_bfs.scheduling.objective import POWER_OBJECTIVES, Objective
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, STRATEGIES

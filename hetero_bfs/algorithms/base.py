@@ -20,7 +20,7 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.iterations import format_iterations
+from hetero_bfs.scheduling.trace import format_iterations
 from hetero_bfs.scheduling.trials import Place, Places
 
 if TYPE_CHECKING:

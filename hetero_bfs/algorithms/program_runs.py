@@ -20,22 +20,21 @@ from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
-from hetero_bfs.programs.host import HostProgram
-from hetero_bfs.programs.host_sweeps import HostSweeps
+from hetero_bfs.programs.handover import PlaceEstimates
+from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
-from hetero_bfs.programs.place_estimates import PlaceEstimates
 from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
-from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.place_costs import MigrationCosts
 from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
 from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.scheduling.trials import Place, Trials
 from hetero_bfs.support.checks import check_type
 

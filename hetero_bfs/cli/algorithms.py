@@ -13,7 +13,7 @@ from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_js
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.io.registry import read, vertices_by_header
-from hetero_bfs.support.launcher import launched_ranks
+from hetero_bfs.support.environment import launched_ranks
 from hetero_bfs.support.memory import format_bytes
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _run_on_ranks(
 
     def work(communicator: Communicator) -> Report[Any] | None:
         from hetero_bfs.engine.rank_engine import RankEngine
-        from hetero_bfs.ranks.faults import agreed
+        from hetero_bfs.ranks.communicator import agreed
 
         _check_options(options)
         early = agreed(communicator, lambda: row.ask(_MOST_VERTICES, **arguments))

@@ -7,9 +7,18 @@ from collections.abc import Iterator
 
 from hetero_bfs.cli.output import text_stream, write_json
 from hetero_bfs.doctor.examination import Finding, examine
-from hetero_bfs.doctor.installation import MACHINE, PYTHON, check_machine, check_python
-from hetero_bfs.doctor.kept_files import CACHES, check_kept_files
-from hetero_bfs.doctor.machine_model import METERS, MODELS, check_meters, check_models
+from hetero_bfs.doctor.installation import (
+    CACHES,
+    MACHINE,
+    METERS,
+    MODELS,
+    PYTHON,
+    check_kept_files,
+    check_machine,
+    check_meters,
+    check_models,
+    check_python,
+)
 from hetero_bfs.doctor.opencl_drivers import OPENCL, OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import MPI, check_mpi
 from hetero_bfs.doctor.trial import SEARCHES, check_searches

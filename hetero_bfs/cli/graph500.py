@@ -10,7 +10,7 @@ from hetero_bfs.graph500.options import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.graph500.report import format_report
 from hetero_bfs.support import progress
-from hetero_bfs.support.launcher import launched_rank, launched_ranks
+from hetero_bfs.support.environment import launched_rank, launched_ranks
 
 
 def run(options: Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hetero_bfs.algorithms.table import commands
 from hetero_bfs.errors import AgreedError, HeteroBFSError
-from hetero_bfs.support.launcher import launched_rank, launched_ranks, tasks_without_mpi
+from hetero_bfs.support.environment import launched_rank, launched_ranks, tasks_without_mpi
 
 if TYPE_CHECKING:
     from hetero_bfs.ranks.communicator import Communicator
@@ -57,7 +57,7 @@ def agreed_by_all(work: Callable[[], None]) -> None:
     if launched_ranks() == 1:
         work()
         return
-    from hetero_bfs.ranks.faults import agreed
+    from hetero_bfs.ranks.communicator import agreed
     from hetero_bfs.ranks.mpi import world
 
     agreed(world(), work)

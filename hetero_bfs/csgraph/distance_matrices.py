@@ -24,7 +24,7 @@ from hetero_bfs.csgraph.matrix_lists import (
 from hetero_bfs.engine.calls import opening_seconds, search_seconds
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ArgumentError, ForkError, GraphError
-from hetero_bfs.graph.unsorted_lists import ListedEdges
+from hetero_bfs.graph.lists import ListedEdges
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.checks import as_array, check_real
 

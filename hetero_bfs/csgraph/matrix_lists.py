@@ -11,8 +11,8 @@ import scipy.sparse
 from scipy.sparse.csgraph import csgraph_from_dense, csgraph_from_masked
 
 from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.lists import Lists
 from hetero_bfs.graph.matrix_checks import check_ids, convert_matrix, refuse_ids
-from hetero_bfs.graph.unsorted_lists import Lists
 from hetero_bfs.support.checks import as_array
 
 NO_PREDECESSOR = -9999
@@ -161,7 +161,7 @@ def _dense_rows(csgraph: Any) -> Rows:
 
 def _both_ways(rows: MatrixLists) -> MatrixLists:
     """Append each vertex's column to its row."""
-    from hetero_bfs.graph.kernels.both_directions import join_with_transpose
+    from hetero_bfs.graph.kernels.list_order import join_with_transpose
 
     indptr, indices = rows.lists
     weights = np.empty(0) if rows.weights is None else rows.weights

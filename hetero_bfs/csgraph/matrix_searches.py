@@ -77,7 +77,7 @@ def connected_components(
     GraphError
         The matrix is not square, or damaged.
     """
-    from hetero_bfs.algorithms.components.kernels.numbered import number_components
+    from hetero_bfs.algorithms.components.kernels.ids_of_components import number_components
 
     kind = connection.lower() if isinstance(connection, str) else connection
     check_choice("connection", kind, ("weak", "strong"))

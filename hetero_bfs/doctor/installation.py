@@ -1,20 +1,27 @@
-"""Examines Python, this package and its requirements, threads and memory."""
+"""Examines this machine: Python and packages, threads, memory, kept files, and the speed model."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+import stat
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import hetero_bfs
 from hetero_bfs.doctor.examination import Finding
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support import environment
 from hetero_bfs.support.cores import bound_cores, cpu_quota
+
+if TYPE_CHECKING:
+    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+    from hetero_bfs.scheduling.speed_model import SpeedModel
 
 PYTHON, MACHINE = "Python", "machine"
 _SUPPORTED = (3, 11), (3, 14)
@@ -110,11 +117,158 @@ def check_machine() -> Iterator[Finding]:
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.memory import format_bytes, free_bytes
-    from hetero_bfs.support.memory_limits import memory_limit
+    from hetero_bfs.support.memory import format_bytes, free_bytes, memory_limit
 
     total, limit = psutil.virtual_memory().total, memory_limit()
     text = f"{format_bytes(free_bytes())} of {format_bytes(total)} are free"
     if limit is not None and limit.limit_bytes < total:
         text += f"; a control group's limit is {format_bytes(limit.limit_bytes)}"
     return Finding(MACHINE, "memory", "ok", text)
+
+
+CACHES = "caches"
+
+
+def check_kept_files() -> Iterator[Finding]:
+    yield from _compiled_code()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    pocl = os.environ.get("POCL_CACHE_DIR")
+    yield _foreign("PoCL", Path(pocl) if pocl else cache / "pocl", "POCL_CACHE_DIR")
+    yield _foreign("PyOpenCL", cache / "pyopencl", "XDG_CACHE_HOME")
+
+
+def _compiled_code() -> Iterator[Finding]:
+    from hetero_bfs.support import private_cache
+
+    with warnings.catch_warnings(record=True) as caught:  # the reason comes as a warning
+        warnings.simplefilter("always")
+        folder = private_cache.folder()
+    told = [str(warning.message) for warning in caught]
+    if folder is not None:
+        yield Finding(CACHES, "compiled code", "ok", f"{folder}, {_content(folder)}, private")
+        return
+    text = told[0] if told else "compiled code is not kept, so every run compiles"
+    remedy = "export NUMBA_CACHE_DIR to a folder of yours"
+    yield Finding(CACHES, "compiled code", "failed", text.partition("; set ")[0], remedy)
+
+
+def _foreign(name: str, folder: Path, variable: str) -> Finding:
+    """Examine a folder that another program keeps; the environment variable moves it."""
+    try:
+        if not folder.is_dir():
+            return _to_be_made(name, folder, variable)
+        mode = folder.stat().st_mode
+    except OSError as error:
+        return Finding(CACHES, name, "failed", f"{folder}: {error.strerror}", f"export {variable}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        remedy = f"chmod u+rwx {folder}, or export {variable} to a folder of yours"
+        return Finding(CACHES, name, "failed", f"{folder} cannot be written", remedy)
+    text = f"{folder}, {_content(folder)}"
+    if stat.S_IMODE(mode) & 0o022:
+        return Finding(CACHES, name, "failed", f"{text}: others can write", f"chmod go-w {folder}")
+    return Finding(CACHES, name, "ok", text)
+
+
+def _to_be_made(name: str, folder: Path, variable: str) -> Finding:
+    parent = next((p for p in folder.parents if p.exists()), Path("/"))
+    if os.access(parent, os.W_OK | os.X_OK):
+        return Finding(CACHES, name, "ok", f"{folder} is not there yet")
+    text = f"{folder} is not there and cannot be made"
+    return Finding(CACHES, name, "failed", text, f"export {variable} to a folder of yours")
+
+
+def _content(folder: Path) -> str:
+    from hetero_bfs.support.memory import format_bytes
+
+    sizes = []
+    for place, _, files in os.walk(folder):
+        for file in files:
+            try:
+                sizes.append(os.lstat(os.path.join(place, file)).st_size)
+            except OSError:  # removed meanwhile
+                continue
+    return f"{format_bytes(sum(sizes))} in {len(sizes)} files"
+
+
+MODELS, METERS = "speed model", "energy meters"
+
+
+def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
+    """`default` has the default device's fields of `DeviceInfo`."""
+    from hetero_bfs.errors import ModelError
+    from hetero_bfs.scheduling.model_store import user_models_folder
+    from hetero_bfs.scheduling.named_selectors import model_of
+    from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
+
+    info = _device(default)
+    try:
+        model = model_of(info)
+    except ModelError as error:
+        yield Finding(MODELS, "model", "failed", str(error), TRAIN_COMMAND, True)
+        return
+    yield _missing(info) if model is None else _fit(model, info)
+    folder = user_models_folder()
+    count = len(list(folder.glob("*.json"))) if folder.is_dir() else 0
+    yield Finding(MODELS, "your models", "ok", f"{folder}, {count} files")
+
+
+def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
+    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+
+    return None if fields is None else DeviceInfo(**fields)
+
+
+def _missing(info: DeviceInfo | None) -> Finding:
+    from hetero_bfs.devices.machine import machine_slug
+    from hetero_bfs.scheduling.model_store import default_model
+    from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
+
+    other = default_model(None if info is None else info.type)
+    instead = "none is used" if other is None else f"average speeds of {other.name} are used"
+    text = f"none of this machine ({machine_slug(info)}); {instead}"
+    return Finding(MODELS, "model", "missing", text, f"{TRAIN_COMMAND} --quick")
+
+
+def _fit(model: SpeedModel, info: DeviceInfo | None) -> Finding:
+    from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
+    from hetero_bfs.scheduling.strategies import available
+
+    lacking = model.lacking(available(info is not None))
+    if lacking:
+        text = f"{model.name} does not fit: it lacks {', '.join(lacking)}"
+        return Finding(MODELS, "model", "failed", text, TRAIN_COMMAND, True)
+    watts = "with watts" if model.power is not None else "without watts"
+    text = f"{model.origin_text}, {watts}; it is used"
+    return Finding(MODELS, "model", "ok", f"{text}{_other_driver(model, info)}")
+
+
+def _other_driver(model: SpeedModel, info: DeviceInfo | None) -> str:
+    machine = model.about.get("machine")
+    trained = (machine.get("device") or {}) if isinstance(machine, dict) else {}
+    before = trained.get("driver") if isinstance(trained, dict) else None
+    if info is None or before in (None, info.driver):
+        return ""
+    return f"; it was trained with driver {before}, now it is {info.driver}"
+
+
+def check_meters(default: dict[str, Any] | None) -> Iterator[Finding]:
+    from hetero_bfs.energy import find_meters
+
+    info = _device(default)
+    name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
+    meters, unmeasured = find_meters(name, pci)
+    for meter in meters:
+        yield Finding(METERS, meter.name, "ok", f"measures the {meter.domain}")
+    for lack in unmeasured:
+        yield _unmeasured(lack.name, lack.reason)
+
+
+def _unmeasured(name: str, reason: str) -> Finding:
+    kind, _, text = reason.partition(": ")
+    if kind == "permission":
+        command = re.search(r"`(.+?)`", text)
+        return Finding(METERS, name, "failed", text, command[1] if command else "")
+    if not text:  # there is nothing to measure
+        return Finding(METERS, name, "ok", reason)
+    remedy = "log a meter at the wall: --power-log FILE" if name == "whole system" else ""
+    return Finding(METERS, name, "missing", text, remedy)

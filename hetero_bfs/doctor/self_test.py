@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.programs.monoids import minimum
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.program import Program, minimum
 from hetero_bfs.support.elsewhere import run_main, say
 
 _HUB_EDGES = 700

@@ -36,11 +36,11 @@ from hetero_bfs.algorithms.bfs.restoring import (
     make_result,
     restored_levels,
     restored_parents,
+    warm_up,
 )
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.algorithms.bfs.selection import Selection
-from hetero_bfs.algorithms.bfs.warm_up import warm_up
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
@@ -59,7 +59,7 @@ from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import ObjectiveName, Strategy
 from hetero_bfs.support import forks
-from hetero_bfs.support.one_process import OfOneProcess
+from hetero_bfs.support.forks import OfOneProcess
 from hetero_bfs.timeline.notebook import as_html
 
 P = ParamSpec("P")

@@ -25,9 +25,8 @@ from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.ranks import RankProgram, graph_along
-from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.faults import agreed
 from hetero_bfs.ranks.gathered_result import (
     RankProgramResult,
     edges_of_levels,
@@ -38,7 +37,7 @@ from hetero_bfs.ranks.gathered_result import (
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.ranks.shares import FileShare, read_share, share_out
 from hetero_bfs.support.checks import check_flag
-from hetero_bfs.support.one_process import OfOneProcess
+from hetero_bfs.support.forks import OfOneProcess
 from hetero_bfs.support.parallel import at_most
 
 P = ParamSpec("P")

@@ -26,9 +26,14 @@ from hetero_bfs.graph.edge_source import (
     VertexArray,
     check_vertex,
 )
-from hetero_bfs.graph.interop import edges_of_networkx, edges_of_scipy
 from hetero_bfs.graph.list_checks import checked_lists
-from hetero_bfs.graph.tables import TableColumns, edges_of_arrow, edges_of_pandas
+from hetero_bfs.graph.tables import (
+    TableColumns,
+    edges_of_arrow,
+    edges_of_networkx,
+    edges_of_pandas,
+    edges_of_scipy,
+)
 from hetero_bfs.graph.weights import (
     Duplicates,
     WeightArray,

@@ -1,9 +1,10 @@
-"""Builds sorted neighbour lists from an edge source: count, cut into buckets, place, sort."""
+"""Builds sorted neighbour lists from an edge source, and reads lists in any order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,13 @@ from hetero_bfs.graph.edge_source import (
 )
 from hetero_bfs.graph.list_checks import frozen, integer_array
 from hetero_bfs.graph.relabel import Relabelling, relabel
-from hetero_bfs.graph.weights import place_weights, placing_bytes, weight_dtype_of
+from hetero_bfs.graph.weights import (
+    WeightArray,
+    needed_weights,
+    place_weights,
+    placing_bytes,
+    weight_dtype_of,
+)
 from hetero_bfs.support import forks
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.progress import progress
@@ -270,3 +277,64 @@ def _yielded(edges: EdgeSource) -> int:
     if stored is not None:
         return int(stored)
     return edges.num_input_edges * (2 if edges.both_directions else 1)
+
+
+class Lists(NamedTuple):
+    """CSR arrays.
+
+    indptr : int64, shape (num_vertices + 1,)
+    indices : uint32, shape (indptr[-1],)
+    """
+
+    indptr: OffsetArray
+    indices: VertexArray
+
+
+@dataclass(frozen=True)
+class ListedEdges:
+    """The edges of such neighbour lists, as an `EdgeSource` for `Engine`.
+
+    lists : an undirected graph stores every edge twice
+    weights : shape (num_entries,)
+    """
+
+    lists: Lists
+    directed: bool
+    weights: WeightArray | None = None
+
+    @property
+    def num_vertices(self) -> int:
+        return int(self.lists.indptr.size - 1)
+
+    @property
+    def num_input_edges(self) -> int:
+        entries = int(self.lists.indices.size)
+        return entries if self.directed else -(-entries // 2)
+
+    @property
+    def both_directions(self) -> bool:
+        return not self.directed
+
+    @property
+    def weight_dtype(self) -> np.dtype[Any] | None:
+        return None if self.weights is None else self.weights.dtype
+
+    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
+        for _, src, dst in self._cut(size):
+            yield src, dst
+
+    def weighted_chunks(
+        self, size: int = CHUNK_EDGES
+    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+        weights = needed_weights(self)
+        for where, src, dst in self._cut(size):
+            yield src, dst, weights[where]
+
+    def _cut(self, size: int) -> Iterator[tuple[slice, VertexArray, VertexArray]]:
+        indptr, indices = self.lists
+        for start in range(0, indices.size, size):
+            where = slice(start, min(start + size, indices.size))
+            first, last = np.searchsorted(indptr, (start, where.stop - 1), side="right") - 1
+            cut = np.clip(indptr[first : last + 2], start, where.stop)
+            src = np.repeat(np.arange(first, last + 1, dtype=np.uint32), np.diff(cut))
+            yield where, src, indices[where]

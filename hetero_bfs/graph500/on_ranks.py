@@ -19,9 +19,8 @@ from hetero_bfs.graph500.bfs_on_ranks import RankBFS
 from hetero_bfs.graph500.kernel import Kernel, Processes
 from hetero_bfs.graph500.options import Graph500Options, KernelName
 from hetero_bfs.graph500.sssp_on_ranks import RankSSSP
-from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.faults import agreed
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.ranks.shares import FileShare, KroneckerShare, read_share
 from hetero_bfs.ranks.simulated import run_ranks

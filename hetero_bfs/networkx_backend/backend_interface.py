@@ -10,14 +10,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from hetero_bfs.networkx_backend import (
-    centrality,
-    connectivity,
-    distance_measures,
-    traversal,
-    unweighted_paths,
-    weighted_paths,
-)
+from hetero_bfs.networkx_backend import measures, traversal, weighted_paths
 from hetero_bfs.networkx_backend.backend_info import FUNCTIONS
 from hetero_bfs.networkx_backend.conversion import convert_from_nx, convert_to_nx
 from hetero_bfs.support.wording import shown
@@ -25,11 +18,8 @@ from hetero_bfs.support.wording import shown
 __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
 _MODULES = (
-    centrality,
-    connectivity,
-    distance_measures,
+    measures,
     traversal,
-    unweighted_paths,
     weighted_paths,
 )
 # NetworkX looks up each function in this module.

@@ -20,8 +20,8 @@ from hetero_bfs.algorithms.sssp.serial import distances_by_weight
 from hetero_bfs.engine.calls import opening_seconds, search_seconds
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ForkError, GraphError
-from hetero_bfs.graph.unsorted_lists import ListedEdges
-from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
+from hetero_bfs.graph.lists import ListedEdges
+from hetero_bfs.networkx_backend.conversion import ConvertedGraph
 
 MOST_OPEN = 4
 """Most engines open at the same time: each has threads, and a copy of its graph."""

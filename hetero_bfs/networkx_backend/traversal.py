@@ -1,15 +1,20 @@
-"""NetworkX's functions of breadth-first search, in NetworkX's order."""
+"""NetworkX's searches without weights: orders, trees, and shortest paths."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from typing import Any
 
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.serial import QueueSearch, search_from
-from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.lists import Lists
+from hetero_bfs.networkx_backend.conversion import ConvertedGraph
+from hetero_bfs.networkx_backend.engine_pool import levels_from
 
 
 def bfs_edges(
@@ -99,3 +104,162 @@ def _search_from_any(G: ConvertedGraph, sources: Any) -> QueueSearch:
             raise nx.NetworkXError(f"The node {node} is not in the graph.")
         starts.append(start)
     return search_from(G.successors, starts)
+
+
+Paths = dict[Any, list[Any]]
+Lengths = dict[Any, int]
+
+
+def single_source_shortest_path_length(
+    G: ConvertedGraph, source: Any, cutoff: float | None = None
+) -> Lengths:
+    """Nearest first, then in the graph's node order."""
+    start = _known(G, source, f"Source {source} is not in G")
+    return _lengths(G, G.successors, start, cutoff)
+
+
+def single_target_shortest_path_length(
+    G: ConvertedGraph, target: Any, cutoff: float | None = None
+) -> Lengths:
+    """Nearest first."""
+    start = _known(G, target, f"Target {target} is not in G")
+    return _lengths(G, G.predecessors, start, cutoff)
+
+
+def all_pairs_shortest_path_length(
+    G: ConvertedGraph, cutoff: float | None = None
+) -> Iterator[tuple[Any, Lengths]]:
+    for i, node in enumerate(G):
+        yield node, _lengths(G, G.successors, i, cutoff, len(G) - i)
+
+
+def single_source_shortest_path(
+    G: ConvertedGraph, source: Any, cutoff: float | None = None
+) -> Paths:
+    """NetworkX's paths, in NetworkX's order."""
+    start = _known(G, source, f"Source {source} not in G")
+    return _paths(G, G.successors, start, cutoff)
+
+
+def single_target_shortest_path(
+    G: ConvertedGraph, target: Any, cutoff: float | None = None
+) -> Paths:
+    start = _known(G, target, f"Target {target} not in G")
+    return _paths(G, G.predecessors, start, cutoff, to_start=True)
+
+
+def all_pairs_shortest_path(
+    G: ConvertedGraph, cutoff: float | None = None
+) -> Iterator[tuple[Any, Paths]]:
+    for i, node in enumerate(G):
+        yield node, _paths(G, G.successors, i, cutoff)
+
+
+def bidirectional_shortest_path(G: ConvertedGraph, source: Any, target: Any) -> list[Any]:
+    from hetero_bfs.algorithms.bfs.kernels.queue_order import search_from_both_ends
+
+    start = _known(G, source, f"Source {source} is not in G")
+    end = _known(G, target, f"Target {target} is not in G")
+    before, after = np.full((2, len(G)), NO_VERTEX, np.uint32)
+    met = search_from_both_ends(G.successors, G.predecessors, start, end, before, after)
+    if met == NO_VERTEX:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    path = [int(met)]
+    while path[-1] != start:
+        path.append(int(before[path[-1]]))
+    path.reverse()
+    while path[-1] != end:
+        path.append(int(after[path[-1]]))
+    return [G.nodes[v] for v in path]
+
+
+def shortest_path(
+    G: ConvertedGraph,
+    source: Any = None,
+    target: Any = None,
+    weight: None = None,
+    method: str = "dijkstra",
+) -> Any:
+    _check_method(method)
+    if source is not None:
+        if target is not None:
+            return bidirectional_shortest_path(G, source, target)
+        return single_source_shortest_path(G, source)
+    if target is None:
+        return all_pairs_shortest_path(G)
+    start = _known(G, target, f"Source {target} not in G")
+    return _paths(G, G.predecessors, start, None, to_start=True)
+
+
+def shortest_path_length(
+    G: ConvertedGraph,
+    source: Any = None,
+    target: Any = None,
+    weight: None = None,
+    method: str = "dijkstra",
+) -> Any:
+    _check_method(method)
+    if source is not None:
+        if target is not None:
+            return len(bidirectional_shortest_path(G, source, target)) - 1
+        return single_source_shortest_path_length(G, source)
+    if target is None:
+        return all_pairs_shortest_path_length(G)
+    start = _known(G, target, f"Source {target} is not in G")
+    return _lengths(G, G.predecessors, start, None)
+
+
+def has_path(G: ConvertedGraph, source: Any, target: Any) -> bool:
+    try:
+        bidirectional_shortest_path(G, source, target)
+    except nx.NetworkXNoPath:
+        return False
+    return True
+
+
+def _check_method(method: str) -> None:
+    if method not in ("dijkstra", "bellman-ford"):
+        raise ValueError(f"method not supported: {method}")
+
+
+def _known(G: ConvertedGraph, node: Any, message: str) -> int:
+    number = G.id_of(node)
+    if number is None:
+        raise nx.NodeNotFound(message)
+    return number
+
+
+def _lengths(
+    G: ConvertedGraph, lists: Lists, start: int, cutoff: float | None, coming: int = 1
+) -> Lengths:
+    """`coming` is as for `levels_from`."""
+    if cutoff is None and lists is G.successors:
+        level = levels_from(G, start, coming)
+    else:
+        level = search_from(lists, start, cutoff).levels()
+    counts, order = by_level(level)
+    numbers = chain.from_iterable(map(repeat, range(counts.size), counts.tolist()))
+    return dict(zip(G.objects_of(order), numbers, strict=False))
+
+
+def by_level(
+    level: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the number of nodes of each level, and the reached nodes by level, then by id."""
+    counts = np.bincount(level + 1)
+    narrow = level.astype(np.int16) if counts.size < 1 << 15 else level  # int16 sorts faster
+    return counts[1:], np.argsort(narrow, kind="stable")[counts[0] :]
+
+
+def _paths(
+    G: ConvertedGraph, lists: Lists, start: int, cutoff: float | None, to_start: bool = False
+) -> Paths:
+    """Return a path for each node reached, from the start, or to it if `to_start`."""
+    search = search_from(lists, start, cutoff)
+    found = search.queue[1:]
+    first = G.nodes[start]
+    paths = {first: [first]}
+    parents = G.objects_of(search.parent[found])
+    for parent, node in zip(parents, G.objects_of(found), strict=True):
+        paths[node] = [node, *paths[parent]] if to_start else [*paths[parent], node]
+    return paths

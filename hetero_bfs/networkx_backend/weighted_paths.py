@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.serial import HeapSearch, search_by_weight
 from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.networkx_backend.converted_graph import ConvertedGraph
+from hetero_bfs.networkx_backend.conversion import ConvertedGraph
 from hetero_bfs.networkx_backend.engine_pool import distances_from
 
 Lengths = dict[Any, float]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetero_bfs.programs.monoids import minimum, plus
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.program import Program, minimum, plus
 
 
 class PowerRanks(Program):

@@ -16,16 +16,17 @@ from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
 from hetero_bfs.programs.codegen.digits import Digits, declared, of_argument, type_of_messages
 from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Method, Source, parameters_of
 from hetero_bfs.programs.codegen.translate import Function, translate
-from hetero_bfs.programs.monoids import (
+from hetero_bfs.programs.options import RunOptions
+from hetero_bfs.programs.program import (
+    Along,
     Monoid,
     OwnMonoid,
+    Program,
     any_one,
     minimum,
     monoid_of,
     most_frequent,
 )
-from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.support.checks import refuse_masked
 from hetero_bfs.support.wording import shown

@@ -28,7 +28,7 @@ from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.gathered_result import RankProgramResult
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from hetero_bfs.programs.options import ModeName
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit
 

@@ -1,4 +1,4 @@
-"""Communication between ranks: the few collective calls of a distributed run.
+"""Communication between ranks: a few collective calls, and errors that all ranks raise.
 
 mpi.py makes them with MPI, simulated.py within one process, for tests and predictions. Every rank
 must make the same calls in the same order.
@@ -7,11 +7,12 @@ must make the same calls in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.errors import AgreedError, HeteroBFSError
 from hetero_bfs.support.memory import PAGE_BYTES
 
 Operation = Literal["max", "min", "sum"]
@@ -131,3 +132,27 @@ def parts_of(counts: Counts) -> Counts:
     places = np.zeros(counts.size, np.int64)
     np.cumsum(counts[:-1], out=places[1:])
     return places
+
+
+T = TypeVar("T")
+
+
+def agreed(communicator: Communicator, work: Callable[[], T]) -> T:
+    """Do work without communication; return its result.
+
+    Raises `AgreedError` on all ranks if the work of any rank raised `HeteroBFSError`, `OSError` or
+    `MemoryError`.
+    """
+    problem, result = None, None
+    try:
+        result = work()
+    except (HeteroBFSError, OSError) as error:
+        problem = str(error)
+    except MemoryError:
+        problem = "out of memory; choose a smaller graph or more machines"
+    problems = communicator.collect(problem)
+    failed = [rank for rank, text in enumerate(problems) if text is not None]
+    if failed:
+        where = "" if len(failed) == communicator.size else f"rank {failed[0]}: "
+        raise AgreedError(f"{where}{problems[failed[0]]}")
+    return result  # type: ignore[return-value]

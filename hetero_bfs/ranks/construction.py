@@ -30,8 +30,7 @@ from hetero_bfs.graph.weights import (
     weight_dtype_of,
     weighted_chunks,
 )
-from hetero_bfs.ranks.communicator import Communicator, parts_of
-from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.communicator import Communicator, agreed, parts_of
 from hetero_bfs.ranks.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
 from hetero_bfs.support.memory import aligned_empty, shrink
 
@@ -244,7 +243,7 @@ def _sort(keys: Keys, threads: int) -> None:
 
 def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
     """Return neighbour lists with weights; raise `GraphError` if a sum is beyond int32."""
-    from hetero_bfs.graph.kernels.by_weight import sort_by_weight
+    from hetero_bfs.graph.kernels.weight_places import sort_by_weight
     from hetero_bfs.ranks.kernels.owned_lists import combine_duplicates, place_by_vertex
 
     degree = _count_degrees(keys, size)

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.ranks.communicator import Communicator, Counts, parts_of
-from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.communicator import Communicator, Counts, agreed, parts_of
 from hetero_bfs.ranks.partition import Partition
 from hetero_bfs.support.memory import aligned_empty, check_shared_memory, free_shared_bytes
 

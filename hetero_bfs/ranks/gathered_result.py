@@ -12,9 +12,8 @@ import numpy.typing as npt
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.ranks.communicator import Communicator, parts_of
 from hetero_bfs.ranks.partition import RankGraph, count_owned
-from hetero_bfs.scheduling.iterations import IterationTrace
 from hetero_bfs.scheduling.strategies import Direction
-from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+from hetero_bfs.scheduling.trace import IterationTrace, LevelFeatures, LevelTrace
 
 
 @dataclass(frozen=True)

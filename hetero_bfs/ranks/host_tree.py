@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import VertexArray
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.support.memory import check_shared_memory
 
 _REMEDY = "give --no-validate, or the container more (--shm-size)"

@@ -14,8 +14,7 @@ from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
-from hetero_bfs.ranks.communicator import Communicator, parts_of
-from hetero_bfs.ranks.faults import agreed
+from hetero_bfs.ranks.communicator import Communicator, agreed, parts_of
 from hetero_bfs.ranks.partition import count_owned
 
 

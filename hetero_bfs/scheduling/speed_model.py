@@ -38,7 +38,7 @@ FORMAT = 2
 TRAIN_COMMAND = "hetero-bfs train"
 
 AUTO_GRAPHS = ("shallow", "deep")
-"""Keys of `auto` in model files, for graphs of low and of high diameter; see reference.py."""
+"""Keys of `auto` in model files, for graphs of low and of high diameter; see correction.py."""
 
 
 def column(features: LevelFeatures, name: str) -> float:

@@ -1,13 +1,226 @@
-"""The study's page: one self-contained HTML file with embedded pictures."""
+"""The study's page: its sections, in one self-contained HTML file with embedded pictures."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 import pandas as pd
+
+from hetero_bfs.scheduling.trace import ROW_COLUMNS
+from hetero_bfs.study import choice_figures, figures, findings, levels
+from hetero_bfs.study.efficiency import METERED
+from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
+from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure with its table.
+
+    `name` is the stem of its PNG and CSV files. `columns` are the CSV's columns, also of a table
+    without rows. `draw` returns a figure, an SVG as text, or None without measurements. `finding`
+    returns the result in a sentence, and `brief` a small table for the page, with a caption.
+    `nothing` replaces all three if the table has no rows.
+    """
+
+    name: str
+    title: str
+    reading: str
+    columns: tuple[str, ...]
+    draw: Callable[[pd.DataFrame], Figure | str | None]
+    finding: Callable[[pd.DataFrame], str]
+    brief: Callable[[pd.DataFrame], findings.Brief]
+    nothing: str = "Nothing could be measured; see the notes."
+
+
+_GRAPH = ("graph", "family", "scale")
+_SEARCHES = ("keys", "rounds")
+
+
+SECTIONS = (
+    Section(
+        "levels",
+        "Seconds of each strategy at each level (the paper's Table 5)",
+        "Every strategy runs every level of the same search from the same state, without migration "
+        "and conversion of the frontier. Lower is better. Where the lines cross, another strategy "
+        "becomes the best one, and a selector gains. The figure and the table have the first key "
+        "of each graph, the CSV file has all.",
+        (
+            *_GRAPH,
+            "key",
+            "level",
+            "strategy",
+            "frontier_vertices",
+            "frontier_edges",
+            "unvisited_vertices",
+            "unvisited_edges",
+            "seconds",
+            "fastest",
+            "rounds",
+        ),
+        figures.levels,
+        findings.levels_finding,
+        findings.levels_brief,
+    ),
+    Section(
+        "throughput",
+        "GTEPS by strategy and selector (Figure 4)",
+        "Whole searches, from the key to the complete parent array. More is better. Hollow "
+        "markers with broken lines are single strategies, filled ones are selectors. A key's time "
+        "is the median of its rounds. GTEPS is the harmonic mean over keys, as in Graph500.",
+        (
+            *_GRAPH,
+            "vertices",
+            "input_edges",
+            "selector",
+            "kind",
+            "stands_for",
+            "median_seconds",
+            "harmonic_mean_gteps",
+            "first_quartile_gteps",
+            "third_quartile_gteps",
+            *_SEARCHES,
+        ),
+        figures.throughput,
+        findings.throughput_finding,
+        findings.throughput_brief,
+    ),
+    Section(
+        "energy",
+        "Energy efficiency by strategy and selector (Figure 5)",
+        "Million traversed edges per joule. Higher is better. Energy of the CPU, of the OpenCL "
+        "device and of the whole system is shown separately and never added up. &quot;Idle power "
+        "apart&quot; subtracts the power of the resting machine, measured just before. A "
+        "configuration has no such figure if it exceeds that power by less than twice the meter's "
+        "error. It has no figure at all if it spends more than a tenth of its time where no meter "
+        "measures.",
+        (
+            *_GRAPH,
+            "selector",
+            "kind",
+            "domain",
+            *METERED,
+            "unmeasured_because",
+        ),
+        figures.energy,
+        findings.energy_finding,
+        findings.energy_brief,
+    ),
+    Section(
+        "relabelling",
+        "Vertices that relabelling removes, and its effect on search times (Table 6, section 5.4)",
+        "Relabelling drops vertices without edges and numbers the others anew. Every strategy and "
+        "selector searches the graph with and without it. The marks show the median search time in "
+        "the given order over the median after relabelling. At 2 the relabelled graph is searched "
+        "in half the time; left of 1 relabelling makes searches slower.",
+        (
+            *_GRAPH,
+            "vertices",
+            "removed_vertices",
+            "removed_share",
+            "order",
+            "selector",
+            "kind",
+            "relabelled_seconds",
+            "as_given_seconds",
+            "speedup",
+            *_SEARCHES,
+        ),
+        figures.relabelling,
+        findings.relabelling_finding,
+        findings.relabelling_brief,
+    ),
+    Section(
+        "predictions",
+        "Predicted against measured seconds of levels",
+        "Each mark is one strategy on one level, predicted by the speed model that is installed "
+        "for this machine. On the line the prediction is right; dotted lines are half and twice "
+        "the measured time.",
+        (
+            *_GRAPH,
+            "key",
+            "level",
+            "strategy",
+            "measured_seconds",
+            "predicted_seconds",
+            "relative_error",
+        ),
+        figures.predictions,
+        findings.predictions_finding,
+        findings.predictions_brief,
+        "No speed model of this machine is installed; `hetero-bfs train` makes one.",
+    ),
+    Section(
+        "schedule",
+        "The chosen schedules beside the oracle's",
+        "The strategy that each selector chose at each level, for one search of each graph. The "
+        "oracle is the schedule of least time, migrations and conversions included, computed from "
+        "measurements of every strategy at every level. Hatched cells differ from it. Levels "
+        "without a change share a column. <code>none</code> is no selector: the best single "
+        "strategy.",
+        (
+            *_GRAPH,
+            "key",
+            "selector",
+            "level",
+            "strategy",
+            "oracle_strategy",
+            "level_seconds",
+            "oracle_level_seconds",
+        ),
+        choice_figures.schedule,
+        findings.schedule_finding,
+        findings.no_brief,
+    ),
+    Section(
+        "timeline",
+        "One search from start to end",
+        "The levels of one search by the default selector, without correction, each where it ran: "
+        "boxes are as long as the level took. Hollow boxes are migrations of the frontier, and the "
+        "start. Grey lines are the times of choosing. Point at a box for its numbers and the "
+        "predictions. Of several rounds it is the one of median time. <code>hetero-bfs "
+        "view timeline.csv</code> makes a file for ui.perfetto.dev of it.",
+        (*_GRAPH, "key", *ROW_COLUMNS),
+        levels.draw,
+        levels.finding,
+        findings.no_brief,
+    ),
+    Section(
+        "regret",
+        "Regret: time over that of the best schedule known, by family of graphs",
+        "The time of the schedule that a selector chose over the time of the best schedule known, "
+        "minus 1; all schedules are replayed in turn in one run. Lower is better. 0 is the fastest "
+        "replay, which need not be the oracle's own schedule. Models are not corrected. Cells are "
+        "geometric means over the searches of a family; &quot;mean&quot; is the geometric mean "
+        "over families, &quot;worst&quot; is the worst family. The CSV has every search. Schedules "
+        "that would take more than eight times as long as the oracle's are estimated from their "
+        "levels, and marked as such.",
+        REGRET_COLUMNS,
+        choice_figures.regret,
+        findings.regret_finding,
+        findings.regret_brief,
+    ),
+    Section(
+        "programs",
+        "Regret of vertex programs: time over that of the best schedule known",
+        "A program for each kind of message runs as the scheduler chooses, after runs from another "
+        "source. The time of the schedules that it chose over the time of the best schedule known, "
+        "minus 1; all schedules, directions and places, are replayed in turn. Lower is better. "
+        "Cells are single runs; the CSV has seconds, schedules, and the share of choosing.",
+        (*_GRAPH, *PROGRAM_COLUMNS),
+        choice_figures.programs,
+        findings.programs_finding,
+        findings.no_brief,
+    ),
+)
+
 
 _STYLE = """
 :root { color-scheme: light; }

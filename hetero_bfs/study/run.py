@@ -22,12 +22,10 @@ from hetero_bfs.study import findings, style
 from hetero_bfs.study.choices import program_rows, regret_rows, schedule_rows
 from hetero_bfs.study.efficiency import efficiency
 from hetero_bfs.study.folder import check_folder, write_folder
-from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows
-from hetero_bfs.study.one_search import search_rows
-from hetero_bfs.study.page import Part, page
+from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows, search_rows
+from hetero_bfs.study.page import SECTIONS, Part, Section, page
 from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of
 from hetero_bfs.study.searches import Row, open_subject, relabelling, throughput
-from hetero_bfs.study.sections import SECTIONS, Section
 from hetero_bfs.support.progress import announce
 from hetero_bfs.timeline.timeline_svg import svg_file
 

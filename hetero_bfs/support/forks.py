@@ -1,4 +1,4 @@
-"""Forked processes: they lack their parent's threads, and code that waits for these hangs.
+"""Objects and threads of forked processes, which hang or fail in a child.
 
 GNU OpenMP, which runs the parallel loops of compiled code, ends a forked process without a message.
 OpenCL waits for ever. This module records which of them a parent has started, and refuses to use
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Literal
+from typing import Literal, NoReturn
 
 from hetero_bfs.errors import ForkError
 
@@ -81,3 +81,15 @@ def _openmp_started() -> bool:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+class OfOneProcess:
+    """Base of classes that hold threads, devices or ranks: no pickling, no copying."""
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(
+            f"{name} objects cannot be pickled or copied, since they hold threads and memory of "
+            f"this process; pickle the graph, such as a CSRGraph, and open {name}(graph) in the "
+            "other process"
+        )

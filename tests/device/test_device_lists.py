@@ -16,7 +16,7 @@ from sample_programs import Distances, Labels, MonotoneDistances
 import hetero_bfs as hb
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
-from hetero_bfs.devices.opencl.device_lists import DeviceArray, DeviceLists, offset_dtype
+from hetero_bfs.devices.opencl.device_run import DeviceArray, DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph

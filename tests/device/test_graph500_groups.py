@@ -14,7 +14,7 @@ from hetero_bfs.engine import engine as engines
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.graph500 import bfs as bfs_kernel
+from hetero_bfs.graph500 import bfs_kernel
 from hetero_bfs.graph500 import protocol as graph500
 from hetero_bfs.graph500.one_process import OneProcess, bytes_without_list
 from hetero_bfs.graph500.report import Graph500Report, format_report

@@ -9,7 +9,7 @@ import numpy as np
 from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.scheduling.iterations import numbered
+from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_integer
 from toy_algorithm.device import DeviceCount
 from toy_algorithm.host import HostCount

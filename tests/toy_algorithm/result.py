@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.scheduling.iterations import Iterated, IterationTrace
+from hetero_bfs.scheduling.trace import Iterated, IterationTrace
 from toy_algorithm import check
 
 

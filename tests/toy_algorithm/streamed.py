@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetero_bfs.programs.monoids import plus
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.program import Program, plus
 from hetero_bfs.programs.streamed import StreamedBuiltIn
 from toy_algorithm.host import Counted
 

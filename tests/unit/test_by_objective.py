@@ -10,12 +10,11 @@ from made_models import model_json, power_json, ship
 from selector_levels import ALL, GPU, HOST_ONLY, START
 
 from hetero_bfs.algorithms.bfs.correction import Correction, Probe
-from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.algorithms.bfs.search import Recording
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.by_objective import make_objective_selector
 from hetero_bfs.scheduling.model_selectors import ModelSelector
-from hetero_bfs.scheduling.named_selectors import make_selector
+from hetero_bfs.scheduling.named_selectors import make_objective_selector, make_selector
 from hetero_bfs.scheduling.selectors import DirectionSelector
 from hetero_bfs.scheduling.strategies import OBJECTIVES
 

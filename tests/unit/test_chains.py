@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.sssp import contraction
+from hetero_bfs.algorithms.sssp import host
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.chain_search import ChainSearch
 from hetero_bfs.graph.edge_list import EdgeList
@@ -46,7 +46,7 @@ SHAPES = {
 
 
 def searches_of(edges: EdgeList, threads: int = 1) -> PathSearches:
-    with mock.patch.object(contraction, "_LEAST_EDGES", 0):
+    with mock.patch.object(host, "_LEAST_EDGES", 0):
         return PathSearches(build_search_graph(edges), threads)
 
 

@@ -14,8 +14,7 @@ from test_devices import CPU
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
 from hetero_bfs.doctor.examination import Finding, examine
-from hetero_bfs.doctor.kept_files import check_kept_files
-from hetero_bfs.doctor.machine_model import check_meters, check_models
+from hetero_bfs.doctor.installation import check_kept_files, check_meters, check_models
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import check_mpi
 from hetero_bfs.support import private_cache

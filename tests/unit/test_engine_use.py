@@ -11,7 +11,7 @@ import pytest
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.kernels import restore
-from hetero_bfs.devices.cpu import workers
+from hetero_bfs.devices.cpu import host_run
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.errors import ArgumentError, EngineClosedError, GraphError, HeteroBFSError
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -89,7 +89,7 @@ def test_a_wrong_source_is_found_before_the_graph_is_built(monkeypatch):
 
 
 def test_no_more_threads_than_may_be():
-    most = workers.most_threads()
+    most = host_run.most_threads()
     words = f"threads is {most + 1}; give an integer from 1 to {most}, or leave it out"
     with pytest.raises(ArgumentError, match=words):
         hb.Engine(EDGES, "fixed:TC", device="cpu", threads=most + 1)

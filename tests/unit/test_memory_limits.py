@@ -11,7 +11,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 from benchmarks.hostile.control_group import memory_group
-from hetero_bfs.support import control_groups, memory, memory_limits
+from hetero_bfs.support import memory
 
 ONE = {"limit": "memory.limit_in_bytes", "usage": "memory.usage_in_bytes", "prefix": "total_"}
 TWO = {"limit": "memory.max", "usage": "memory.current", "prefix": ""}
@@ -20,8 +20,8 @@ TWO = {"limit": "memory.max", "usage": "memory.current", "prefix": ""}
 @pytest.fixture
 def mount(tmp_path, monkeypatch):
     """A folder in place of /sys/fs/cgroup, and a function that says which groups we are in."""
-    monkeypatch.setattr(control_groups, "_MOUNT", tmp_path / "cgroup")
-    monkeypatch.setattr(control_groups, "_MEMBERSHIPS", tmp_path / "memberships")
+    monkeypatch.setattr(memory, "_MOUNT", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "_MEMBERSHIPS", tmp_path / "memberships")
     return tmp_path / "cgroup"
 
 
@@ -40,14 +40,14 @@ def test_version_2(mount):
     write_group(mount / "slice", TWO, 9000, 8000, 500)  # what leaves the least counts
     write_group(mount / "slice" / "job:1", TWO, 5000, 1000)
     write_group(mount / "slice" / "job:1" / "step", TWO, "max", 700)
-    assert memory_limits.memory_limit() == (9000, 1500)
+    assert memory.memory_limit() == (9000, 1500)
 
 
 def test_version_1_in_a_container(mount):
     """The path is the host's, which the container does not see: the mount point is its group."""
     (mount.parent / "memberships").write_text("5:cpu,cpuacct:/docker/ab\n4:memory:/docker/ab\n")
     write_group(mount / "memory", ONE, 4000, 4100, 30)
-    assert memory_limits.memory_limit() == (4000, 0)
+    assert memory.memory_limit() == (4000, 0)
     assert memory.free_bytes() == 0
 
 
@@ -56,7 +56,7 @@ def test_no_limit(mount, memberships):
     if memberships is not None:
         (mount.parent / "memberships").write_text(memberships)
     write_group(mount, TWO, "max", 3)
-    assert memory_limits.memory_limit() is None
+    assert memory.memory_limit() is None
     assert memory.free_bytes() > 0
 
 

@@ -16,7 +16,7 @@ import pytest
 from sample_programs import Labels
 
 import hetero_bfs as hb
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.timeline.notebook import as_html
 
 DOCS = Path(__file__).parents[2] / "docs"

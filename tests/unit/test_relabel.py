@@ -10,7 +10,7 @@ from graphs import grid, path, random_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.kernels.partitions import (
+from hetero_bfs.algorithms.bfs.kernels.job import (
     owner_of,
     partition_bits,
     split_among_owners,

@@ -18,7 +18,7 @@ from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.scheduling.strategies import available
 from hetero_bfs.study import choice_figures, figures, style
 from hetero_bfs.study.choices import strategies_of
-from hetero_bfs.study.sections import SECTIONS
+from hetero_bfs.study.page import SECTIONS
 from hetero_bfs.training.oracle import schedule_text
 
 NAMES = [section.name for section in SECTIONS]

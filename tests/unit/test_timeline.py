@@ -12,12 +12,16 @@ from cli_runs import CPU, one_line, run
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp.result import WindowTrace
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.scheduling.iterations import IterationTrace
-from hetero_bfs.scheduling.trace import ROW_COLUMNS, LevelFeatures, LevelTrace, write_csv
+from hetero_bfs.scheduling.trace import (
+    ROW_COLUMNS,
+    IterationTrace,
+    LevelFeatures,
+    LevelTrace,
+    write_csv,
+)
 from hetero_bfs.timeline.spans import read_rows, spans_of
-from hetero_bfs.timeline.timeline_files import write_timeline
+from hetero_bfs.timeline.timeline_files import trace_events, write_timeline
 from hetero_bfs.timeline.timeline_svg import svg_file, timeline_svg, with_unit
-from hetero_bfs.timeline.trace_events import trace_events
 
 
 def level(number, strategy, kind, seconds=1e-4, moving=0.0, choosing=1e-6):

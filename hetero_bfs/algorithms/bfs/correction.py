@@ -13,20 +13,94 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform
-from hetero_bfs.algorithms.bfs.recording import Recording
-from hetero_bfs.algorithms.bfs.reference import reference_source
-from hetero_bfs.algorithms.bfs.schedules import pairs_to_probe
-from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.algorithms.bfs.search import Recording, Search
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
-from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta
+from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta, by_direction
 from hetero_bfs.scheduling.strategies import Direction, ObjectiveName, Strategy, available
+
+
+def reference_source(platform: Platform) -> int:
+    """Return a typical source: the neighbour of lowest degree of the vertex of highest degree.
+
+    In a directed graph that neighbour may have no out-edges. Then the vertex of highest degree is
+    returned.
+    """
+    graph = platform.graph.graph
+    hub = int(platform.graph.degree.argmax())
+    neighbours = graph.indices[graph.indptr[hub] : graph.indptr[hub + 1]]
+    if graph.directed or neighbours.size == 0:
+        return hub
+    return int(neighbours[platform.graph.degree[neighbours].argmin()])
+
+
+def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
+    """Search once on the host; return the state before each level, as cost_to_go.py needs it."""
+    if platform.graph.num_searched == 0:
+        return np.empty((0, schema.RECORD_STATE))
+    rule = alpha_beta(None, available(False))
+    search = Search(platform, reference_source(platform), rule)
+    search.run()
+    return search.recording().records[:, : schema.RECORD_STATE].copy()
+
+
+def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
+    """Tell whether searches take many levels, given the states of `reference_states`.
+
+    This decides the model's formulas and the selector behind "auto". It does not decide which
+    kernels of the host can run; the order of the vertices does (`SearchGraph.is_local`).
+    """
+    return len(states) >= HIGH_DIAMETER_LEVELS
+
+
+Pair = tuple[Strategy, Strategy]
+"""A top-down and a bottom-up strategy."""
+
+
+def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ...]]:
+    """Return schedules that run every candidate, convert on each device and migrate both ways."""
+    pairs = _plain_pairs(candidates)
+    schedules: list[tuple[Strategy, ...]] = [(down, up, down) for down, up in pairs]
+    schedules += [(strategy,) for strategy in _others(candidates, pairs)]
+    for (down, up), (other_down, other_up) in pairwise(pairs):
+        schedules += [(down, other_down, down), (other_up, up, other_up)]
+    return schedules
+
+
+def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
+    """Return pairs that together contain every candidate.
+
+    The plain pair of each place comes first. Then each other candidate is paired with a plain
+    strategy of another place, if there is one, so that searches migrate.
+    """
+    pairs = _plain_pairs(candidates)
+    found = list(pairs)
+    for strategy in _others(candidates, pairs):
+        down, up = next((p for p in pairs if p[0].place != strategy.place), pairs[0])
+        found.append((strategy, up) if strategy.direction == "top-down" else (down, strategy))
+    return found
+
+
+def _plain_pairs(candidates: Sequence[Strategy]) -> list[Pair]:
+    """Return the plain pair of each place that has both directions."""
+    places = sorted({s.place for s in candidates})
+    there = [[s for s in candidates if s.place == place] for place in places]
+    found = [by_direction(each, each[0].device_kind, each[0].device_kind) for each in there]
+    return [(one["top-down"], one["bottom-up"]) for one in found if len(one) == 2]
+
+
+def _others(candidates: Sequence[Strategy], pairs: Sequence[Pair]) -> list[Strategy]:
+    paired = {strategy for pair in pairs for strategy in pair}
+    return [strategy for strategy in candidates if strategy not in paired]
+
 
 _PROBED_LEVELS = 32
 _PROBE_REPEATS = 3

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.device_lists import DeviceLists, offset_dtype
+from hetero_bfs.devices.opencl.device_run import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.header import MIXED_DEGREES
 from hetero_bfs.devices.opencl.opencl_device import MappedMemory, OpenCLDevice, release_with
 from hetero_bfs.devices.opencl.verdicts import check_verdict
@@ -77,7 +77,7 @@ class DeviceGraph:
     """The arrays of a graph that a search on the device reads (Graph in top_down.cl).
 
     `arguments` are the kernels' first arguments. `offset_type` is the type of offsets into the
-    edges. Other algorithms share the neighbour lists (device_lists.py), unless they are in several
+    edges. Other algorithms share the neighbour lists (device_run.py), unless they are in several
     parts.
 
     Raises `DeviceError` if the device has too little memory. Raises `SplitError` if

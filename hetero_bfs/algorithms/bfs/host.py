@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.query import Seeds
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.algorithms.bfs.seeds import Seeds
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -180,9 +180,8 @@ class CPUExecutor(HostRun):
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
 
     def _gather_arrays(self) -> Any:
-        from hetero_bfs.algorithms.bfs.kernels.job import NUM_TASKS
+        from hetero_bfs.algorithms.bfs.kernels.job import NUM_TASKS, split_among_owners
         from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
-        from hetero_bfs.algorithms.bfs.kernels.partitions import split_among_owners
         from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose

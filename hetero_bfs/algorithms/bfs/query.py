@@ -1,15 +1,14 @@
-"""Validated search arguments."""
+"""Validated search arguments, and the start of a search with several sources or a mask."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.seeds import Seeds
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_sources, check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -167,3 +166,20 @@ def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
         check_vertex(vertex, num_vertices)
     flags[given] = True
     return flags
+
+
+class Seeds(NamedTuple):
+    """Several vertices from which one search starts, and vertices that it ignores.
+
+    The search starts on the host and may migrate like any other.
+
+    Parameters
+    ----------
+    sources : uint32 array
+        New ids: at least one, without duplicates, not masked.
+    mask : uint32 array, shape (words,), optional
+        A bitmap of the vertices to ignore (level.py).
+    """
+
+    sources: npt.NDArray[np.uint32]
+    mask: npt.NDArray[np.uint32] | None = None

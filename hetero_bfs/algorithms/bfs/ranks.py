@@ -221,7 +221,7 @@ class DistributedSearch:
     def _result(
         self, source: int, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
     ) -> RankResult:
-        from hetero_bfs.algorithms.bfs.kernels.ranks_pull import reached_ends
+        from hetero_bfs.algorithms.bfs.kernels.ranks import reached_ends
 
         parent = self.executor.restored(saved)
         part = self.graph.partition

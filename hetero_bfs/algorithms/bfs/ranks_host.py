@@ -37,8 +37,8 @@ class RankExecutor(CPUExecutor):
     def __init__(
         self, graph: RankGraph, threads: int | None = None, allocate: Allocator = aligned_empty
     ) -> None:
-        from hetero_bfs.algorithms.bfs.kernels import ranks_pull as pull
-        from hetero_bfs.algorithms.bfs.kernels import ranks_push as push
+        from hetero_bfs.algorithms.bfs.kernels import ranks as pull
+        from hetero_bfs.algorithms.bfs.kernels import ranks as push
 
         super().__init__(graph, threads, allocate)
         self._pulls, self._pushes = pull, push  # an import in each level would be slow
@@ -75,8 +75,7 @@ class RankExecutor(CPUExecutor):
     def _own_work(self) -> dict[int, int]:
         from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
         from hetero_bfs.algorithms.bfs.kernels.link import chunk_kernel
-        from hetero_bfs.algorithms.bfs.kernels.ranks_pull import blank_chunk
-        from hetero_bfs.algorithms.bfs.kernels.ranks_push import push_alone, push_chunk
+        from hetero_bfs.algorithms.bfs.kernels.ranks import blank_chunk, push_alone, push_chunk
 
         push = push_alone if self.threads == 1 else push_chunk
         own = {TOP_DOWN: push, BLANK: blank_chunk}
@@ -165,7 +164,7 @@ class RankExecutor(CPUExecutor):
 
         `parent` is a copy of the executor's parents.
         """
-        from hetero_bfs.algorithms.bfs.kernels.ranks_pull import restore
+        from hetero_bfs.algorithms.bfs.kernels.ranks import restore
 
         numbers = self.graph.relabelling
         restored = np.empty(numbers.new_of_old.size, np.uint32)

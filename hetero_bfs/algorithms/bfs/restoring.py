@@ -1,17 +1,22 @@
-"""Results for the caller: parents in the caller's ids, and saved parents of earlier searches."""
+"""Results for the caller: parents in the caller's ids, saved parents, and searches to warm up."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.correction import warm_up_schedules
+from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
+from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.strategies import Strategy
 from hetero_bfs.support.memory import aligned_empty
 
 
@@ -94,3 +99,16 @@ def make_result(
         query.sources,
         query.reverse,
     )
+
+
+def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
+    """Run every candidate, every conversion and every migration."""
+    graph = platform.graph
+    if graph.num_searched == 0:
+        return
+    source = int(graph.degree.argmax())
+    for schedule in warm_up_schedules(candidates):
+        search = Search(platform, source, FixedSelector(*schedule))
+        search.run(max_levels=len(schedule))
+        search.gather()
+        restored_parents(search, (int(graph.relabelling.old_of_new[source]),))

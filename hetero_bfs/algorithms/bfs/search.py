@@ -1,4 +1,4 @@
-"""One search, with its migrations between devices.
+"""One search, with its migrations between devices, and the records of its levels.
 
 Levels on the host run in compiled code as long as the policy keeps the search there
 (level_loop.py). This module launches levels on a device and migrates the frontier and the parents.
@@ -7,19 +7,53 @@ Levels on the host run in compiled code as long as the policy keeps the search t
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
-from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.algorithms.bfs.query import Seeds
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.algorithms.bfs.seeds import Seeds
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import Strategy
-from hetero_bfs.scheduling.trace import LevelTrace
+from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The levels of a search as compiled code recorded them (schema.py)."""
+
+    records: npt.NDArray[np.float64]
+    selector: Selector
+    num_vertices: int
+    num_edges: int
+    decision_interval: int
+
+    def traces(self) -> list[LevelTrace]:
+        return [self._trace(record) for record in self.records]
+
+    def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:
+        features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
+        level = features.level
+        skipped = level % self.decision_interval
+        if not skipped:
+            self.selector.complete(features, record)
+        kept = skipped or record[schema.CHOSEN_AT] != level
+        choice = self.selector.read_choice(features, record)
+        return LevelTrace(
+            features,
+            choice.strategy.name,
+            float(record[schema.SECONDS]),
+            float(record[schema.TRANSFER_SECONDS]),
+            float(record[schema.SELECT_SECONDS]),
+            int(record[schema.FOUND_VERTICES]),
+            choice.predicted_seconds,
+            "as the level before" if kept else choice.reason,
+        )
+
 
 _NO_LIMIT = 2**62
 

@@ -8,15 +8,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.correction import Correction, Corrections
+from hetero_bfs.algorithms.bfs.correction import (
+    Correction,
+    Corrections,
+    has_high_diameter,
+    reference_states,
+)
 from hetero_bfs.algorithms.bfs.opening import streaming_of
 from hetero_bfs.algorithms.bfs.platform import Platform
-from hetero_bfs.algorithms.bfs.reference import has_high_diameter, reference_states
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.options import check_selector
-from hetero_bfs.scheduling.by_objective import make_objective_selector
 from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.named_selectors import make_objective_selector
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import ObjectiveName, available
 

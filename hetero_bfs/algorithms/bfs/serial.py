@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
+from hetero_bfs.graph.lists import Lists
 from hetero_bfs.graph.matrix_checks import refuse_ids
-from hetero_bfs.graph.unsorted_lists import Lists
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hetero_bfs.algorithms.colouring.result import Colouring, ColouringReport
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.iterations import numbered
+from hetero_bfs.scheduling.trace import numbered
 
 
 class Colourings(Analysis[Colouring]):

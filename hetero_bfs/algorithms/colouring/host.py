@@ -16,7 +16,7 @@ _POOL_EDGES = 1 << 20
 """In graphs with fewer stored edges, no block is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 12
-_STRATEGIES = ("greedy", "shared")  # by the numbers in colour_blocks.py
+_STRATEGIES = ("greedy", "shared")  # by the numbers in greedy.py
 
 
 class HostColouring(HostRun):
@@ -30,8 +30,11 @@ class HostColouring(HostRun):
         self.colour = aligned_empty(lists.num_vertices, np.int32)
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import MOST_NOTES, most_chunks
-        from hetero_bfs.algorithms.colouring.kernels.greedy import NUM_TASKS
+        from hetero_bfs.algorithms.colouring.kernels.greedy import (
+            MOST_NOTES,
+            NUM_TASKS,
+            most_chunks,
+        )
 
         lists, n = self.lists, self.lists.num_vertices
         is_pool = self.threads > 1
@@ -54,19 +57,19 @@ class HostColouring(HostRun):
         link_work(struct, self.fields["work"])
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import colour_all
+        from hetero_bfs.algorithms.colouring.kernels.greedy import colour_all
 
         return [(colour_all, (self.control, self.shared, self._records))]
 
     @cached_property
     def _records(self) -> Any:
-        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import RECORD_WIDTH
+        from hetero_bfs.algorithms.colouring.kernels.greedy import RECORD_WIDTH
 
         return np.zeros((_MOST_RECORDS, RECORD_WIDTH))
 
     def run(self) -> Coloured:
         """Colour all vertices; see greedy.py."""
-        from hetero_bfs.algorithms.colouring.kernels.colour_blocks import colour_all
+        from hetero_bfs.algorithms.colouring.kernels.greedy import colour_all
 
         steps = [sort_step(self.lists)]
         rows = colour_all(self.control, self.shared, self._records)

@@ -64,19 +64,19 @@ class HostComponents(HostRun):
         link_phases(struct, self.fields["work"])
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        from hetero_bfs.algorithms.components.kernels.loop import label_components
+        from hetero_bfs.algorithms.components.kernels.hook import label_components
 
         return [(label_components, (self.control, self.shared, self._records))]
 
     @cached_property
     def _records(self) -> npt.NDArray[np.float64]:
-        from hetero_bfs.algorithms.components.kernels.loop import MOST_RECORDS, RECORD_WIDTH
+        from hetero_bfs.algorithms.components.kernels.hook import MOST_RECORDS, RECORD_WIDTH
 
         return np.zeros((MOST_RECORDS, RECORD_WIDTH))
 
     def run(self) -> Labels:
         """Find the components of a non-empty graph. The next run overwrites them."""
-        from hetero_bfs.algorithms.components.kernels.loop import label_components
+        from hetero_bfs.algorithms.components.kernels.hook import label_components
 
         rows, components = label_components(self.control, self.shared, self._records)
         return Labels(self.fields["label"], components, self._records[:rows].copy())

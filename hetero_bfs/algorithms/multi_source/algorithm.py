@@ -17,8 +17,7 @@ from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.iterations import IterationTrace
-from hetero_bfs.scheduling.trace import LevelTrace
+from hetero_bfs.scheduling.trace import IterationTrace, LevelTrace
 from hetero_bfs.scheduling.trials import Place
 from hetero_bfs.support.memory import Recycler, check_free_memory
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.rows import LANES
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.scheduling.iterations import IterationTrace
+from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
 from hetero_bfs.timeline.notebook import as_html
 from hetero_bfs.timeline.timeline_svg import with_unit

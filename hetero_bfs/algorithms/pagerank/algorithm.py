@@ -14,7 +14,7 @@ from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.iterations import numbered
+from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_flag
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class WeightedPageRanks(PageRanks):
     ) -> RankProgramResult:
         from hetero_bfs.algorithms.pagerank.ranks import weighted_part
         from hetero_bfs.programs.built_in import WeightedPowerRanks
-        from hetero_bfs.ranks.faults import agreed
+        from hetero_bfs.ranks.communicator import agreed
 
         if cls not in engine.kept:
             engine.kept[cls] = agreed(engine.communicator, lambda: weighted_part(engine.graph))

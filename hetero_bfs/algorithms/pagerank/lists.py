@@ -159,7 +159,7 @@ class RankLists:
 
 def sum_weights(lists: CSRGraph) -> npt.NDArray[np.float64]:
     """Return the sum of the weights of each vertex's edges."""
-    from hetero_bfs.algorithms.pagerank.kernels.list_sums import sum_lists
+    from hetero_bfs.algorithms.pagerank.kernels.sweeps import sum_lists
 
     total = np.empty(lists.num_vertices)
     sum_lists(lists.indptr, needed_weights(lists), total)

@@ -83,7 +83,7 @@ class PathSearches(Analysis[ShortestPaths]):
         return found._replace(windows=windows._replace(distance=windows.distance.copy()))
 
     def _result(self, ran: Ran, source: int, with_parents: bool = False) -> ShortestPaths:
-        from hetero_bfs.algorithms.sssp.kernels.callers_ids import restore_distances
+        from hetero_bfs.algorithms.sssp.kernels.tree import restore_distances
 
         began = time.perf_counter()
         graph, found = self.graph, ran.found.windows
@@ -168,7 +168,7 @@ def _tree(
 
 
 def _restored_parents(lists: WeightedLists, search: _Found) -> npt.NDArray[np.int64]:
-    from hetero_bfs.algorithms.sssp.kernels.callers_ids import restore_parents
+    from hetero_bfs.algorithms.sssp.kernels.tree import restore_parents
 
     up = search.parent
     if up is None:

@@ -1,6 +1,6 @@
 """Shortest paths in graphs of chains, such as road networks, by a search of the contracted graph.
 
-The search runs in the core (contraction.py). Then a vertex of a chain gets the smaller of its two
+The search runs in the core (host.py). Then a vertex of a chain gets the smaller of its two
 distances, one by each end of the chain.
 """
 
@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.sssp.contraction import Core, contracted
-from hetero_bfs.algorithms.sssp.host import HostSearch
+from hetero_bfs.algorithms.sssp.host import Core, HostSearch, contracted
 from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import in_parallel

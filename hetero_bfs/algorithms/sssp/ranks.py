@@ -25,9 +25,8 @@ import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, planned
-from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import mail
-from hetero_bfs.ranks.faults import agreed
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
@@ -133,7 +132,7 @@ class RankPathSearch:
         windows: list[RankWindow],
     ) -> RankPaths:
         """Return the result in old ids."""
-        from hetero_bfs.algorithms.bfs.kernels.ranks_pull import restore
+        from hetero_bfs.algorithms.bfs.kernels.ranks import restore
 
         numbers, part = self.graph.relabelling, self.graph.partition
         own = numbers.new_of_old.size

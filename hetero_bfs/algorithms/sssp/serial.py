@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
-from hetero_bfs.graph.unsorted_lists import Lists
+from hetero_bfs.graph.lists import Lists
 
 
 class HeapSearch(NamedTuple):
@@ -33,7 +33,7 @@ def search_by_weight(
     limit: float = math.inf,
 ) -> HeapSearch:
     """Search until `target` is settled, or all vertices up to distance `limit` are."""
-    from hetero_bfs.algorithms.sssp.kernels.heap_order import search_in_heap_order
+    from hetero_bfs.algorithms.sssp.kernels.serial import search_in_heap_order
 
     n = lists.indptr.size - 1
     distance, parent = np.full(n, np.inf), np.full(n, NO_VERTEX, np.uint32)
@@ -58,7 +58,7 @@ def distances_by_weight(
     Distances must be infinite at first, and stay so above `limit`. The parents of sources and of
     vertices not reached are not written. It is faster than `search_by_weight`, but gives no order.
     """
-    from hetero_bfs.algorithms.sssp.kernels.log_buckets import search_in_log_buckets
+    from hetero_bfs.algorithms.sssp.kernels.serial import search_in_log_buckets
 
     starts = np.asarray(sources, np.int64)
     search_in_log_buckets(*lists, weights, starts, float(limit), distance, parent)

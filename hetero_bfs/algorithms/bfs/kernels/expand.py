@@ -17,8 +17,14 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.follow import Part, claim, follow_by_branches, follow_packed
-from hetero_bfs.algorithms.bfs.kernels.job import NONE, OWNED, QUEUE, VISITED
-from hetero_bfs.algorithms.bfs.kernels.partitions import owner_of, partition_bits
+from hetero_bfs.algorithms.bfs.kernels.job import (
+    NONE,
+    OWNED,
+    QUEUE,
+    VISITED,
+    owner_of,
+    partition_bits,
+)
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS, report_of
 from hetero_bfs.support.compiling import kernel
 

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.job import QUEUE, VISITED, WHOLE
+from hetero_bfs.algorithms.bfs.kernels.job import QUEUE, VISITED, WHOLE, owner_of, partition_bits
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
-from hetero_bfs.algorithms.bfs.kernels.partitions import owner_of, partition_bits
 from hetero_bfs.devices.cpu.vectors import append_edges, keep_unvisited
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, types
 
-from hetero_bfs.algorithms.bfs.kernels.dense_push import push_dense_chunk, resolve_pushed_words
 from hetero_bfs.algorithms.bfs.kernels.expand import (
     collect_owned,
     expand_by_master,
@@ -37,7 +36,12 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     RESTORE,
     TOP_DOWN,
 )
-from hetero_bfs.algorithms.bfs.kernels.level import bottom_up_words, top_down_chunk
+from hetero_bfs.algorithms.bfs.kernels.level import (
+    bottom_up_words,
+    push_dense_chunk,
+    resolve_pushed_words,
+    top_down_chunk,
+)
 from hetero_bfs.algorithms.bfs.kernels.restore import clear_or_restore
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.by_address import Head, Struct, chunk_address, level_address

@@ -3,9 +3,9 @@
 The search settles vertices in windows of distances, one after the other (Meyer and Sanders, 2003,
 "Delta-stepping: a parallelizable shortest path algorithm"). There are three strategies:
 
-    PREFIX  Neighbour lists are sorted by weight (by_weight.py). A vertex relaxes the edges that end
-            within the window, and keeps its position for the next window. No edge is relaxed for a
-            later window. This suits graphs of high degree.
+    PREFIX  Neighbour lists are sorted by weight (weight_places.py). A vertex relaxes the edges that
+            end within the window, and keeps its position for the next window. No edge is relaxed
+            for a later window. This suits graphs of high degree.
     PULL    Each unsettled vertex scans its neighbours for the best settled one. It stops where the
             weight of an edge is at least its distance. A search pulls once: when the settled
             vertices have more edges left than the unsettled vertices have in all.

@@ -1,4 +1,6 @@
-"""A top-down level of a rank: claims its own vertices, and collects messages for other ranks.
+"""Levels of a rank in both directions, and the start and the result of its search.
+
+A top-down level claims the rank's own vertices, and collects messages for other ranks.
 
 level.py describes the arrays, partition.py the columns. `visited` covers all columns, `parent` and
 `degree` the rank's own vertices. The bit of another rank's vertex is set if the vertex is visited
@@ -15,6 +17,7 @@ from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
 from hetero_bfs.algorithms.bfs.kernels.job import (
+    BLANK,
     NONE,
     QUEUE,
     TOP_DOWN,
@@ -23,17 +26,22 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
 )
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, claim_chunk
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
-from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share
+from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
+from hetero_bfs.devices.cpu.thread_pool import CHUNKS
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.scheduling.schema import (
     FOUND_LISTED,
     FRONTIER_EDGES,
     LEAST_SHARED_EDGES,
     QUEUE_INDEX,
     VISITED_INDEX,
+    advance,
     has_queue,
 )
+from hetero_bfs.support.by_address import call_level
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, prefetch
+from hetero_bfs.support.parallel import part_of
 
 COUNT_STRIDE = 8
 """Items between the counts of two ranks in `told_counts`: a cache line."""
@@ -221,3 +229,58 @@ def list_found(arrays, state, found):
     state[FOUND_LISTED] = listed + found if fits else -1
     for i in range(found if fits else 0):
         arrays.found_list[listed + i] = queue[i]
+
+
+_advance = kernel(advance, counted=False, inner=True)
+
+
+@kernel(counted=False)
+def pull(control, arrays, row, state, records):
+    """Run a level by the strategy in a row of the table; return the edges scanned."""
+    address = arrays.levels[row]
+    representation, found, edges, scanned = call_level(address, control, arrays, state, records)
+    _advance(state, representation, found, edges)
+    return scanned
+
+
+@kernel(counted=False)
+def copy_words(source, target, first):
+    for i in range(first, source.size):
+        target[i] = source[i]
+
+
+@kernel(counted=False, inner=True)
+def blank_chunk(control, arrays, chunk, me):
+    """Clear a chunk of both bitmaps of all columns."""
+    low, high = part_of(arrays.visited[0].size, chunk, control[CHUNKS])
+    for bitmap in arrays.visited:
+        bitmap[low:high] = 0
+    return NONE, NONE, NONE
+
+
+@kernel(counted=False)
+def blank(control, arrays, state):
+    share_words(control, arrays, state, BLANK)
+
+
+@kernel(counted=False)
+def restore(own, parent, old_of_column, restored):
+    """Fill `restored`, uint32 by own old ids, with the parents' old ids; NO_VERTEX for none.
+
+    `own` has the own number of each old id, `parent` the column of each number's parent.
+    """
+    for i in range(own.size):
+        number = own[i]
+        column = NO_ID if number == NO_ID else parent[number]
+        restored[i] = NO_ID if column == NO_ID else old_of_column[column]
+
+
+@kernel(counted=False)
+def reached_ends(restored, input_degree):
+    """Count the vertices that have a parent, and the input edges at them."""
+    reached, ends = np.int64(0), np.int64(0)
+    for i in range(restored.size):
+        if restored[i] != NO_ID:
+            reached += 1
+            ends += np.int64(input_degree[i])
+    return reached, ends
