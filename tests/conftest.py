@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zlib
 from dataclasses import replace
 
 import numba
@@ -40,8 +41,18 @@ settings.register_profile(
 settings.load_profile("hetero_bfs")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m deselects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let -m "not slow" leave out what is thorough."""
+    """Mark the rest of sampled tests as thorough, and all thorough tests as slow."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        cases.sort(key=lambda case: zlib.crc32(case.nodeid.encode()))
+        (one_of,) = cases[0].get_closest_marker("sampled").args
+        for case in cases[-(-len(cases) // one_of) :]:
+            case.add_marker(pytest.mark.thorough)
     for item in items:
         if item.get_closest_marker("thorough"):
             item.add_marker(pytest.mark.slow)

@@ -56,6 +56,7 @@ def test_searches(posed, directed):
             check_search(engine, edges, 5)
 
 
+@pytest.mark.sampled(2)
 def test_shortest_paths(posed):
     for dtype in (np.int32, np.float32, np.float64):
         if dtype == np.float64 and not posed.has_double:
@@ -98,6 +99,7 @@ def test_searches_side_by_side(posed):
     np.testing.assert_array_equal(found.level, levels)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("program", "parameters"), PROGRAMS, ids=lambda one: type(one).__name__)
 def test_programs(posed, program, parameters):
     """Messages of 32 and 64 bits, pushed and pulled, counted, and in sweeps."""

@@ -65,6 +65,7 @@ def edges_of(result) -> list[int]:
 # Results
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, name, directed):

@@ -71,6 +71,7 @@ def same(results, field: str) -> None:
     np.testing.assert_array_equal(device.state[field], host.state[field])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, name, directed):

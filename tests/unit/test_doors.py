@@ -55,6 +55,7 @@ def test_every_constructor_and_format_gives_one_graph(door, tmp_path):
     assert compared >= 8
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("weight_type", INTEGERS + FLOATS)
 def test_every_type_and_form_of_arrays_is_taken(weight_type, tmp_path):
     for form, id_type in itertools.product(FORMS, ("int64", "uint32", "uint8")):

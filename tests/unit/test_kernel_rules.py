@@ -136,6 +136,7 @@ def test_files_keep_the_rules():
     assert [f for file, text in KERNEL_FILES.items() for f in check_text(file, text)] == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize(
