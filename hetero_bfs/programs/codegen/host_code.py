@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import hashlib
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,13 +17,11 @@ from hetero_bfs.support import private_cache
 from hetero_bfs.support.files import replacing
 
 _KERNELS = Path(__file__).parents[1] / "kernels"
-_BEGIN, _END = "from hetero_bfs.programs.kernels.adapters import (", ")\n"
-_IN_TEXT = re.compile(
-    r"^from (__future__|hetero_bfs\.programs\.kernels\.(adapters|host)) import "
-    r"(\([^)]*\)|[^(\n]*)\n",
-    re.MULTILINE,
-)
-"""Imports to drop from files whose text follows the text of host.py."""
+_ADAPTERS = "hetero_bfs.programs.kernels.adapters"
+_HOST = "hetero_bfs.programs.kernels.host"
+_HELPERS = """from hetero_bfs.programs.kernels.scalars import (
+    divide, floor_divide, greater, is_nan, lesser, modulo, shift_left, shift_right, to_int64,
+    to_uint64)"""
 
 
 def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
@@ -50,22 +49,35 @@ def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
 
 
 def host_text(plan: Plan, kernels: str = "host") -> str:
-    """Return the source of `host_module`, which depends on the plan only."""
-    template = (_KERNELS / f"{kernels}.py").read_text()
-    begin = template.index(_BEGIN)
-    end = template.index(_END, begin) + len(_END)
-    imports = (
-        "from hetero_bfs.programs.kernels.scalars import (divide, floor_divide, greater, is_nan, "
-        "lesser, modulo, shift_left, shift_right, to_int64, to_uint64)\n"
-    )
-    text = template[:begin] + imports + _HostAdapters(plan).text() + template[end:]
+    """Return the source of `host_module`, which depends on the plan only.
+
+    It has the imports of the kernel files, the program's adapters, and the kernels.
+    """
+    files = [kernels]
     if kernels == "host":
         further = {
             "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counted": plan.counts,
         }  # fmt: skip
-        for name in [name for name, wanted in further.items() if wanted]:
-            text += _IN_TEXT.sub("", (_KERNELS / f"{name}.py").read_text())
-    return text
+        files += [name for name, wanted in further.items() if wanted]
+    imports = [_statements(name, imports=True) for name in files]
+    bodies = [_statements(name, imports=False) for name in files]
+    return "\n\n".join([*imports, _HELPERS, _HostAdapters(plan).text(), *bodies, ""])
+
+
+@functools.cache
+def _statements(kernels: str, imports: bool) -> str:
+    """Return the imports of a kernel file, or its other statements.
+
+    Imports of adapters are left out, and those of host.py in the files that extend it.
+    """
+    path = _KERNELS / f"{kernels}.py"
+    here = {"__future__", _ADAPTERS, _HOST}
+    chosen = []
+    for node in ast.parse(path.read_text()).body:
+        is_import = isinstance(node, ast.Import | ast.ImportFrom)
+        if is_import == imports and getattr(node, "module", None) not in here:
+            chosen.append(ast.unparse(node))
+    return "\n\n".join(chosen)
 
 
 class _HostAdapters(Adapters):

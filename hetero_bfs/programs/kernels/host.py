@@ -1,6 +1,7 @@
 """The phases of a vertex program on the host; loop.py has the loop that runs them.
 
-host_code.py copies this text, with a program's own adapters instead of the import below.
+host_code.py copies these statements, with a program's own adapters instead of the import of
+adapters.py.
 
 An iteration is a push or a pull. Both combine the messages to each vertex in `combined`, and list
 the vertices that got messages. Then each listed vertex applies. An active vertex whose priority is
