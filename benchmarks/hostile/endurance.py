@@ -31,7 +31,7 @@ _ENGINES = 10
 _THREADS = 8
 _RUNS_OF_A_THREAD = 200
 _BLOCKS_BEFORE = 3  # of each kind, until pools are full
-_BYTES_A_BLOCK = 96 * 2**10  # PoCL 3.1 keeps about 50 KiB of ten engines (benchmarks/NOTES.md)
+_BYTES_A_BLOCK = 96 * 2**10  # PoCL 3.1 keeps about 50 KiB of ten engines (benchmarks/notes/gpu.md)
 
 
 class _Held(NamedTuple):

@@ -23,7 +23,7 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import fetch_add
 
 BLOCK = 256
-"""Items per block; smaller blocks cost more to hand out (benchmarks/NOTES.md)."""
+"""Items per block; smaller blocks cost more to hand out (benchmarks/notes/algorithms.md)."""
 
 SIZE, ORDER = range(2)
 

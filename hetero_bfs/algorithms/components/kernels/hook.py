@@ -281,7 +281,7 @@ def label_components(control, arrays, records):
 
     A sample estimates the entries of vertices outside the largest component. If they are more than
     there are vertices, roots link first. Each root then joins trees of about its size, for a few
-    per cent of the edges (benchmarks/NOTES.md).
+    per cent of the edges (benchmarks/notes/algorithms.md).
 
     Parameters
     ----------
