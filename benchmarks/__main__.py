@@ -25,7 +25,6 @@ SUBJECTS = {
     "robust": "robust.py",
     "transfer": "transfer.py",
     "energy": "energy.py",
-    "hostile": "hostile/__main__.py",
 }
 
 

@@ -50,7 +50,8 @@ def collect_rarely() -> None:
 
 # By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or if this CPU
 # is also the OpenCL device, they occupy a core that the work needs: a 0.1 ms level then takes
-# 16 ms. With about 0.1 ms of spinning, idle machines are as fast as before (benchmarks/notes/cpu.md).
+# 16 ms. With about 0.1 ms of spinning, idle machines are as fast as before; see
+# benchmarks/notes/cpu.md.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 

@@ -3,7 +3,7 @@
     python tests/data/cut.py moscow-roads.txt.gz tests/data/moscow-centre.txt.gz
 
 Edges stay in the order and with the loops and duplicates of the file; comments stay too, but for
-the header that counts. Prints what tests/real_graphs.py wants to know, computed by SciPy.
+the header that counts. Prints what tests/support/real_graphs.py wants to know, computed by SciPy.
 """
 
 from __future__ import annotations

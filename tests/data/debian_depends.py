@@ -6,7 +6,7 @@
 
 Vertices are the packages of an index in the order of their names. An edge line is an entry of
 Pre-Depends or Depends, alternatives included, if the index has that package; an entry that occurs
-twice, with two versions, gives two lines. Prints what tests/real_graphs.py wants to know.
+twice, with two versions, gives two lines. Prints what tests/support/real_graphs.py wants to know.
 """
 
 from __future__ import annotations

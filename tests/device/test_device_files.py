@@ -1,25 +1,24 @@
-"""benchmarks/hostile device-files: damaged files under oclgrind, and that it finds bad accesses."""
+"""tests/fuzz device-files: damaged files under oclgrind, and that it finds bad accesses."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import TOP
 from under_oclgrind import MARKS, ONE_LAUNCH, TESTS, run
 
 pytestmark = MARKS
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.thorough
 def test_a_few_files(tmp_path):
     words = ["device-files", "--count", "3", "--seed", "1", "--out", str(tmp_path)]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.hostile", *words],
-        cwd=ROOT,
+        [sys.executable, "-m", "tests.fuzz", *words],
+        cwd=TOP,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
@@ -35,7 +34,7 @@ DAMAGED = """
 import sys
 sys.path[:0] = [{root!r}, {tests!r}]
 from random import Random
-from benchmarks.hostile import device_files
+from tests.fuzz import device_files
 import hetero_bfs as hb
 
 def damaged(graph):
@@ -57,6 +56,6 @@ print(device_files.search_problem(graph, Random(1), False))
 def test_a_neighbour_that_does_not_exist_is_found():
     """As if a file could bring one into the lists."""
     options = ("--compute-units", "2", "--num-threads", "2", "--data-races", *ONE_LAUNCH)
-    done = run(DAMAGED.format(root=str(ROOT), tests=str(TESTS)), *options)
+    done = run(DAMAGED.format(root=str(TOP), tests=str(TESTS)), *options)
     assert done.returncode == 0, done.stderr
     assert "_colours: Invalid read of size " in done.stdout

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import TOP
 from endings import ENDS, KINDS
 
 from hetero_bfs.devices.opencl.driver import list_devices
 
 pytestmark = pytest.mark.skipif(not list_devices(), reason="no OpenCL device")
 
-PROGRAM = Path(__file__).parents[1] / "endings.py"
+PROGRAM = TOP / "tests/support/endings.py"
 
 
 def ends(kind: str, runs: int, threads: int = 1, end: str = "return") -> tuple[str, str]:

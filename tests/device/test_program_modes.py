@@ -1,6 +1,6 @@
 """Modes of vertex programs: the fixed points of the mode "synchronous", on the host and on devices.
 
-The mode "synchronous" is compared with plain Python in tests/unit/test_program_runs.py.
+The mode "synchronous" is compared with plain Python in tests/unit/programs/test_program_runs.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Vertex programs on every OpenCL device: the same results as on the host.
 
-The host's are compared with a plain interpreter in tests/unit/test_program_runs.py.
+The host's are compared with a plain interpreter in tests/unit/programs/test_program_runs.py.
 """
 
 from __future__ import annotations

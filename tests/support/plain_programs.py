@@ -1,0 +1,202 @@
+"""Runs of vertex programs by plain Python, one vertex after the other, from the programs' classes.
+
+Import as `from plain_programs import ...`: pyproject.toml puts this folder on pytest's path.
+This is what runs on the host and on devices are compared with. It shares nothing with them but the
+combination of two messages.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import reduce
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from plain_python import convert
+
+import hetero_bfs as hb
+from hetero_bfs.programs.program import monoid_of
+
+
+class Outcome(NamedTuple):
+    """What a run gives."""
+
+    state: dict[str, np.ndarray]
+    iterations: int
+    converged: bool
+    totals: dict[str, float]
+
+
+class PlainRun:
+    """A run of a program on a graph.
+
+    Parameters
+    ----------
+    program : Program
+    graph : CSRGraph
+    parameters : dict
+    alone : bool
+        Whether a vertex without any edge keeps a run going.
+    seed : int
+        Of the order in which messages come.
+    """
+
+    def __init__(self, program: hb.Program, graph, parameters, alone: bool, seed: int = 0) -> None:
+        self.program, self.graph, self.parameters = program, graph, parameters
+        self.n = graph.num_vertices
+        self.kinds = {name: np.dtype(kind).name for name, kind in program.state.items()}
+        kind = np.dtype(program.message_type or next(iter(program.state.values())))
+        self.monoid = monoid_of(program)
+        self.identity, self.message_kind = self.monoid.identity(kind), kind.name
+        self.random = random.Random(seed)
+        self.receivers = self._receivers()
+        self.degree = [len(receivers) for receivers in self.receivers]
+        ends = np.diff(graph.indptr) + np.bincount(graph.indices, minlength=self.n)[: self.n]
+        self.counts = np.full(self.n, True) if alone else ends > 0
+        names = ("initial", "message", "receives", "apply", "measure", "finished")
+        self.methods = {name: self._method(name) for name in names if hasattr(program, name)}
+        wanted = self.methods["receives"][1] if "receives" in self.methods else None
+        self.takes = None if wanted is None else "message" in wanted  # messages one by one
+        self.totals: dict[str, float] = {}
+        self.iteration = 0
+
+    def _receivers(self) -> list[list[tuple[int, int]]]:
+        """Return to whom each vertex sends, and along which entry of the lists."""
+        receivers: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
+        way = self.program.along if self.graph.directed else "out"
+        indptr, indices = self.graph.indptr.tolist(), self.graph.indices.tolist()
+        for u in range(self.n):
+            for k in range(indptr[u], indptr[u + 1]):
+                v = indices[k]
+                if way in ("out", "both"):
+                    receivers[u].append((v, k))
+                if way in ("in", "both"):
+                    receivers[v].append((u, k))
+        return receivers
+
+    def _method(self, name: str) -> tuple[Callable[..., Any], list[str]]:
+        function = getattr(self.program, name)
+        return function, list(inspect.signature(function).parameters)
+
+    def _call(self, name: str, vertex: int | None, **known: Any) -> Any:
+        function, wanted = self.methods[name]
+        return function(*[known[w] if w in known else self._argument(w, vertex) for w in wanted])
+
+    def _argument(self, word: str, vertex: int | None) -> Any:
+        if word in ("vertex", "degree"):
+            return vertex if word == "vertex" else self.degree[vertex]
+        if word in ("iteration", "num_vertices"):
+            return self.iteration if word == "iteration" else self.n
+        if word in self.totals:
+            return self.totals[word]
+        value = self.parameters[word]
+        return value[vertex] if isinstance(value, np.ndarray) else value
+
+    def _stored(self, returned: Any) -> tuple[SimpleNamespace, Any]:
+        """Return a state of the fields' types, and what was returned beside it."""
+        values = returned if isinstance(returned, tuple) else (returned,)
+        fields = zip(self.kinds.items(), values, strict=False)
+        state = SimpleNamespace(**{name: convert(value, kind) for (name, kind), value in fields})
+        return state, values[len(self.kinds)] if len(values) > len(self.kinds) else None
+
+    def _begin(self) -> list[int]:
+        first, kind = next(iter(self.kinds.items()))
+        resting = self.monoid.identity(np.dtype(kind))
+        self.states, active = [], []
+        for vertex in range(self.n):
+            state, is_active = self._stored(self._call("initial", vertex))
+            if is_active is None:
+                is_active = resting is None or getattr(state, first) != resting
+            self.states.append(state)
+            if is_active:
+                active.append(vertex)
+        self._measure([(v, state, state) for v, state in enumerate(self.states)])
+        return active
+
+    def _measure(self, changes: list[tuple[int, Any, Any]]) -> None:
+        sums = [0.0] * len(self.program.totals)
+        for vertex, state, previous in changes if sums else ():
+            shares = self._call("measure", vertex, state=state, previous=previous)
+            for i, share in enumerate(shares if isinstance(shares, tuple) else (shares,)):
+                sums[i] += float(share)
+        self.totals = dict(zip(self.program.totals, sums, strict=True))
+
+    def _gather(self, active: list[int]) -> dict[int, Any]:
+        """Return the messages to each vertex, combined."""
+        of_edge = "weight" in self.methods["message"][1]
+        receives: dict[int, bool] = {}
+        messages: dict[int, list[Any]] = {}
+        for u in self.random.sample(active, len(active)):
+            message = None
+            for v, k in self.receivers[u]:
+                if self.takes is False:
+                    if v not in receives:
+                        receives[v] = self._receives(v)
+                    if not receives[v]:
+                        continue
+                if message is None or of_edge:
+                    weight = {"weight": self.graph.weights[k]} if of_edge else {}
+                    sent = self._call("message", u, state=self.states[u], **weight)
+                    message = convert(sent, self.message_kind)
+                if not self.takes or self._receives(v, message):
+                    messages.setdefault(v, []).append(message)
+        return {v: self._combined(messages[v]) for v in messages}
+
+    def _combined(self, messages: list[Any]) -> Any:
+        if self.monoid != hb.most_frequent:
+            return reduce(self.monoid.of, messages)
+        counts = Counter(message for message in messages if message != self.identity)
+        most = max(counts.values(), default=0)
+        return min((m for m in counts if counts[m] == most), default=messages[0])
+
+    def _receives(self, v: int, message: Any = None) -> bool:
+        """Tell whether a vertex takes messages, or this one if `receives` asks for it."""
+        return bool(self._call("receives", v, state=self.states[v], message=message))
+
+    def _apply(self, combined: dict[int, Any]) -> list[int]:
+        if self.program.all_active:
+            identity = convert(self.identity, self.message_kind)
+            combined = {v: combined.get(v, identity) for v in range(self.n)}
+        changes, active = [], []
+        for v, total in combined.items():
+            if not self.program.all_active and self.identity is not None and total == self.identity:
+                continue
+            before = self.states[v]
+            state, is_active = self._stored(self._call("apply", v, state=before, combined=total))
+            if is_active is None:
+                is_active = state != before
+            changes.append((v, state, before))
+            if is_active:
+                active.append(v)
+        for v, state, _ in changes:
+            self.states[v] = state
+        self._measure(changes)
+        return list(range(self.n)) if self.program.all_active else active
+
+    def run(self, max_iterations: int = 1 << 40) -> Outcome:
+        """Run it."""
+        active = self._begin()
+        if self.program.all_active:
+            active = list(range(self.n))
+        converged = False
+        while not converged and self.iteration < max_iterations:
+            if not self._goes_on(active):
+                converged = True
+                break
+            active = self._apply(self._gather(active))
+            self.iteration += 1
+            if "finished" in self.methods:
+                converged = bool(self._call("finished", None, num_active=len(active)))
+        converged = converged or not self._goes_on(active)
+        state = {
+            name: np.array([getattr(s, name) for s in self.states], kind)
+            for name, kind in self.kinds.items()
+        }
+        return Outcome(state, self.iteration, converged, self.totals)
+
+    def _goes_on(self, active: list[int]) -> bool:
+        return bool(active) if self.program.all_active else bool(self.counts[active].any())
