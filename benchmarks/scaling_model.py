@@ -221,7 +221,7 @@ def extrapolate(
     exchange = calls + dense * network.dense(partners, bitmap)
     exchange += (levels - dense) * network.sparse(partners, 0)
     work = stored * per_edge / threads
-    replicated = vertices / grid * (id_bytes + 8 + 2 / 8)  # old ids, words to tell, two bitmaps
+    replicated = vertices / grid * (id_bytes + 8 + 2 / 8)  # old ids, words to send, two bitmaps
     if grid > 1:  # old ids are asked for at the end; words are buffered in blocks
         replicated = vertices / grid * 2 / 8
     return {

@@ -89,7 +89,7 @@ def _with_memory(unified: bool) -> list:
 _DEVICES, _PLAIN_DEVICES = _devices(posing=True), _devices(posing=False)
 _ONLY_POCL = all(info.platform == "Portable Computing Language" for info in list_devices())
 _OPTIONS_VARIABLE = "PYOPENCL_BUILD_OPTIONS"
-_TELL = private_cache.tell
+_WARN = private_cache.warn
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -106,9 +106,9 @@ def _optimisation(request):
 
 
 @pytest.fixture(autouse=True)
-def _library_tells(monkeypatch):
-    """A command run in this process has private_cache tell in its own way: for that test only."""
-    monkeypatch.setattr(private_cache, "tell", _TELL)
+def _library_warns(monkeypatch):
+    """A command run in this process has private_cache warn in its own way: for that test only."""
+    monkeypatch.setattr(private_cache, "warn", _WARN)
 
 
 @pytest.fixture(scope="session", params=_DEVICES)

@@ -90,7 +90,7 @@ def prepare(options: Namespace) -> None:
     progress.enabled = True
     if options.command in ("completion", "doctor"):
         return  # the doctor reports problems of the environment itself
-    private_cache.tell = lambda text: print(f"note: {text}", file=sys.stderr)
+    private_cache.warn = lambda text: print(f"note: {text}", file=sys.stderr)
     environment.check()
     if getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted

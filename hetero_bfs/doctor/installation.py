@@ -143,11 +143,11 @@ def _compiled_code() -> Iterator[Finding]:
     with warnings.catch_warnings(record=True) as caught:  # the reason comes as a warning
         warnings.simplefilter("always")
         folder = private_cache.folder()
-    told = [str(warning.message) for warning in caught]
+    answer = [str(warning.message) for warning in caught]
     if folder is not None:
         yield Finding(CACHES, "compiled code", "ok", f"{folder}, {_content(folder)}, private")
         return
-    text = told[0] if told else "compiled code is not kept, so every run compiles"
+    text = answer[0] if answer else "compiled code is not kept, so every run compiles"
     remedy = "export NUMBA_CACHE_DIR to a folder of yours"
     yield Finding(CACHES, "compiled code", "failed", text.partition("; set ")[0], remedy)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hetero_bfs.doctor.examination import Finding
 from hetero_bfs.doctor.opencl_probe import DEFAULT_VENDORS, vendor_files
-from hetero_bfs.support.elsewhere import Told, run_module
+from hetero_bfs.support.elsewhere import Answer, run_module
 from hetero_bfs.support.progress import announce
 
 OPENCL = "OpenCL"
@@ -30,17 +30,17 @@ class OpenCLDrivers:
         self._retest = retest
 
     def check(self) -> Iterator[Finding]:
-        told = run_module(_PROBE, _TIMEOUT_SECONDS)
-        yield from _drivers(told)
-        yield from _loader(told)
-        if told.problem is not None:
-            yield from _culprits(told)
+        answer = run_module(_PROBE, _TIMEOUT_SECONDS)
+        yield from _drivers(answer)
+        yield from _loader(answer)
+        if answer.problem is not None:
+            yield from _culprits(answer)
             return
-        yield from _platforms(told)
-        yield from self._devices(told)
+        yield from _platforms(answer)
+        yield from self._devices(answer)
 
-    def _devices(self, told: Told) -> Iterator[Finding]:
-        devices = [line for line in told.lines if "device" in line]
+    def _devices(self, answer: Answer) -> Iterator[Finding]:
+        devices = [line for line in answer.lines if "device" in line]
         for line in devices:
             fields = line["device"]
             name = f"device {fields['index']}"
@@ -91,11 +91,11 @@ def _self_tests(verdicts: dict[str, Any]) -> Iterator[Finding]:
         yield Finding(OPENCL, "self-test", "ok", text)
 
 
-def _drivers(told: Told) -> Iterator[Finding]:
+def _drivers(answer: Answer) -> Iterator[Finding]:
     if not vendor_files():
         place = os.environ.get("OCL_ICD_VENDORS") or DEFAULT_VENDORS
         yield Finding(OPENCL, "drivers", "missing", f"no .icd file in {place}; {_WITHOUT}", _POCL)
-    for line in told.lines:
+    for line in answer.lines:
         if "driver" not in line:
             continue
         if line["problem"] is None:
@@ -107,14 +107,14 @@ def _drivers(told: Told) -> Iterator[Finding]:
             yield Finding(OPENCL, "driver", "failed", text, remedy)
 
 
-def _loader(told: Told) -> Iterator[Finding]:
-    for line in told.lines:
+def _loader(answer: Answer) -> Iterator[Finding]:
+    for line in answer.lines:
         if "pyopencl" in line:
             yield Finding(OPENCL, "PyOpenCL", "ok", line["pyopencl"])
 
 
-def _platforms(told: Told) -> Iterator[Finding]:
-    for line in told.lines:
+def _platforms(answer: Answer) -> Iterator[Finding]:
+    for line in answer.lines:
         if "platform" in line:
             yield Finding(OPENCL, "platform", "ok", f"{line['platform']}, {line['version']}")
         elif line.keys() == {"problem"}:
@@ -122,10 +122,10 @@ def _platforms(told: Told) -> Iterator[Finding]:
             yield Finding(OPENCL, "platforms", "missing", text, _POCL)
 
 
-def _culprits(told: Told) -> Iterator[Finding]:
+def _culprits(answer: Answer) -> Iterator[Finding]:
     """Report where the probe ended; find drivers at fault by probing each one separately."""
-    step = next((line for line in reversed(told.lines) if "step" in line), {"step": "start"})
-    text = f"the examination ended at step {step['step']!r}: {told.problem}"
+    step = next((line for line in reversed(answer.lines) if "step" in line), {"step": "start"})
+    text = f"the examination ended at step {step['step']!r}: {answer.problem}"
     guilty = [file for file in vendor_files() if _is_guilty(file, step)]
     good = [file for file in vendor_files() if file not in guilty]
     for file in guilty:

@@ -20,13 +20,13 @@ _FAMILIES = {"MPICH": ("mpich", "hydra"), "Open MPI": ("open mpi", "open-mpi", "
 
 
 def check_mpi() -> Iterator[Finding]:
-    told = run_module(__name__, _TIMEOUT_SECONDS)
-    library = next((line["library"] for line in told.lines if "library" in line), None)
+    answer = run_module(__name__, _TIMEOUT_SECONDS)
+    library = next((line["library"] for line in answer.lines if "library" in line), None)
     if library is None:
-        text = f"mpi4py cannot be loaded ({told.problem}); one process only"
+        text = f"mpi4py cannot be loaded ({answer.problem}); one process only"
         yield Finding(MPI, "mpi4py", "missing", text, _INSTALL)
         return
-    version = next(line["mpi4py"] for line in told.lines if "mpi4py" in line)
+    version = next(line["mpi4py"] for line in answer.lines if "mpi4py" in line)
     yield Finding(MPI, "mpi4py", "ok", f"{version}, with {library}")
     yield from _launchers(library)
 

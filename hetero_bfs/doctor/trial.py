@@ -18,12 +18,12 @@ _SCALE = 10
 
 
 def check_searches() -> Iterator[Finding]:
-    told = run_module(__name__, _TIMEOUT_SECONDS)
-    trials = {line["trial"]: line for line in told.lines if "trial" in line}
+    answer = run_module(__name__, _TIMEOUT_SECONDS)
+    trials = {line["trial"]: line for line in answer.lines if "trial" in line}
     for name in ("CPU", "default"):
-        result = trials.get(name, {"problem": f"it did not end: {told.problem}"})
+        result = trials.get(name, {"problem": f"it did not end: {answer.problem}"})
         yield _finding(name, result)
-    for line in told.lines:
+    for line in answer.lines:
         if "threading_layer" in line:
             text = f"{line['threading_layer']}, {line['threads']} threads"
             yield Finding(SEARCHES, "threading layer", "ok", text)

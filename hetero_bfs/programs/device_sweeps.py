@@ -34,9 +34,9 @@ _BATCH_LAUNCHES = 1 << 9
 _HEAVY_EDGES, _HEAVY_EDGES_OF_CPU = 1 << 7, 1 << 12
 
 _EXACT, _STEP, _TIMES = 3, 5, 6
-"""Items of a `Turn`: whether its part is exact, its number, and how many turns one launch makes."""
+"""Items of a `Visit`: whether its part is exact, its number, and the visits of one launch."""
 
-Turn = npt.NDArray[np.uint32]
+Visit = npt.NDArray[np.uint32]
 """One pass through a part, as sweep_vertex.cl describes it."""
 
 
@@ -48,8 +48,8 @@ def heavy_edges(info: DeviceInfo) -> int:
     return _HEAVY_EDGES_OF_CPU if info.type == "CPU" else _HEAVY_EDGES
 
 
-def turn_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
-    """Return a part as a `Turn` (sweep_vertex.cl); the caller writes its number."""
+def visit_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
+    """Return a part as a `Visit` (sweep_vertex.cl); the caller writes its number."""
     return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
 
 
@@ -102,16 +102,16 @@ class DeviceSweeps(DeviceProgram):
         self._batch = min(self._batch, self._most_batch)
 
     def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
-        """Return kernel, number of work-groups and `Turn` of each launch in a sweep."""
+        """Return kernel, number of work-groups and `Visit` of each launch in a sweep."""
         launches = []
         for begin, heavy, end, exact, times in self.graph.parts.tolist():
-            turn = turn_of(begin, heavy, end, exact, times)
+            visit = visit_of(begin, heavy, end, exact, times)
             if times > 1:
-                launches.append((self._run_part, 1, turn))
+                launches.append((self._run_part, 1, visit))
                 continue
             groups = max(heavy - begin, -(-(end - heavy) // self.group))
             for kernel in [self._gather] if exact else [self._gather, self._apply]:
-                launches.append((kernel, min(groups, self.groups), turn))
+                launches.append((kernel, min(groups, self.groups), visit))
         return launches
 
     def launch_start(self) -> None:
@@ -128,16 +128,16 @@ class DeviceSweeps(DeviceProgram):
     def _launch_iteration(self) -> None:
         """Queue a sweep, which does nothing after the end of the run."""
         group = self.group
-        for kernel, groups, turn in self._launches:
+        for kernel, groups, visit in self._launches:
             if kernel is not self._apply:  # it uses the number of the gather before it
-                self._number(turn)
-            kernel.launch(groups * group, group, turn)
+                self._number(visit)
+            kernel.launch(groups * group, group, visit)
         self.launch(self._end, 1, np.int32(0))
 
-    def _number(self, turn: npt.NDArray[np.uint32]) -> None:
-        """Give a turn its number, or the first of its numbers if it is repeated."""
-        turn[_STEP] = self._step
-        self._step += int(turn[_TIMES])
+    def _number(self, visit: npt.NDArray[np.uint32]) -> None:
+        """Give a visit its number, or the first of its numbers if it is repeated."""
+        visit[_STEP] = self._step
+        self._step += int(visit[_TIMES])
 
     def _write_limits(self, limits: Limits) -> None:
         loop = np.zeros(len(Word), np.int64)
@@ -151,13 +151,13 @@ class DeviceSweeps(DeviceProgram):
 
 
 class _BlocksOfPart:
-    """A part's turn and its range of blocks; blocks of long lists come before block `others`."""
+    """A part's visit and its range of blocks; blocks of long lists come before block `others`."""
 
     def __init__(self, part: list[int], begin: int, others: int, end: int) -> None:
-        self.turn = turn_of(*part)
+        self.visit = visit_of(*part)
         self.begin, self.others, self.end = begin, others, end
         self.is_joined = part[TIMES] > 1
-        self.is_exact = bool(self.turn[_EXACT])
+        self.is_exact = bool(self.visit[_EXACT])
 
 
 def _cut(
@@ -184,7 +184,7 @@ def _cut(
 class StreamedSweeps(InBlocks, DeviceSweeps):
     """`DeviceSweeps` whose vertex arrays and a few blocks of CSR arrays fit on the device.
 
-    In a directed graph every turn, even of an exact part, gathers along one direction and then
+    In a directed graph every visit, even of an exact part, gathers along one direction and then
     applies along the other. Raises `BudgetError` if vertex arrays and a few blocks do not fit.
     """
 
@@ -234,8 +234,8 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         arguments += [self.offsets(0), *lists, np.uint32(self._n)]
         if name in ("gather_part", "run_part"):
             arguments += [self.offsets(-1), *backward_lists]
-        turn = [] if name == "spread" else [VARIES]
-        return self.device.bind(self._program, name, *turn, *arguments, *self.arrays())
+        visit = [] if name == "spread" else [VARIES]
+        return self.device.bind(self._program, name, *visit, *arguments, *self.arrays())
 
     def _launch_spread(self) -> None:
         """Queue the kernel that marks the neighbours of initially active vertices."""
@@ -249,29 +249,29 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         if not self.read(self.shared["loop"], len(Word), np.int64)[Word.MODE]:
             return
         for part in self._parts:
-            self._number(part.turn)
+            self._number(part.visit)
             self._run_turn(part)
         self.launch(self._end, 1, np.int32(0))
 
     def _run_turn(self, part: _BlocksOfPart) -> None:
         """Queue a pass through a part, or all passes through joined levels."""
-        turn, all_active = part.turn, self.plan.all_active
+        visit, all_active = part.visit, self.plan.all_active
         blocks = part.begin, part.end
         dirty = np.arange(*blocks) if all_active else self._chosen(Phase.GATHERS, *blocks)
         if not dirty.size:
             return
         if part.is_joined:
-            self._run_joined(part.begin, turn)
+            self._run_joined(part.begin, visit)
             return
-        turn[_EXACT] = part.is_exact and not len(self.ways) > 1
-        sent = self._launch_along(-1, "gather_part", dirty, turn, part.others)
-        if turn[_EXACT]:
+        visit[_EXACT] = part.is_exact and not len(self.ways) > 1
+        sent = self._launch_along(-1, "gather_part", dirty, visit, part.others)
+        if visit[_EXACT]:
             return
         if all_active:
-            self.launch_all(self._apply_all, turn, self._rows(0, 0, 0))
-        elif len(self.ways) > 1 or not self._launch_again(sent, turn, part.others):
-            gathered = self._chosen(Phase.APPLIES, *blocks, int(turn[_STEP]))
-            self._launch_along(0, "apply_part", gathered, turn, part.others)
+            self.launch_all(self._apply_all, visit, self._rows(0, 0, 0))
+        elif len(self.ways) > 1 or not self._launch_again(sent, visit, part.others):
+            gathered = self._chosen(Phase.APPLIES, *blocks, int(visit[_STEP]))
+            self._launch_along(0, "apply_part", gathered, visit, part.others)
 
     def _chosen(self, phase: int, begin: int, end: int, step: int = 0) -> Numbers:
         """Return the blocks from `begin` to `end` whose neighbour lists a phase reads."""
@@ -282,17 +282,17 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         return np.flatnonzero(marks) + begin
 
     def _launch_along(
-        self, way: int, name: str, blocks: Numbers, turn: Turn | None, others: int
+        self, way: int, name: str, blocks: Numbers, visit: Visit | None, others: int
     ) -> Sent:
         """Queue a kernel on blocks of a direction; blocks before `others` have long lists."""
-        return self.memory.launch_along(way, blocks, self._launching(name, turn, others))
+        return self.memory.launch_along(way, blocks, self._launching(name, visit, others))
 
-    def _launch_again(self, sent: Sent, turn: Turn, others: int) -> bool:
+    def _launch_again(self, sent: Sent, visit: Visit, others: int) -> bool:
         """Queue the applies on the blocks of the gathers, if they are still on the device."""
-        return self.memory.launch_again(sent, self._launching("apply_part", turn, others))
+        return self.memory.launch_again(sent, self._launching("apply_part", visit, others))
 
-    def _launching(self, name: str, turn: Turn | None, others: int) -> Any:
-        given = [] if turn is None else [turn]
+    def _launching(self, name: str, visit: Visit | None, others: int) -> Any:
+        given = [] if visit is None else [visit]
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
             first, end, count = 0, int(np.searchsorted(blocks, others)), blocks.size
@@ -309,14 +309,14 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         """Return `rows` of sweep.cl: three numbers, and the number of all blocks."""
         return np.array([*numbers, self.marks.size - 1], np.uint32)
 
-    def _run_joined(self, block: int, turn: Turn) -> None:
+    def _run_joined(self, block: int, visit: Visit) -> None:
         """Queue all passes through joined levels, which are one block."""
 
         def launch(rooms: list[Part | Slot], after: Sequence[Any]) -> Any:
             at = [block - room.begin if isinstance(room, Part) else 0 for room in rooms]
             kernel = self._kernel_on("run_part", rooms[0], rooms[-1])
             rows = self._rows(at[0], at[-1], 0)
-            return self.launch(kernel, 1, turn, rows, after=after)
+            return self.launch(kernel, 1, visit, rows, after=after)
 
         self.memory.launch_on_all(block, launch)
 

@@ -85,17 +85,17 @@ class RankProgram:
         from hetero_bfs.ranks.kernels import mailing
 
         phases, arrays, vertices, sums = self._phases, self._arrays, self._listed, self._sums
-        told, messages = self._fields["told"], self._fields["told_messages"]
+        outbox, messages = self._fields["outbox"], self._fields["outbox_messages"]
         owners = self._graph.partition.owner_of_line
         counts = np.zeros(self._communicator.size, np.int64)
         plan, number, count = self.plan, 1, 0
         calls: list[tuple[Any, tuple[Any, ...]]] = [
             (phases.begin, (arrays, vertices, sums)),
             (phases.ends, (arrays,)),
-            (mailing.count_by_owner, (told, owners, counts)),
+            (mailing.count_by_owner, (outbox, owners, counts)),
             (
                 mailing.sort_by_owner,
-                (told, messages, owners, counts, counts, told, messages),
+                (outbox, messages, owners, counts, counts, outbox, messages),
             ),
         ]
         if plan.prepares:
@@ -103,7 +103,7 @@ class RankProgram:
             calls.append((phases.pull, (arrays, vertices, count, sums)))
         if not (plan.all_active and plan.prepares):
             calls.append((phases.push, (arrays, vertices, count, number, True, vertices)))
-            calls.append((phases.take_in, (arrays, told, messages, number, vertices, count)))
+            calls.append((phases.take_in, (arrays, outbox, messages, number, vertices, count)))
         if plan.all_active:
             calls.append((phases.apply_all, (arrays, number, sums)))
         else:
@@ -136,8 +136,8 @@ class RankProgram:
             "mark": np.zeros(max(columns, 1), np.int32),
             "outgoing": aligned_empty(max(columns, 1) if plan.prepares else 1, stored),
             "waiting": np.zeros(max(searched, 1), np.uint8),
-            "told": np.empty(0, np.uint32),
-            "told_messages": np.empty(0, stored),
+            "outbox": np.empty(0, np.uint32),
+            "outbox_messages": np.empty(0, stored),
             "totals": np.zeros(max(len(plan.totals), 1)),
             "loop": np.zeros(16, np.int64),
             "integers": np.zeros(len(parameters.integers) + 1, np.int64),
@@ -273,18 +273,18 @@ class RankProgram:
         phases, fields, part = self._phases, self._fields, self._graph.partition
         combines = not self.plan.receives_messages
         room = min(edges, part.num_columns) if combines else edges
-        if fields["told"].size < room:
-            for name in ("told", "told_messages"):
+        if fields["outbox"].size < room:
+            for name in ("outbox", "outbox_messages"):
                 fields[name] = np.empty(room, fields[name].dtype)
             self._arrays = Struct("RankProgram", fields)
         if self._number == _LAST_NUMBER:
             fields["mark"][:] = self._number = 0
         self._number += 1
         arrays, number, touched = self._arrays, self._number, self._touched
-        found, told = phases.push(arrays, self._due, count, number, combines, touched)
+        found, outbox = phases.push(arrays, self._due, count, number, combines, touched)
         if part.ranks == 1:
             return int(found)
-        columns, noted = fields["told"][:told], fields["told_messages"][:told]
+        columns, noted = fields["outbox"][:outbox], fields["outbox_messages"][:outbox]
         numbers, messages, _ = mail(self._communicator, part, columns, noted)
         return int(phases.take_in(arrays, numbers, messages, number, touched, found))
 

@@ -86,7 +86,7 @@ class Runner(Protocol):
     It has two bitmaps of all columns, and words for other ranks.
     """
 
-    told: Words
+    outbox: Words
     """On the host: words for other ranks; each rank's words begin at its first column."""
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
@@ -98,8 +98,8 @@ class Runner(Protocol):
     def copy_words(self, rank: int, into: Words) -> None:
         """Copy the first words for a rank from where the last push left them."""
 
-    def fill_told(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Copy counts[r] words for each of the ranks r to `told`, if they are not there."""
+    def fill_outbox(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Copy counts[r] words for each of the ranks r to `outbox`, if they are not there."""
 
 
 class Exchange:
@@ -119,7 +119,7 @@ class Exchange:
         self._communicator = communicator
         self._partition = partition
         self.counts: Counts = np.zeros(communicator.size, np.int64)
-        """Number of words for each rank, which `tell` sends."""
+        """Number of words for each rank, which `send` sends."""
         self._announced, self._received = (np.zeros(communicator.size, np.int64) for _ in range(2))
         self._allocate = aligned_empty if device is None else device.host_array
         self._words: Words = np.empty(0, np.uint64)
@@ -166,7 +166,7 @@ class Exchange:
         self._communicator.reduce_to_all(box, "min")
         return int(box[0])
 
-    def tell(self, runner: Runner) -> list[tuple[int, Words]]:
+    def send(self, runner: Runner) -> list[tuple[int, Words]]:
         """Send `counts` words to each rank; return the ranks that sent words, with their words.
 
         The words may be in other ranks' boxes: use them before the next collective call.
@@ -191,21 +191,21 @@ class Exchange:
         ]
         if self._communicator.num_hosts == 1 and min(received) >= 0:
             return boxed
-        return boxed + self._tell_by_call(runner, fit, [rank for rank, _ in boxed])
+        return boxed + self._send_by_call(runner, fit, [rank for rank, _ in boxed])
 
-    def _tell_by_call(self, runner: Runner, fit: bool, boxed: list[int]) -> list[tuple[int, Words]]:
+    def _send_by_call(self, runner: Runner, fit: bool, boxed: list[int]) -> list[tuple[int, Words]]:
         """Send the words that are in no box; return the received words. `boxed` ranks use boxes."""
         sent = self.counts.copy()
         if fit:
             sent[list(self._boxes_to)] = 0
         coming = np.where(self._received < 0, ~self._received, self._received)
         coming[boxed] = 0
-        runner.fill_told(np.flatnonzero(sent).tolist(), sent)
+        runner.fill_outbox(np.flatnonzero(sent).tolist(), sent)
         total = int(coming.sum())
         if self._words.size < total:
             self._words = self._allocate(2 * total, np.uint64)
         into = self._words[:total]
-        self._communicator.exchange_parts(runner.told, sent, self._first_column, into, coming)
+        self._communicator.exchange_parts(runner.outbox, sent, self._first_column, into, coming)
         parts = zip(parts_of(coming).tolist(), coming.tolist(), strict=True)
         return [(rank, into[p : p + n]) for rank, (p, n) in enumerate(parts) if n]
 
@@ -215,14 +215,14 @@ class Exchange:
         before = self.bytes_sent
         dense = self._time(lambda: self.dense(runner, 0))
         self.counts[:] = 0
-        small = self._time(lambda: self.tell(runner))
+        small = self._time(lambda: self.send(runner))
         most = min(_PROBE_WORDS // ranks, int(self._partition.words.min()) * 32)
         if self._boxes_to and self._box_words:  # as most levels send them
             most = min(most, self._box_words)
         self.counts[:] = most
         self.counts[self._partition.rank] = 0
         sent = WORD_BYTES * int(self.counts.sum())
-        large = self._time(lambda: self.tell(runner))
+        large = self._time(lambda: self.send(runner))
         self.bytes_sent = before
         costs = np.array([dense, small, max(large - small, 0.0) / sent if sent else 0.0])
         self._communicator.reduce_to_all(costs, "max")

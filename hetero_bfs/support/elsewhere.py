@@ -29,14 +29,14 @@ def module_environment(**variables: str) -> dict[str, str]:
 _GRACE_SECONDS = 5.0
 
 
-class Told(NamedTuple):
+class Answer(NamedTuple):
     """Output of another process: its lines of JSON, and the reason if it failed."""
 
     lines: list[dict[str, Any]]
     problem: str | None
 
 
-def run_module(module: str, timeout_seconds: float, *arguments: str, **variables: str) -> Told:
+def run_module(module: str, timeout_seconds: float, *arguments: str, **variables: str) -> Answer:
     """Run a module with these arguments; `variables` are added to its environment.
 
     Each of its lines on standard output is a JSON object; other output is dropped.
@@ -52,8 +52,8 @@ def run_module(module: str, timeout_seconds: float, *arguments: str, **variables
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        return Told(_objects(error.stdout), f"no answer within {timeout_seconds:g} s")
-    return Told(_objects(done.stdout), _problem(done.returncode, done.stderr))
+        return Answer(_objects(error.stdout), f"no answer within {timeout_seconds:g} s")
+    return Answer(_objects(done.stdout), _problem(done.returncode, done.stderr))
 
 
 def run_main(main: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.files import replacing
 
 
-def tell(text: str) -> None:
+def warn(text: str) -> None:
     """Warn why nothing is kept. The command line replaces this function."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
@@ -100,7 +100,7 @@ def _place() -> Path:
 
 @cache
 def _tell_of_failure(reason: str) -> None:
-    tell(
+    warn(
         f"compiled code is not kept, so every run compiles: {reason}; set NUMBA_CACHE_DIR to a "
         "folder that you can write to"
     )

@@ -59,10 +59,10 @@ class SearchProgram:
         Bits for edges in the packed counter (`counter_edge_bits`).
     mask : buffer, optional
         The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
-    told : sequence of buffers, optional
-        A rank's buffers for messages to other ranks, in the order of `Told` in words.cl.
+    outbox : sequence of buffers, optional
+        A rank's buffers for messages to other ranks, in the order of `Outbox` in words.cl.
     ranks : int
-        With `told`: items in arrays with one item per rank.
+        With `outbox`: items in arrays with one item per rank.
 
     Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
     device has.
@@ -77,11 +77,11 @@ class SearchProgram:
         lists: DeviceGraph,
         memory: SearchMemory,
         mask: Any = None,
-        told: Sequence[Any] = (),
+        outbox: Sequence[Any] = (),
         ranks: int = 0,
     ) -> None:
         self._mask = [] if mask is None else [mask]
-        self._told, self._ranks = told, ranks
+        self._outbox, self._ranks = outbox, ranks
         self._device, self._graph, self._tuning = device, graph, tuning
         self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
         self._packed: tuple[Policy, int] | None = None
@@ -187,7 +187,7 @@ class SearchProgram:
             f"-DLOG_ROWS={LOG_ROWS}",
             *self._lists.options(),
             *(["-DMASKED"] if self._mask else []),
-            *([f"-DRANKS={self._ranks}"] if self._told else []),
+            *([f"-DRANKS={self._ranks}"] if self._outbox else []),
         ]
         if tuning.registers and self._device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
@@ -201,7 +201,7 @@ class SearchProgram:
         A rank launches each level separately, and all work-groups share any frontier.
         """
         room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
-        if self._told:
+        if self._outbox:
             none = ["-DSINGLE_GROUP_EDGES=0", "-DCOOPERATIVE_GROUPS=1", "-DCOOPERATIVE_EDGES=0"]
             return [f"-DROOM={room}", *none]
         longest = int(self._graph.degree.max(initial=0))
@@ -246,7 +246,7 @@ class SearchProgram:
         return min(max(wanted, units), self.groups)
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
-        """Launch the probe of grid.cl; tell whether it ended."""
+        """Launch the probe of grid.cl; send whether it ended."""
         self.groups = groups
         self._bind_search(patience)
         self._words[:] = 0
@@ -278,7 +278,7 @@ class SearchProgram:
 
     def _bind_search(self, patience: np.uint32 = PATIENCE) -> None:
         arguments = [
-            *self._lists.arguments, *self._mask, *self._told, *self._memory.arguments,
+            *self._lists.arguments, *self._mask, *self._outbox, *self._memory.arguments,
             self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
         ]  # fmt: skip
         bind = self._device.bind

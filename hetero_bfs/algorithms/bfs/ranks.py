@@ -163,7 +163,7 @@ class DistributedSearch:
             seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
             if moving and on_device and began_on_host:
-                decision.learn_way(on_host + moving, len(levels))
+                decision.learn_start(on_host + moving, len(levels))
             on_host += seconds
             now = time.perf_counter()
             levels.append(
@@ -205,9 +205,9 @@ class DistributedSearch:
             self._others_known = frontier.visited_index
         found = runner.push(frontier, exchange.counts)
         seconds = time.perf_counter() - began
-        told = exchange.tell(runner)
+        outbox = exchange.send(runner)
         began = time.perf_counter()
-        runner.receive(frontier, told, found)
+        runner.receive(frontier, outbox, found)
         return seconds + time.perf_counter() - began
 
     def _pull(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:

@@ -46,7 +46,7 @@ _LEAST_TO_LEARN = 30e-6  # seconds, taken and predicted: shorter levels are most
 _MUCH_FASTER = 4.0  # than predicted: no disturbance does this, so the measurement counts fully
 _TRIES = 2  # moves to the device before its predictions are compared with the host's
 _PUSHES_A_LEVEL = 2  # a rank pushes, and receives messages from other ranks
-_SLOW_WAYS = 2  # slow starts in a row, since the first start is cold
+_SLOW_STARTS = 2  # slow starts in a row, since the first start is cold
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
@@ -83,7 +83,7 @@ class Decision:
         """Factors that correct the predictions of a push and a pull, and of both on the device."""
         self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
         self._move = 0.0 if device is None else device.move_seconds
-        self._slow_ways = 0
+        self._slow_starts = 0
         self._tries = 0 if device is None else _TRIES
         self._device = device
         self._communicator = communicator
@@ -163,17 +163,17 @@ class Decision:
             return False
         if self._schedule is not None:
             return self._scheduled(0).device_kind == "device"
-        return self._slow_ways >= _SLOW_WAYS
+        return self._slow_starts >= _SLOW_STARTS
 
-    def learn_way(self, seconds: float, levels: int) -> None:
+    def learn_start(self, seconds: float, levels: int) -> None:
         """Record the time that a search spent from its start on the host until the device had it.
 
         `seconds` includes clearing the host's bitmaps, `levels` levels on the host, and the move.
         The start was slow if the same number of small levels on the device takes less. After
-        `_SLOW_WAYS` slow starts in a row, searches start on the device.
+        `_SLOW_STARTS` slow starts in a row, searches start on the device.
         """
         is_slow = seconds > _PUSHES_A_LEVEL * levels * self._floors[0]
-        self._slow_ways = self._slow_ways + 1 if is_slow else 0
+        self._slow_starts = self._slow_starts + 1 if is_slow else 0
 
     def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
         """Tell whether this rank runs the next level, in this direction, on its device."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hetero_bfs.algorithms.colouring.host import finish_in_turn, sort_step
+from hetero_bfs.algorithms.colouring.host import finish_serially, sort_step
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
@@ -38,7 +38,7 @@ class Kernels(NamedTuple):
     count_waiting: BoundKernel
     count_heavy: BoundKernel
     colour_queue: list[BoundKernel]
-    tell_heavy: list[BoundKernel]
+    notify_heavy: list[BoundKernel]
 
 
 class DeviceColouring(DeviceRun):
@@ -77,7 +77,7 @@ class DeviceColouring(DeviceRun):
             self._program, "collect", VARIES, waiting, arrays["queue"], arrays["sizes"]
         )
         self._bind_lists()
-        finish_in_turn(lists, np.zeros(self._vertices, np.int32))  # compiles it
+        finish_serially(lists, np.zeros(self._vertices, np.int32))  # compiles it
 
     def _entries(self, lists: UndirectedLists) -> Entries:
         """Return the adjacency that kernels read."""
@@ -109,7 +109,7 @@ class DeviceColouring(DeviceRun):
                 for pair in (queues, queues[::-1])
             ],
             [
-                bind(program, "tell_heavy", VARIES, n, *lists, following, heavy, *rest)
+                bind(program, "notify_heavy", VARIES, n, *lists, following, heavy, *rest)
                 for following in queues[::-1]
             ],
         )
@@ -122,7 +122,7 @@ class DeviceColouring(DeviceRun):
         left = self._run_rounds(self._kernels, n, self._num_heavy, steps)
         self.device.read(self.colour, self._arrays["colour"])
         if left:
-            steps.append(finish_in_turn(self.lists, self.colour))
+            steps.append(finish_serially(self.lists, self.colour))
         return Coloured(self.colour, steps)
 
     def _count_range(
@@ -172,7 +172,7 @@ class DeviceColouring(DeviceRun):
         number_of_round = np.uint32(number)
         self.launch_all(kernels.colour_queue[queue], number_of_round, *skipped)
         if has_heavy:
-            self.launch_all(kernels.tell_heavy[queue], number_of_round, *skipped)
+            self.launch_all(kernels.notify_heavy[queue], number_of_round, *skipped)
 
     def _reset_sizes(self, queued: int) -> None:
         self._host_sizes[:] = 0

@@ -87,12 +87,12 @@ def sort_step(lists: UndirectedLists) -> Step:
     return Step("sort", lists.num_vertices, 0, time.perf_counter() - began)
 
 
-def finish_in_turn(lists: UndirectedLists, colour: Any) -> Step:
+def finish_serially(lists: UndirectedLists, colour: Any) -> Step:
     """Colour the uncoloured vertices one after another; return the record of this step."""
-    from hetero_bfs.algorithms.colouring.kernels.greedy import colour_in_turn
+    from hetero_bfs.algorithms.colouring.kernels.greedy import colour_serially
 
     began = time.perf_counter()
     left = int(np.count_nonzero(colour < 0))
     n = lists.num_vertices
-    edges, _ = colour_in_turn(lists.indptr, lists.indices, lists.order, colour, 0, n, 0)
+    edges, _ = colour_serially(lists.indptr, lists.indices, lists.order, colour, 0, n, 0)
     return Step("greedy", left, int(edges), time.perf_counter() - began)

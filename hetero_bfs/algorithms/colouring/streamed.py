@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hetero_bfs.algorithms.colouring.device import DeviceColouring, Kernels
-from hetero_bfs.algorithms.colouring.host import finish_in_turn
+from hetero_bfs.algorithms.colouring.host import finish_serially
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.device_run import Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES
@@ -71,7 +71,7 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         self.device.read(by_rank, self._arrays["colour"])
         self.colour[self.lists.order] = by_rank
         if self._is_stuck:
-            self._steps.append(finish_in_turn(self.lists, self.colour))
+            self._steps.append(finish_serially(self.lists, self.colour))
         return Coloured(self.colour, self._steps, self.bytes_sent - before)
 
     def _count(self, room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:

@@ -77,7 +77,7 @@ class ComponentsReport(Report[Components]):
         return {
             "num_components": self.result.num_components,
             "largest": int(self.result.sizes.max(initial=0)),
-            "alone": int((self.result.sizes == 1).sum()),
+            "isolated": int((self.result.sizes == 1).sum()),
             "restore_seconds": self.result.restore_seconds,
             "edges_scanned": self.result.edges_scanned,
         }
@@ -86,7 +86,7 @@ class ComponentsReport(Report[Components]):
         figures = self.figures()
         return [
             f"{number_of(figures['num_components'], 'component')}, the largest of "
-            f"{number_of(figures['largest'], 'vertex')}; {number_of(figures['alone'], 'vertex')} "
-            "alone",
+            f"{number_of(figures['largest'], 'vertex')}; "
+            f"{number_of(figures['isolated'], 'isolated vertex')}",
             f"{figures['edges_scanned']} edges scanned",
         ]

@@ -83,10 +83,10 @@ class ManyRuns(Analysis[ManySearches]):
     def _result(self, ran: Ran, query: Query) -> ManySearches:
         rows, sums, traces = ran.found
         sources, began = np.array(query.sources, np.int64), time.perf_counter()
-        alone = np.flatnonzero(sums.reached == 0)
-        sums.reached[alone] = 1
+        isolated = np.flatnonzero(sums.reached == 0)
+        sums.reached[isolated] = 1
         if rows is not None:
-            rows.items[sources[alone], alone] = 0
+            rows.items[sources[isolated], isolated] = 0
         seconds = ran.seconds + time.perf_counter() - began
         found = sums.reached, sums.eccentricity, sums.distance_sum
         level = None if rows is None else rows.levels()

@@ -47,7 +47,7 @@ class HostPlanes(HostRun):
             "backward_degree": backward.input_degree if graph.directed else self.graph.degree,
             "first": self.graph.first,
             "old_of_new": self.graph.relabelling.old_of_new,
-            "alone": np.flatnonzero(new_of_old == NO_VERTEX).astype(np.uint32),
+            "isolated": np.flatnonzero(new_of_old == NO_VERTEX).astype(np.uint32),
             "ranges": self._ranges(backward.indptr),
             "seen": aligned_empty(n, np.uint64),
             "planes": aligned_empty(planes.PLANES * n, np.uint64).reshape(planes.PLANES, n),

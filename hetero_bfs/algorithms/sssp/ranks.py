@@ -180,7 +180,7 @@ class _Run:
             "queued": aligned_empty(own, np.uint8),
             "pile": aligned_empty(own, np.uint32),
             "piled": aligned_empty(own, np.uint8),
-            "told": aligned_empty(columns, np.uint32),
+            "outbox": aligned_empty(columns, np.uint32),
             "noted": aligned_empty(columns, np.uint8),
             "window": window,
             "lowest": np.zeros(1, self._dtype),
@@ -200,7 +200,7 @@ class _Run:
         loops.begin(arrays, -1)
         loops.relax_pile(arrays, self._infinity, False)
         loops.relax_queue(arrays, False)
-        loops.take_told(arrays, self._fields["lowest"])
+        loops.take_outbox(arrays, self._fields["lowest"])
         loops.take_in(arrays, none, self._fields["lowest"][:0])
         loops.pull(arrays)
         loops.adopt(arrays, words, words, 0)
@@ -226,7 +226,7 @@ class _Run:
             rounds, waiting = 0, 1.0
             while waiting:
                 clock.work_ended()
-                self._tell()
+                self._send()
                 rounds += 1
                 lowest, waiting, left, unsettled, is_beyond = self._agree()
                 clock.exchange_ended()
@@ -254,7 +254,7 @@ class _Run:
         return RankWindow(start, name, rounds, *times, sent, int(vertices), int(edges))
 
     def _end_of(self, start: float, width: float) -> Any:
-        """Return the end of a window; infinity if the type cannot tell it from the start."""
+        """Return the end of a window; infinity if the type cannot send it from the start."""
         if self._dtype.kind == "i":
             return int(start + width) if start < _EXACT else self._infinity
         with np.errstate(over="ignore"):
@@ -278,15 +278,15 @@ class _Run:
         lowest, *most = agreed_on.tolist()
         return [-lowest, *most]
 
-    def _tell(self) -> None:
+    def _send(self) -> None:
         """Send the distances found for vertices of other ranks, and receive theirs."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
         if self._part.ranks == 1:
             return
-        told = self._fields["told"]
-        messages = np.empty(int(self._fields["counts"][loops.TOLD]), self._dtype)
-        columns = told[: loops.take_told(self._arrays, messages)]
+        outbox = self._fields["outbox"]
+        messages = np.empty(int(self._fields["counts"][loops.OUTBOX]), self._dtype)
+        columns = outbox[: loops.take_outbox(self._arrays, messages)]
         self._bytes_sent += columns.nbytes + messages.nbytes
         numbers, distances, _ = mail(self._communicator, self._part, columns, messages)
         loops.take_in(self._arrays, numbers, distances)
@@ -317,8 +317,8 @@ class _Run:
         fields["queue"][: reached.size] = reached
         count, numbers = reached.size, np.empty(part.num_columns, np.uint32)
         while waiting[0]:
-            told = loops.adopt(self._arrays, parent, numbers, count)
-            columns, parents = fields["told"][:told], numbers[:told]
+            outbox = loops.adopt(self._arrays, parent, numbers, count)
+            columns, parents = fields["outbox"][:outbox], numbers[:outbox]
             own, up, received = mail(communicator, part, columns, parents)
             count = loops.take_parents(self._arrays, parent, own, up, received, part.first_column)
             waiting[0] = count

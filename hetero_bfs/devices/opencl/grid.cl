@@ -10,7 +10,7 @@
 
 #ifdef ONE_LAUNCH
 
-#define TURN ((ulong)1 << 63) /* a bit that changes with each barrier */
+#define GENERATION ((ulong)1 << 63) /* a bit that changes with each barrier */
 #ifndef PROBE_ROUNDS /* simulators define fewer */
 #define PROBE_ROUNDS 64
 #endif
@@ -32,21 +32,21 @@ static bool is_patient(uint *patience, volatile __global uint *sync)
 /* Wait until all work-groups of the grid have arrived; false if they have not within `patience`
  * polls. Work-groups add to the words of arrivals. SPREAD work-items of work-group 0 poll one of
  * these words each, and then write to an end word that the barrier has ended. An end word holds
- * `turn`, which changes with each barrier and is the same in every work-item, and the value of
+ * `generation`, which changes with each barrier and is the same in every work-item, and the value of
  * `counter`. Work-item 0 of each work-group gets that value in `found`. */
 static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, uint patience,
-                         volatile __global ulong *counter, ulong *turn, ulong *found,
+                         volatile __global ulong *counter, ulong *generation, ulong *found,
                          __local uint *alright)
 {
     const uint lid = get_local_id(0);
-    *turn ^= TURN;
+    *generation ^= GENERATION;
     if (lid == 0)
         *alright = 1;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     if (group == 0) {
         if (lid < SPREAD) {
             const uint others = (groups + SPREAD - 1 - (lid ? lid : SPREAD)) / SPREAD;
-            const uint wanted = *turn ? others : 0;
+            const uint wanted = *generation ? others : 0;
             while (poll(sync + ARRIVALS + lid * LINE) != wanted)
                 if (!is_patient(&patience, sync)) {
                     atomic_xchg(sync + GAVE_UP, 1);
@@ -56,22 +56,22 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (lid < SPREAD && *alright) {
-            *found = poll_long(counter) & ~TURN;
-            post_long(end_word(sync, lid), *turn | *found);
+            *found = poll_long(counter) & ~GENERATION;
+            post_long(end_word(sync, lid), *generation | *found);
         }
     } else if (lid == 0) {
-        arrive(sync + ARRIVALS + group % SPREAD * LINE, *turn ? 1 : -1);
+        arrive(sync + ARRIVALS + group % SPREAD * LINE, *generation ? 1 : -1);
         ulong word = poll_long(end_word(sync, group));
-        while ((word & TURN) != *turn && is_patient(&patience, sync))
+        while ((word & GENERATION) != *generation && is_patient(&patience, sync))
             word = poll_long(end_word(sync, group));
         if (patience == 0) {
             /* If other work-groups have gone on meanwhile, this one sees it now, or they see
              * GAVE_UP at their end. */
             atomic_xchg(sync + GAVE_UP, 1);
             word = poll_long(end_word(sync, group));
-            *alright = (word & TURN) == *turn;
+            *alright = (word & GENERATION) == *generation;
         }
-        *found = word & ~TURN;
+        *found = word & ~GENERATION;
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     return *alright;
@@ -80,7 +80,7 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
 /* Return whether work-groups make progress at the same time, and after a barrier see what others
  * wrote before it. Each work-group writes the number of the round to its item of `cells`. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
-                  uint patience, volatile __global ulong *counter, ulong *turn,
+                  uint patience, volatile __global ulong *counter, ulong *generation,
                   __local uint *alright)
 {
     ulong found;
@@ -88,13 +88,13 @@ static bool probe(__global uint *cells, volatile __global uint *sync, uint group
         barrier(CLK_LOCAL_MEM_FENCE); /* all have read how the last barrier ended */
         if (get_local_id(0) == 0)
             cells[group] = round;
-        if (!grid_barrier(sync, group, groups, patience, counter, turn, &found, alright))
+        if (!grid_barrier(sync, group, groups, patience, counter, generation, &found, alright))
             return false;
         for (uint i = get_local_id(0); i < groups; i += GROUP)
             if (cells[i] != round)
                 atomic_xchg(sync + GAVE_UP, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (!grid_barrier(sync, group, groups, patience, counter, turn, &found, alright))
+        if (!grid_barrier(sync, group, groups, patience, counter, generation, &found, alright))
             return false;
     }
     return true;

@@ -91,7 +91,7 @@ static void arrive(volatile __global uint *address, uint value)
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 
-/* For words that are independent of other data (tell_groups): other accesses are not ordered. */
+/* For words that are independent of other data (post_to_groups): other accesses are not ordered. */
 static void post_word(volatile __global ulong *address, ulong value)
 {
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");

@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import private_cache
-from hetero_bfs.support.elsewhere import Told, run_module
+from hetero_bfs.support.elsewhere import Answer, run_module
 
 VARIABLE = "HETERO_BFS_SELF_TEST"
 _MODULE = "hetero_bfs.doctor.self_test"
@@ -111,13 +111,13 @@ def test(info: DeviceInfo, family: Family) -> Verdict | None:
     """Run the self-test and keep its verdict; None if it ended before it used the driver."""
     began = time.monotonic()
     try:
-        told = run_module(_MODULE, _TIMEOUT_SECONDS, str(info.index), family, **{VARIABLE: "off"})
+        answer = run_module(_MODULE, _TIMEOUT_SECONDS, str(info.index), family, **{VARIABLE: "off"})
     except OSError:  # no process can be started
         return None
-    if not any("step" in line for line in told.lines):
+    if not any("step" in line for line in answer.lines):
         return None
     seconds = round(time.monotonic() - began, 1)
-    verdict = Verdict(time.strftime("%Y-%m-%d"), seconds, _problem(told))
+    verdict = Verdict(time.strftime("%Y-%m-%d"), seconds, _problem(answer))
     key = _key(info, family)
     _of_this_process[key] = verdict
     if not any(end in (verdict.problem or "") for end in _NOT_THE_DRIVERS):
@@ -147,13 +147,13 @@ def _said(text: str) -> Iterator[None]:
         timer.cancel()
 
 
-def _problem(told: Told) -> str | None:
+def _problem(answer: Answer) -> str | None:
     """Return the step at which the other process failed, and the reason; None if it passed."""
-    if told.problem is None and any("passed" in line for line in told.lines):
+    if answer.problem is None and any("passed" in line for line in answer.lines):
         return None
-    step = next(line["step"] for line in reversed(told.lines) if "step" in line)
-    wrong: Any = next((line["wrong"] for line in told.lines if "wrong" in line), None)
-    reason = wrong or told.problem or "the process ended early"
+    step = next(line["step"] for line in reversed(answer.lines) if "step" in line)
+    wrong: Any = next((line["wrong"] for line in answer.lines if "wrong" in line), None)
+    reason = wrong or answer.problem or "the process ended early"
     return f"step {step!r}: {' '.join(str(reason).split())[:300]}"
 
 

@@ -172,13 +172,13 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
     __local uint num_heavy;
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
     volatile __global ulong *heavy_count = counters + HEAVY_COUNT;
-    ulong turn = poll_long(end_word(sync, group)) & TURN, found;
+    ulong generation = poll_long(end_word(sync, group)) & GENERATION, found;
     bool goes_on = true;
 #define GRID_BARRIER                                                                               \
-    (goes_on = goes_on && grid_barrier(sync, group, groups, patience, heavy_count, &turn, &found,  \
+    (goes_on = goes_on && grid_barrier(sync, group, groups, patience, heavy_count, &generation, &found,  \
                                        &alright))
     if (probes) {
-        goes_on = probe(cells, sync, group, groups, patience, heavy_count, &turn, &alright);
+        goes_on = probe(cells, sync, group, groups, patience, heavy_count, &generation, &alright);
         if (group == 0 && lid == 0)
             loop[CONVERGED] = goes_on ? 0 : -1;
         return;

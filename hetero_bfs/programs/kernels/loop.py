@@ -154,7 +154,7 @@ def add_sums(arrays, chunks):
 
 
 @njit(inline="always")
-def turn(control, which):
+def flip(control, which):
     """Swap a pair: read the array that was written."""
     control[SIDES] ^= 1 << which
 
@@ -178,7 +178,7 @@ def _list_marked(control, arrays):
     words = -(-arrays.searched // 64)
     share(control, arrays, LIST, words, even_size(arrays, words, _LEAST_WORDS))
     blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-    turn(control, NEXT)
+    flip(control, NEXT)
     return blocks
 
 
@@ -202,7 +202,7 @@ def _next_bucket(control, arrays):
     """
     while True:
         far, _ = close_list(arrays, FAR, arrays.far_blocks)
-        turn(control, FAR)
+        flip(control, FAR)
         lowest = np.inf
         for thread in range(arrays.threads):
             lowest = min(lowest, arrays.lowest[thread, 0])
@@ -212,7 +212,7 @@ def _next_bucket(control, arrays):
             arrays.limits[END] = np.inf
         active, edges, _ = share(control, arrays, SELECT, far, 1)
         blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
-        turn(control, NEXT)
+        flip(control, NEXT)
         if blocks != 0 or active == 0:
             return blocks, listed, active, edges
 
@@ -251,7 +251,7 @@ def begin_run(control, arrays, bucket_end):
     active, edges, _ = share(control, arrays, START, n, SUM_CHUNK)
     add_sums(arrays, -(-n // SUM_CHUNK))
     blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
-    turn(control, NEXT)
+    flip(control, NEXT)
     return blocks, listed, active, edges
 
 
@@ -314,7 +314,7 @@ def _apply_listed(control, arrays, pulls, active, edges):
         active, edges, _ = share(control, arrays, APPLY, touched, 1)
         add_sums(arrays, touched)
     blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
-    turn(control, NEXT)
+    flip(control, NEXT)
     return blocks, listed, active, edges
 
 
@@ -325,7 +325,7 @@ def _apply(control, arrays, pulls, blocks, listed, active, edges):
         active, edges = _apply_all(control, arrays)
     elif pulls and arrays.applies_in_pulls != 0:
         active, edges = _activated(arrays)
-        turn(control, ACTIVE)
+        flip(control, ACTIVE)
     else:
         blocks, listed, active, edges = _apply_listed(control, arrays, pulls, active, edges)
     return blocks, listed, active, edges

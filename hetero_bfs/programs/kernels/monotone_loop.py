@@ -39,9 +39,9 @@ from hetero_bfs.programs.kernels.loop import (
     WIDTH,
     add_sums,
     begin_run,
+    flip,
     is_finished,
     next_round,
-    turn,
 )
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
@@ -72,7 +72,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
             lowest = min(lowest, arrays.lowest[thread, 0])
             arrays.lowest[thread, 0] = np.inf
         far, _ = close_list(arrays, FAR, arrays.far_blocks)
-        turn(control, FAR)
+        flip(control, FAR)
         limits[IS_LAST] = np.float64(is_last)
         if not is_last:
             limits[END] = lowest + (limits[FULL_WIDTH] if sends_all else limits[WIDTH])
@@ -81,7 +81,7 @@ def _next_bucket(control, arrays, is_last, sends_all):
             limits[LIMIT] = np.inf if sends_all else limits[END]
         active, _, _ = share(control, arrays, SELECT, far, 1)
         blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-        turn(control, NEXT)
+        flip(control, NEXT)
         if blocks != 0 or is_last or lowest == np.inf:
             return blocks, active
 
@@ -138,7 +138,7 @@ def run(control, arrays, planned, max_iterations, records):
         active, _, _ = share(control, arrays, APPLY, touched, 1)
         add_sums(arrays, touched)
         blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-        turn(control, NEXT)
+        flip(control, NEXT)
         if iteration < records.shape[0]:
             record = records[iteration]
             record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned

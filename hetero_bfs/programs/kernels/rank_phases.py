@@ -16,7 +16,7 @@ Arrays of a run:
     mark        int32 (columns,)    the last push that met the column
     outgoing    (columns,) or (1,)  each vertex's message; IDENTITY for inactive vertices
     waiting     uint8 (searched,)   whether an active vertex is listed
-    told, told_messages             outbox: columns of other ranks, and messages to them
+    outbox, outbox_messages             outbox: columns of other ranks, and messages to them
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def take_due(arrays, listed, count, end, due):
 
 @njit(inline="always")
 def _merge(arrays, v, message, number):
-    """Combine a message with the others of this push; tell whether it is the first one."""
+    """Combine a message with the others of this push; send whether it is the first one."""
     if arrays.mark[v] != number:
         arrays.mark[v] = number
         arrays.combined[v] = message
@@ -120,11 +120,11 @@ def push(arrays, due, count, number, combines, touched):
     """Send messages along the edges of the vertices in `due`.
 
     Messages to own vertices are combined. Messages to other ranks' vertices go to the outbox
-    `told`, combined beforehand if `combines`. Returns the sizes of `touched` and of `told`.
+    `outbox`, combined beforehand if `combines`. Returns the sizes of `touched` and of `outbox`.
     """
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
-    told, told_messages = arrays.told, arrays.told_messages
-    num_touched, num_told = _ZERO, _ZERO
+    outbox, outbox_messages = arrays.outbox, arrays.outbox_messages
+    num_touched, outbox_size = _ZERO, _ZERO
     for i in range(count):
         u = np.int64(due[i])
         message = send(arrays, u, weights[0])
@@ -136,11 +136,11 @@ def push(arrays, due, count, number, combines, touched):
                 continue
             if v >= arrays.searched:
                 if not combines:
-                    told_messages[num_told] = message
+                    outbox_messages[outbox_size] = message
                 elif not _merge(arrays, v, message, number):
                     continue
-                told[num_told] = v
-                num_told += 1
+                outbox[outbox_size] = v
+                outbox_size += 1
             elif (
                 receives(arrays, v)
                 and takes(arrays, v, message)
@@ -149,9 +149,9 @@ def push(arrays, due, count, number, combines, touched):
                 touched[num_touched] = v
                 num_touched += 1
     if combines:
-        for i in range(num_told):
-            told_messages[i] = arrays.combined[told[i]]
-    return num_touched, num_told
+        for i in range(outbox_size):
+            outbox_messages[i] = arrays.combined[outbox[i]]
+    return num_touched, outbox_size
 
 
 @kernel(counted=False)

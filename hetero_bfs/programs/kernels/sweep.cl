@@ -1,6 +1,6 @@
 /* The phases of a sweep on a device, as in sweep.py; sweep_vertex.cl has the steps for one vertex.
  *
- * A launch is a turn: one pass through a part of the arranged graph, or all passes through a part
+ * A launch is a visit: one pass through a part of the arranged graph, or all passes through a part
  * of few edges. The host knows the launches of a sweep beforehand. `end_sweep` decides whether
  * another sweep follows. A work-group takes a vertex with a long list, a work-item any other
  * vertex.
@@ -30,9 +30,9 @@
 #define BLOCKS
 #define LIST_SHIFT(row) 0
 #define BACKWARD_SHIFT(row) 0
-#define FIRST_LONG turn.s0
-#define END_LONG turn.s1
-#define END_OTHERS turn.s2
+#define FIRST_LONG visit.s0
+#define END_LONG visit.s1
+#define END_OTHERS visit.s2
 #define VERTEX_AT(row) (row)
 #endif
 
@@ -76,34 +76,34 @@ __kernel void spread(BLOCKS LISTS, SWEEP, STATE)
 }
 
 /* Go through a part of few edges s6 times, in one work-group. */
-__kernel void run_part(Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
+__kernel void run_part(Visit visit, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
     COUNTING
-    const uint lid = get_local_id(0), begin = turn.s0;
-    const uint times = loop[MODE] == DONE ? 0 : turn.s6;
+    const uint lid = get_local_id(0), begin = visit.s0;
+    const uint times = loop[MODE] == DONE ? 0 : visit.s6;
     const OFFSET shift = LIST_SHIFT(rows.s0), backward_shift = BACKWARD_SHIFT(rows.s1);
     for (uint i = 0; i < times; i++) {
-        turn.s4 = i + 1 < times ? begin : turn.s2;
-        gather_each(begin + lid, GROUP, turn.s2, backward_shift, shift, turn, &counts, shares,
+        visit.s4 = i + 1 < times ? begin : visit.s2;
+        gather_each(begin + lid, GROUP, visit.s2, backward_shift, shift, visit, &counts, shares,
                    LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
-        apply_each(begin + lid, GROUP, turn.s2, shift, turn, &counts, shares, LISTS_NAMES,
+        apply_each(begin + lid, GROUP, visit.s2, shift, visit, &counts, shares, LISTS_NAMES,
                    SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
-        turn.s5++;
+        visit.s5++;
     }
     ADD_ALL
 }
 
 /* Gather for the dirty vertices of a part; in an exact part each applies at once. */
-__kernel void gather_part(const Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
+__kernel void gather_part(const Visit visit, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
     COUNTING
     __local MESSAGE parts[GROUP];
     __local uchar has_part[GROUP];
     __local int changed;
     const uint lid = get_local_id(0);
-    const int step = (int)turn.s5;
+    const int step = (int)visit.s5;
     const bool goes_on = loop[MODE] != DONE;
     const uint end_long = goes_on ? END_LONG : 0, end = goes_on ? END_OTHERS : 0;
     for (uint i = FIRST_LONG + get_group_id(0); i < end_long; i += get_num_groups(0)) {
@@ -132,39 +132,39 @@ __kernel void gather_part(const Turn turn, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
             counts.received += open;
             if (due) {
                 dirty[v] = 0;
-                changed = settle(v, parts[0], has_part[0], turn.s3, step, &counts, shares,
+                changed = settle(v, parts[0], has_part[0], visit.s3, step, &counts, shares,
                                  SWEEP_NAMES, STATE_NAMES);
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (changed)
-            mark(v, lid, GROUP, LIST_SHIFT(i), turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
+            mark(v, lid, GROUP, LIST_SHIFT(i), visit.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
                  STATE_NAMES);
     }
 #ifdef STREAMED
     for (uint i = rows.s1 + get_group_id(0); i < end; i += get_num_groups(0))
         gather_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), BACKWARD_SHIFT(i),
-                    LIST_SHIFT(i), turn, &counts, shares, LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES,
+                    LIST_SHIFT(i), visit, &counts, shares, LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES,
                     STATE_NAMES);
 #else
-    gather_each(turn.s1 + get_global_id(0), get_global_size(0), end, 0, 0, turn, &counts, shares,
+    gather_each(visit.s1 + get_global_id(0), get_global_size(0), end, 0, 0, visit, &counts, shares,
                 LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
 #endif
     ADD_ALL
 }
 
-/* Apply the messages gathered in this turn. If all vertices are active, no edges are read. */
-__kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
+/* Apply the messages gathered in this visit. If all vertices are active, no edges are read. */
+__kernel void apply_part(const Visit visit, BLOCKS LISTS, SWEEP, STATE)
 {
     COUNTING
     const bool goes_on = loop[MODE] != DONE;
 #if ALL_ACTIVE
-    apply_each(turn.s0 + get_global_id(0), get_global_size(0), goes_on ? turn.s2 : 0, 0, turn,
+    apply_each(visit.s0 + get_global_id(0), get_global_size(0), goes_on ? visit.s2 : 0, 0, visit,
                &counts, shares, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
 #else
     __local int changed;
     const uint lid = get_local_id(0);
-    const int step = (int)turn.s5;
+    const int step = (int)visit.s5;
     const uint end_long = goes_on ? END_LONG : 0, end = goes_on ? END_OTHERS : 0;
     for (uint i = FIRST_LONG + get_group_id(0); i < end_long; i += get_num_groups(0)) {
         const uint v = VERTEX_AT(i);
@@ -174,15 +174,15 @@ __kernel void apply_part(const Turn turn, BLOCKS LISTS, SWEEP, STATE)
                                                     STATE_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (changed)
-            mark(v, lid, GROUP, LIST_SHIFT(i), turn.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
+            mark(v, lid, GROUP, LIST_SHIFT(i), visit.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
                  STATE_NAMES);
     }
 #ifdef STREAMED
     for (uint i = rows.s1 + get_group_id(0); i < end; i += get_num_groups(0))
-        apply_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), LIST_SHIFT(i), turn,
+        apply_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), LIST_SHIFT(i), visit,
                    &counts, shares, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
 #else
-    apply_each(turn.s1 + get_global_id(0), get_global_size(0), end, 0, turn, &counts, shares,
+    apply_each(visit.s1 + get_global_id(0), get_global_size(0), end, 0, visit, &counts, shares,
                LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
 #endif
 #endif

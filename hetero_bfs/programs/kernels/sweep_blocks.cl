@@ -1,7 +1,7 @@
-/* Marks the blocks whose neighbour lists a turn reads; the host sends them (device_sweeps.py). */
+/* Marks the blocks whose neighbour lists a visit reads; the host sends them (device_sweeps.py). */
 
 /* Mark the blocks from s1 to s2 whose neighbour lists a phase, s0, reads. These have vertices that
- * are initially active (STARTS), dirty and receiving (GATHERS), or gathered in turn s3 (APPLIES).
+ * are initially active (STARTS), dirty and receiving (GATHERS), or gathered in visit s3 (APPLIES).
  * If all vertices are initially active, mark them all as dirty, and no block. */
 __kernel void choose_in_sweep(const uint4 phase, __global const uint *firsts,
                               __global uchar *chosen, LISTS, SWEEP, STATE)

@@ -69,9 +69,9 @@ def _sweep(control, arrays):
     for number in range(arrays.parts.shape[0]):
         part = arrays.parts[number]
         loop[PART] = number
-        for turn in range(part[TIMES]):
+        for visit in range(part[TIMES]):
             loop[STEP] += 1
-            loop[SETTLED] = part[END] if turn == part[TIMES] - 1 else part[BEGIN]
+            loop[SETTLED] = part[END] if visit == part[TIMES] - 1 else part[BEGIN]
             size = part[END] - part[BEGIN]
             looked, changed, gathered = _share(control, arrays, GATHER, size)
             edges += looked

@@ -19,8 +19,8 @@ enum { PENDING = NEXT_COUNT };
 
 /* One pass through a part: the vertices from s0 to s2; work-groups take the vertices before s1. s3
  * is 1 if no two are adjacent. This sweep will not visit vertices before s4 again. s5 is the unique
- * number of the turn. `run_part` makes s6 passes, numbered from s5. */
-typedef uint8 Turn;
+ * number of the visit. `run_part` makes s6 passes, numbered from s5. */
+typedef uint8 Visit;
 
 /* Counts of a work-item. */
 typedef struct {
@@ -133,7 +133,7 @@ static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, 
 
 /* Gather for every `stride`-th dirty vertex from v to `end`; in exact parts it applies at once. */
 static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OFFSET shift,
-                        Turn turn, Counts *counts, TOTAL *shares, LISTS, BACKWARD, SWEEP, STATE)
+                        Visit visit, Counts *counts, TOTAL *shares, LISTS, BACKWARD, SWEEP, STATE)
 {
     for (; v < end; v += stride) {
         if (!ALL_ACTIVE && !dirty[v])
@@ -146,20 +146,20 @@ static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OF
             found = gather(v, 0, 1, backward_shift, &total, counts, BACKWARD_NAMES, SWEEP_NAMES,
                            STATE_NAMES);
         }
-        if (settle(v, total, found, turn.s3, (int)turn.s5, counts, shares, SWEEP_NAMES,
+        if (settle(v, total, found, visit.s3, (int)visit.s5, counts, shares, SWEEP_NAMES,
                    STATE_NAMES))
-            mark(v, 0, 1, shift, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES,
+            mark(v, 0, 1, shift, visit.s4, (int)visit.s5, counts, LISTS_NAMES, SWEEP_NAMES,
                  STATE_NAMES);
     }
 }
 
-/* Apply for every `stride`-th vertex from v to `end` that gathered in this turn. */
-static void apply_each(uint v, uint stride, uint end, OFFSET shift, Turn turn, Counts *counts,
+/* Apply for every `stride`-th vertex from v to `end` that gathered in this visit. */
+static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit, Counts *counts,
                        TOTAL *shares, LISTS, SWEEP, STATE)
 {
     for (; v < end; v += stride)
-        if (gathered[v] == (int)turn.s5 &&
+        if (gathered[v] == (int)visit.s5 &&
             change(v, messages[v], counts, shares, SWEEP_NAMES, STATE_NAMES))
-            mark(v, 0, 1, shift, turn.s4, (int)turn.s5, counts, LISTS_NAMES, SWEEP_NAMES,
+            mark(v, 0, 1, shift, visit.s4, (int)visit.s5, counts, LISTS_NAMES, SWEEP_NAMES,
                  STATE_NAMES);
 }

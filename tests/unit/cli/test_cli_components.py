@@ -28,13 +28,13 @@ def test_components(graph, tmp_path, capsys):
     out, trace, report = (tmp_path / name for name in ("c.npy", "t.csv", "r.json"))
     assert run("components", graph, f"--out={out}", f"--trace={trace}", f"--json={report}") == 0
     text = capsys.readouterr().out
-    assert "4 components, the largest of 3 vertices; 2 vertices alone" in text
+    assert "4 components, the largest of 3 vertices; 2 isolated vertices" in text
     assert ", valid" in text
     component = np.load(out)
     assert component.tolist() == COMPONENT
     assert component.dtype == np.int64
     data = json.loads(report.read_text())
-    assert (data["num_components"], data["largest"], data["alone"]) == (4, 3, 2)
+    assert (data["num_components"], data["largest"], data["isolated"]) == (4, 3, 2)
     assert (data["num_vertices"], data["num_input_edges"], data["valid"]) == (7, 4, True)
     assert min(data["seconds"], data["restore_seconds"]) > 0
     with trace.open() as lines:
@@ -70,7 +70,7 @@ def test_a_graph_without_edges(tmp_path, capsys):
     path.write_text("# Nodes: 3\n")
     assert run("components", path, "--json", "-") == 0
     data = json.loads(capsys.readouterr().out)
-    assert (data["num_components"], data["largest"], data["alone"]) == (3, 1, 3)
+    assert (data["num_components"], data["largest"], data["isolated"]) == (3, 1, 3)
     assert data["device"] is None
 
 

@@ -19,21 +19,21 @@ from hetero_bfs.doctor.opencl_probe import library_of, vendor_files
 from hetero_bfs.doctor.self_test import TESTS, Sample
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import private_cache
-from hetero_bfs.support.elsewhere import Told
+from hetero_bfs.support.elsewhere import Answer
 from tests.fuzz.failing_driver import library
 
 STEP = {"step": "auto"}
-PASSED = Told([STEP, {"passed": True}], None)
-CRASHED = Told([STEP], "the process was ended by SIGSEGV")
-KILLED = Told([STEP], "the process was ended by SIGKILL")
-HUNG = Told([STEP], "no answer within 600 s")
-WRONG = Told([STEP, {"wrong": "level of vertex 7 is 2, right is 1"}], None)
+PASSED = Answer([STEP, {"passed": True}], None)
+CRASHED = Answer([STEP], "the process was ended by SIGSEGV")
+KILLED = Answer([STEP], "the process was ended by SIGKILL")
+HUNG = Answer([STEP], "no answer within 600 s")
+WRONG = Answer([STEP, {"wrong": "level of vertex 7 is 2, right is 1"}], None)
 
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """A list of what the self-tests to come tell; each is taken once. Nothing is kept yet."""
-    answers: list[Told] = []
+    answers: list[Answer] = []
     monkeypatch.setenv(VARIABLE, "on")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(verdicts, "run_module", lambda *_, **__: answers.pop(0))
@@ -69,7 +69,7 @@ def test_a_driver_is_tested_once(told, monkeypatch):
         (CRASHED, "step 'auto': the process was ended by SIGSEGV"),
         (HUNG, "step 'auto': no answer within 600 s"),
         (WRONG, "step 'auto': level of vertex 7 is 2, right is 1"),
-        (Told([STEP], None), "step 'auto': the process ended early"),
+        (Answer([STEP], None), "step 'auto': the process ended early"),
     ],
 )
 def test_a_driver_that_fails_is_refused_with_the_reason(told, monkeypatch, answer, words):
@@ -90,7 +90,7 @@ def test_a_process_that_others_ended_says_nothing_of_the_driver(told, monkeypatc
     check_verdict(CPU, "searches")
 
 
-@pytest.mark.parametrize("answer", [Told([], "no module named numpy"), OSError("no process")])
+@pytest.mark.parametrize("answer", [Answer([], "no module named numpy"), OSError("no process")])
 def test_a_test_that_does_not_start_says_nothing(told, monkeypatch, answer):
     def run(*_, **__):
         if isinstance(answer, OSError):

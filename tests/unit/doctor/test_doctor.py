@@ -18,7 +18,7 @@ from hetero_bfs.doctor.installation import check_kept_files, check_meters, check
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import check_mpi
 from hetero_bfs.support import private_cache
-from hetero_bfs.support.elsewhere import Told, run_module
+from hetero_bfs.support.elsewhere import Answer, run_module
 
 TOPICS = "Python", "machine", "OpenCL", "speed model", "energy meters", "MPI", "caches", "searches"
 
@@ -159,7 +159,7 @@ DEVICE = {
 
 
 def test_what_self_tests_found(monkeypatch):
-    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Told([DEVICE], None))
+    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Answer([DEVICE], None))
     found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.name == "self-test"]
     failed, right, untested = found
     assert failed.state == "failed"
@@ -172,7 +172,7 @@ def test_what_self_tests_found(monkeypatch):
 
 def test_self_tests_are_repeated(monkeypatch):
     tested = []
-    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Told([DEVICE], None))
+    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Answer([DEVICE], None))
     monkeypatch.setattr(verdicts, "test", lambda info, family: tested.append((info, family)))
     monkeypatch.setattr(verdicts, "kept_as_json", lambda _: {"searches": None})
     found = examine("OpenCL", OpenCLDrivers(retest=True).check)
@@ -191,7 +191,7 @@ def test_a_driver_that_crashes_is_named(monkeypatch, tmp_path, step):
 
     def probe(module, timeout_seconds, OCL_ICD_VENDORS=""):
         crashes = str(good) != OCL_ICD_VENDORS
-        return Told([last], "it was ended by SIGSEGV" if crashes else None)
+        return Answer([last], "it was ended by SIGSEGV" if crashes else None)
 
     monkeypatch.setattr(opencl_drivers, "run_module", probe)
     found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.stops_searches]
@@ -205,8 +205,8 @@ def test_a_process_that_crashes_or_hangs_is_told(tmp_path, monkeypatch):
     (tmp_path / "ends.py").write_text("import os\nprint('{\"a\": 1}', flush=True)\nos.abort()\n")
     (tmp_path / "hangs.py").write_text("import time\nprint('noise')\ntime.sleep(60)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert run_module("ends", 60) == Told([{"a": 1}], "the process was ended by SIGABRT")
-    assert run_module("hangs", 0.5) == Told([], "no answer within 0.5 s")
+    assert run_module("ends", 60) == Answer([{"a": 1}], "the process was ended by SIGABRT")
+    assert run_module("hangs", 0.5) == Answer([], "no answer within 0.5 s")
 
 
 def test_nothing_is_run_from_the_current_folder(tmp_path, monkeypatch):
@@ -256,14 +256,14 @@ def test_meters_say_what_lacks():
 )
 def test_a_launcher_of_another_mpi(monkeypatch, version, state):
     lines = [{"mpi4py": "4.1"}, {"library": "MPICH Version: 5"}]
-    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Told(lines, None))
+    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Answer(lines, None))
     monkeypatch.setattr(parallel_runs, "_version", lambda _: version)
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/bin/{name}")
     assert states(check_mpi())["mpirun"] == state
 
 
 def test_without_mpi4py(monkeypatch):
-    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Told([], "No module 'mpi4py'"))
+    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Answer([], "No module 'mpi4py'"))
     (found,) = check_mpi()
     assert found.state == "missing"
     assert found.remedy == "pip install 'hetero_bfs[mpi]'"

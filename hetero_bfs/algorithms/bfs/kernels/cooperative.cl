@@ -81,28 +81,28 @@ static void put(uint slot, uint place, uint v, OFFSET list, OFFSET begin, uint l
 }
 
 #if COOPERATIVE_GROUPS > 1
-/* A cooperating work-group reports one word per level: a running number of levels (`turn`), and the
+/* A cooperating work-group reports one word per level: a running number of levels (`generation`), and the
  * numbers of vertices and edges that it found. */
 #define COOPERATIVE_EDGE_BITS 20
 #define MISSING (1u << COOPERATIVE_EDGE_BITS) /* more edges than a work-group can have */
 #define COOPERATIVE_FOUND(word) \
     PACK((uint)(word) >> COOPERATIVE_EDGE_BITS, (word) & (((ulong)1 << COOPERATIVE_EDGE_BITS) - 1))
 
-/* Report the counts of this work-group at level `turn`; one work-item calls this. The claims of
+/* Report the counts of this work-group at level `generation`; one work-item calls this. The claims of
  * this level must come before the claims of the next level in other work-groups. They do, since the
  * word depends on the results of the claims. Hardware keeps that order, though PTX's memory model
  * does not guarantee it. The cooperating groups exchange nothing else. */
-static void tell_groups(volatile __global ulong *word, uint turn, ulong found)
+static void post_to_groups(volatile __global ulong *word, uint generation, ulong found)
 {
-    post_word(word, (ulong)turn << 32 | COUNT_OF(found) << COOPERATIVE_EDGE_BITS | EDGES_OF(found));
+    post_word(word, (ulong)generation << 32 | COUNT_OF(found) << COOPERATIVE_EDGE_BITS | EDGES_OF(found));
 }
 
-/* Wait for one work-group's word of level `turn`; return 0 if it does not come. */
-static ulong await_word(volatile __global ulong *word, uint turn, const Link *link)
+/* Wait for one work-group's word of level `generation`; return 0 if it does not come. */
+static ulong await_word(volatile __global ulong *word, uint generation, const Link *link)
 {
     uint patience = link->patience;
     ulong value = poll_word(word);
-    while (value >> 32 != turn) {
+    while (value >> 32 != generation) {
         if (!is_patient(&patience, link->sync)) {
             atomic_xchg(link->sync + GAVE_UP, 1);
             return 0;
@@ -126,7 +126,7 @@ static void add_word(ulong word, uint *vertices, uint *edges, uint *largest)
  * different words, since a slow work-group may still read when a fast one writes again. Work-item 0
  * gets the total counts, and `most`, the largest number of edges that one work-group found. If a
  * word does not come, these are 0 and MISSING. After a barrier the words are in `mine`. */
-static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *link, OFFSET *most,
+static ulong await_groups(uint generation, volatile __global ulong *words, const Link *link, OFFSET *most,
                          __local Share *mine)
 {
     const uint lid = get_local_id(0);
@@ -135,7 +135,7 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *
     if (lid >= 32)
         return 0;
     for (uint i = lid; i < COOPERATIVE_GROUPS; i += 32) {
-        mine->words[i] = await_word(words + i, turn, link);
+        mine->words[i] = await_word(words + i, generation, link);
         add_word(mine->words[i], &vertices, &edges, &largest);
     }
 #pragma unroll
@@ -146,7 +146,7 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *
     }
 #else
     for (uint i = lid; i < COOPERATIVE_GROUPS; i += GROUP)
-        mine->words[i] = await_word(words + i, turn, link);
+        mine->words[i] = await_word(words + i, generation, link);
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     for (uint i = 0; i < COOPERATIVE_GROUPS; i++)
         add_word(mine->words[i], &vertices, &edges, &largest);
@@ -161,7 +161,7 @@ static ulong hear_groups(uint turn, volatile __global ulong *words, const Link *
  * are reported there as soon as they are known. The reads that a successful claim needs start
  * before the claim, so that they overlap with it. */
 static ulong push_edges(const Graph *graph, uint next, const Taken *taken, __global uint *visited,
-                        __global uint *parent, volatile __global ulong *word, uint turn,
+                        __global uint *parent, volatile __global ulong *word, uint generation,
                         __local Shared *mine)
 {
     const uint *target = taken->target, *source = taken->source;
@@ -190,7 +190,7 @@ static ulong push_edges(const Graph *graph, uint next, const Taken *taken, __glo
     const ulong before = group_scan(packed, mine->scratch, &total);
 #if COOPERATIVE_GROUPS > 1
     if (word && get_local_id(0) == 0)
-        tell_groups(word, turn, total);
+        post_to_groups(word, generation, total);
 #endif
     uint place = COUNT_OF(before);
     OFFSET offset = (OFFSET)EDGES_OF(before);
@@ -293,24 +293,24 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
     ulong share = take_share(group, size, graph, q ? arrays->queue1 : arrays->queue0,
                              q ? arrays->offsets1 : arrays->offsets0, mine);
 #if COOPERATIVE_GROUPS > 1
-    uint turn = (uint)(max(link->words[group], link->words[COOPERATIVE_GROUPS + group]) >> 32);
+    uint generation = (uint)(max(link->words[group], link->words[COOPERATIVE_GROUPS + group]) >> 32);
 #else
-    const uint turn = 0;
+    const uint generation = 0;
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
     read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), &taken, mine_share);
     while (true) {
         volatile __global ulong *word = 0;
 #if COOPERATIVE_GROUPS > 1
-        turn++;
+        generation++;
         if (step == COOPERATE)
-            word = link->words + turn % 2 * COOPERATIVE_GROUPS;
+            word = link->words + generation % 2 * COOPERATIVE_GROUPS;
 #endif
         if (lid < STATE_WORDS)
             mine->saved[lid] = state[lid];
         slot ^= 1;
         share = push_edges(graph, slot, &taken, visited, arrays->parent, word ? word + group : 0,
-                           turn, mine);
+                           generation, mine);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (EDGES_OF(share) <= ROOM) /* for the next level; overlaps with the code below */
             read_edges(graph, slot, (uint)COUNT_OF(share), (uint)EDGES_OF(share), &taken,
@@ -319,7 +319,7 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
         OFFSET most = 0;
 #if COOPERATIVE_GROUPS > 1
         if (word)
-            found = hear_groups(turn, word, link, &most, mine_share);
+            found = await_groups(generation, word, link, &most, mine_share);
 #endif
         if (lid == 0)
             mine->runs = most <= ROOM && go_on(found, fewest, most_edges, mine);

@@ -32,11 +32,11 @@
 #ifdef RANKS
 #define RANK_PARAMS                                                                              \
     , __global const uint *restrict owner_of_line, __global const uint *restrict first_column,    \
-        __global ulong *told, volatile __global uint *told_counts
-#define TOLD , {owner_of_line, first_column, told, told_counts}
+        __global ulong *outbox, volatile __global uint *outbox_counts
+#define OUTBOX , {owner_of_line, first_column, outbox, outbox_counts}
 #else
 #define RANK_PARAMS
-#define TOLD
+#define OUTBOX
 #endif
 
 /* If `first` is set, the state is `initial`. `begin` is the number of the first step. */
@@ -55,7 +55,7 @@
     __local Shared mine;                                                                        \
     DECLARE_LISTS                                                                               \
     const Graph graph = {n, words, indptr, backward_indptr, degree, word_degree,                \
-                         first_neighbour, forward, backward MASK TOLD};                         \
+                         first_neighbour, forward, backward MASK OUTBOX};                         \
     const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
     __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \
@@ -134,12 +134,12 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * COOPERATIVE_GROUPS;
     const Link link = {counters + NUM_COUNTERS, sync, patience};
     uint rounds = 0;
-    ulong turn = poll_long(end_word(sync, group)) & TURN;
+    ulong generation = poll_long(end_word(sync, group)) & GENERATION;
     ulong found = lid ? 0 : counters[mine.state[DONE] % NUM_COUNTERS];
     bool reload = false;
     if (mine.state[FLAGS] & PROBES) {
         const bool passed =
-            probe(cells, sync, group, groups, patience, counters, &turn, &mine.alright);
+            probe(cells, sync, group, groups, patience, counters, &generation, &mine.alright);
         if (group == 0 && lid == 0)
             after[STATUS] = passed ? ENDED : FAILED;
         return;
@@ -170,7 +170,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         }
         if (doing == INVALIDATE) /* the last step */
             break;
-        if (!grid_barrier(sync, group, groups, patience, counter, &turn, &found,
+        if (!grid_barrier(sync, group, groups, patience, counter, &generation, &found,
                           &mine.alright)) {
             if (lid == 0)
                 mine.state[STATUS] = FAILED;

@@ -100,7 +100,7 @@ def _taken(indices, colour, first, last, base):
 
 
 @kernel(counted=False)
-def colour_in_turn(indptr, indices, order, colour, begin, end, limit):
+def colour_serially(indptr, indices, order, colour, begin, end, limit):
     """Colour the vertices of ranks `begin` to `end`; all of lower rank must have colours.
 
     Coloured vertices are skipped. `limit` is at least the largest number of a vertex of lower rank.
@@ -295,7 +295,7 @@ def colour_all(control, arrays, records):
             scanned, waited, limit = _colour_shared(control, arrays, begin, size, stride, limit)
         else:
             end, waited = begin + size, np.int64(0)
-            scanned, limit = colour_in_turn(
+            scanned, limit = colour_serially(
                 arrays.indptr, arrays.indices, arrays.order, arrays.colour, begin, end, limit
             )
         ended = clock_seconds()

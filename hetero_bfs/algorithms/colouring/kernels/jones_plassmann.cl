@@ -143,7 +143,7 @@ __kernel void collect(const uint2 range, __global const uint *waiting, __global 
 
 /* Add the colour of a vertex to the set of a neighbour of higher rank, and queue the neighbour if
  * it waits no more. In a later part it is not counted yet; until then its count is negative. */
-static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __global uint *taken,
+static void notify(uint v, uint colour, __global const OFFSET *indptr, volatile __global uint *taken,
                  volatile __global uint *waiting, __global uint *next, volatile __global uint *size)
 {
     const OFFSET first = indptr[v];
@@ -154,7 +154,7 @@ static void tell(uint v, uint colour, __global const OFFSET *indptr, volatile __
 }
 
 /* Colour the queued vertices and update their neighbours. A work-group takes a tile of them.
- * Vertices with more than HEAVY_EDGES edges are left for `tell_heavy`. */
+ * Vertices with more than HEAVY_EDGES edges are left for `notify_heavy`. */
 __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
                            __global uint *next, __global uint *heavy, __global uint *colour,
                            volatile __global uint *taken, volatile __global uint *waiting,
@@ -195,14 +195,14 @@ __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
             const uint entry = owner_of(ends, e);
             const uint v = neighbours[firsts[entry] + place_in_list(ends, entry, e)];
             if (RANK(v) > ranks[entry])
-                tell(v, colours[entry], indptr, taken, waiting, next, sizes + round + 1);
+                notify(v, colours[entry], indptr, taken, waiting, next, sizes + round + 1);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 
 /* Update the neighbours of the vertices that `colour_queue` left. */
-__kernel void tell_heavy(const uint round, const uint n, LISTS, __global uint *next,
+__kernel void notify_heavy(const uint round, const uint n, LISTS, __global uint *next,
                          __global const uint *heavy, __global const uint *colour, volatile __global uint *taken,
                          volatile __global uint *waiting, volatile __global uint *sizes)
 {
@@ -215,6 +215,6 @@ __kernel void tell_heavy(const uint round, const uint n, LISTS, __global uint *n
             add_edges(sizes, last - first);
         for (OFFSET k = first; k < last; k += slices * GROUP)
             if (RANK(neighbours[k]) > before)
-                tell(neighbours[k], colour[u], indptr, taken, waiting, next, sizes + round + 1);
+                notify(neighbours[k], colour[u], indptr, taken, waiting, next, sizes + round + 1);
     }
 }

@@ -136,20 +136,20 @@ static bool reads_list(uint v, uint rest, uint largest, volatile __global uint *
 /* Link vertices outside the largest component with their neighbours: the roots, or the `rest`. A
  * work-group takes GROUP vertices, and its work-items share all their edges. Vertices with more
  * than HEAVY_EDGES edges are left to the whole grid (`link_heavy`). */
-__kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *heavy,
+__kernel void link_lists(const uint4 one_pass, const uint n, LISTS, __global uint *heavy,
                          volatile __global uint *label, volatile __global ulong *counters)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
     const uint lid = get_local_id(0), largest = (uint)counters[LARGEST];
     volatile __global uint *length_of_list =
-        (volatile __global uint *)(counters + HEAVY + turn.PASS);
-    const uint num_rows = turn.REST || counters[ROOTS_FIRST] ? turn.NUM_ROWS : 0;
+        (volatile __global uint *)(counters + HEAVY + one_pass.PASS);
+    const uint num_rows = one_pass.REST || counters[ROOTS_FIRST] ? one_pass.NUM_ROWS : 0;
     ulong hooks = 0, edges = 0;
     for (uint row = get_group_id(0); row < num_rows; row += get_num_groups(0)) {
         const uint first = FIRST_OF(row), v = first + lid;
         uint degree = 0;
-        if (v < n && reads_list(v, turn.REST, largest, label)) {
+        if (v < n && reads_list(v, one_pass.REST, largest, label)) {
             firsts[lid] = ENTRY_OF(row, v);
             degree = (uint)(indptr[v + 1] - indptr[v]);
             edges += degree;
@@ -174,13 +174,13 @@ __kernel void link_lists(const uint4 turn, const uint n, LISTS, __global uint *h
 }
 
 /* Link the vertices that `link_lists` left, by the whole grid. */
-__kernel void link_heavy(const uint4 turn, const uint n, LISTS, __global const uint *heavy,
+__kernel void link_heavy(const uint4 one_pass, const uint n, LISTS, __global const uint *heavy,
                          volatile __global uint *label, volatile __global ulong *counters)
 {
-    const uint count = (uint)counters[HEAVY + turn.PASS];
+    const uint count = (uint)counters[HEAVY + one_pass.PASS];
     ulong hooks = 0;
     for (uint i = 0; i < count; i++) {
-        const uint row = IN_RANGE(heavy[i] / GROUP, turn.NUM_ROWS);
+        const uint row = IN_RANGE(heavy[i] / GROUP, one_pass.NUM_ROWS);
         const uint v = IN_RANGE(FIRST_OF(row) + heavy[i] % GROUP, n);
         const OFFSET begin = ENTRY_OF(row, v), last = begin + (indptr[v + 1] - indptr[v]);
         for (OFFSET k = begin + get_global_id(0); k < last; k += get_global_size(0))
@@ -192,24 +192,24 @@ __kernel void link_heavy(const uint4 turn, const uint n, LISTS, __global const u
 
 #ifdef STREAMED
 /* Mark the tiles with a vertex that has edges and whose neighbours a pass reads. */
-__kernel void choose_tiles(const uint4 turn, const uint n, __global const OFFSET *indptr,
+__kernel void choose_tiles(const uint4 one_pass, const uint n, __global const OFFSET *indptr,
                            __global uchar *chosen, volatile __global uint *label,
                            volatile __global ulong *counters)
 {
     __local uint marked;
     const uint largest = (uint)counters[LARGEST];
-    const bool any = turn.REST || counters[ROOTS_FIRST];
-    for (uint tile = get_group_id(0); tile < turn.NUM_ROWS; tile += get_num_groups(0)) {
+    const bool any = one_pass.REST || counters[ROOTS_FIRST];
+    for (uint tile = get_group_id(0); tile < one_pass.NUM_ROWS; tile += get_num_groups(0)) {
         const uint v = tile * GROUP + get_local_id(0);
         const bool has_list = v < n && indptr[v] < indptr[v + 1];
-        const bool wanted = any && has_list && reads_list(v, turn.REST, largest, label);
+        const bool wanted = any && has_list && reads_list(v, one_pass.REST, largest, label);
         mark_block(wanted, &marked, chosen + tile);
     }
 }
 
 /* Empty the list of heavy vertices, before other tiles are linked. */
-__kernel void end_heavy(const uint4 turn, volatile __global ulong *counters)
+__kernel void end_heavy(const uint4 one_pass, volatile __global ulong *counters)
 {
-    counters[HEAVY + turn.PASS] = 0;
+    counters[HEAVY + one_pass.PASS] = 0;
 }
 #endif

@@ -7,10 +7,10 @@ from numba import njit
 
 from hetero_bfs.algorithms.multi_source.kernels.phases import (
     ADDRESS,
-    ALONE,
     COUNT,
     CURRENT,
     GOING,
+    ISOLATED,
     ITEM_BYTES,
     KEEP,
     LIST,
@@ -254,10 +254,10 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
     """
     job = arrays.job
     job[ADDRESS], job[STRIDE], job[ITEM_BYTES], job[KEEP] = address, stride, item_bytes, keep
-    n, alone = arrays.seen.size, arrays.alone.size
+    n, isolated = arrays.seen.size, arrays.isolated.size
     share(control, arrays, ROWS, n, even_size(arrays, n, _LEAST_CHUNK))
     if not keep:
-        share(control, arrays, ALONE, alone, even_size(arrays, alone, _LEAST_CHUNK))
+        share(control, arrays, ISOLATED, isolated, even_size(arrays, isolated, _LEAST_CHUNK))
     for i in range(segments):
         level, begin, end = arrays.segments[i, 0], arrays.segments[i, 1], arrays.segments[i, 2]
         add_list_to_rows(arrays, level, begin, end)

@@ -66,7 +66,7 @@ BLOCK = 248
 PREFETCH_DISTANCE = 8
 """Number of vertices by which prefetching runs ahead."""
 
-START, PUSH, PULL, LIST, ROWS, ALONE, COUNT = range(7)
+START, PUSH, PULL, LIST, ROWS, ISOLATED, COUNT = range(7)
 NUM_TASKS = 7
 
 CURRENT, LISTED, ADDRESS, STRIDE, ITEM_BYTES, KEEP = range(6)
@@ -337,11 +337,11 @@ def add_list_to_rows(arrays, level, begin, end):
 def _alone(control, arrays, chunk, me):
     """Write the rows of isolated vertices, which no search reaches."""
     begin, end = chunk_of(control, chunk)
-    alone, job = arrays.alone, arrays.job
+    isolated, job = arrays.isolated, arrays.job
     words = (_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
     levels = (_ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
     for i in range(begin, end):
-        address = job[ADDRESS] + np.int64(alone[i]) * job[STRIDE]
+        address = job[ADDRESS] + np.int64(isolated[i]) * job[STRIDE]
         _write(address, words, levels, job[ITEM_BYTES], False)
     finish_rows()
     return _ZERO, _ZERO, _ZERO

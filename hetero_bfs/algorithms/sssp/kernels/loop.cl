@@ -191,12 +191,12 @@ __kernel void search(ARGUMENTS, volatile __global uint *sync, __global uint *cel
     __local Shared mine;
     __local long *now = mine.now;
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);
-    ulong turn = poll_long(end_word(sync, group)) & TURN, found;
+    ulong generation = poll_long(end_word(sync, group)) & GENERATION, found;
 #define GRID_BARRIER(counter)                                                                      \
-    grid_barrier(sync, group, groups, patience, counter, &turn, &found, &mine.alright)
+    grid_barrier(sync, group, groups, patience, counter, &generation, &found, &mine.alright)
     if (probes) {
         const bool passed =
-            probe(cells, sync, group, groups, patience, counters, &turn, &mine.alright);
+            probe(cells, sync, group, groups, patience, counters, &generation, &mine.alright);
         if (group == 0 && lid == 0)
             saved[STATUS] = passed ? ENDED : FAILED;
         return;

@@ -19,8 +19,8 @@ their order by weight.
     queued      uint8 (own,)        whether a vertex is in the ring
     pile        uint32 (own,)       vertices with edges for later windows, or that are beyond
     piled       uint8 (own,)        whether a vertex is in the pile
-    told        uint32 (columns,)   outbox: columns of other ranks whose distance fell
-    noted       uint8 (columns,)    whether a column is in `told`
+    outbox        uint32 (columns,)   outbox: columns of other ranks whose distance fell
+    noted       uint8 (columns,)    whether a column is in `outbox`
     window      D (2,)              END, INFINITY
     lowest      D (1,)              smallest distance that waits for a later window
     counts      int64 (8,)          see below
@@ -37,8 +37,8 @@ from hetero_bfs.support.intrinsics import prefetch
 
 END, INFINITY = range(2)
 
-HEAD, QUEUED, PILED, TOLD, LEFT, UNSETTLED, SOURCE, OVERFLOW = range(8)
-"""Items of `counts`: start and length of the ring; lengths of `pile` and of `told`; entries left
+HEAD, QUEUED, PILED, OUTBOX, LEFT, UNSETTLED, SOURCE, OVERFLOW = range(8)
+"""Items of `counts`: start and length of the ring; lengths of `pile` and of `outbox`; entries left
 of vertices that relaxed some, and entries of all other vertices; the source's own number, or -1;
 whether a distance exceeds the type."""
 
@@ -122,8 +122,8 @@ def _relax(arrays, u, limit):
             _has_fallen(arrays, v)
         elif arrays.noted[v] == _OFF:
             arrays.noted[v] = _ON
-            arrays.told[counts[TOLD]] = v
-            counts[TOLD] += 1
+            arrays.outbox[counts[OUTBOX]] = v
+            counts[OUTBOX] += 1
     scanned = k - since
     if k < last:
         reached = distance.dtype.type(start + weights[k])
@@ -192,14 +192,14 @@ def relax_queue(arrays, is_full):
 
 
 @kernel(counted=False)
-def take_told(arrays, messages):
-    """Move the distances of the columns in `told` to `messages`; return their number."""
-    count = arrays.counts[TOLD]
+def take_outbox(arrays, messages):
+    """Move the distances of the columns in `outbox` to `messages`; return their number."""
+    count = arrays.counts[OUTBOX]
     for i in range(count):
-        column = arrays.told[i]
+        column = arrays.outbox[i]
         messages[i] = arrays.distance[column]
         arrays.noted[column] = _OFF
-    arrays.counts[TOLD] = 0
+    arrays.counts[OUTBOX] = 0
     return count
 
 
@@ -258,11 +258,11 @@ def adopt(arrays, parent, numbers, count):
     """Give a parent to each vertex that is as near as a neighbour that has a parent.
 
     The first `count` items of the queue are own vertices with new parents. Own neighbours get
-    parents at once. Neighbours on other ranks go to `told`, each once a search, and their parents
+    parents at once. Neighbours on other ranks go to `outbox`, each once a search, and their parents
     to `numbers`.
     """
     distance, neighbours, weights = arrays.distance, arrays.neighbours, arrays.weights
-    queue, at, num_told = arrays.queue, np.int64(0), np.int64(0)
+    queue, at, outbox_size = arrays.queue, np.int64(0), np.int64(0)
     while at < count:
         u = queue[at]
         at += 1
@@ -276,13 +276,13 @@ def adopt(arrays, parent, numbers, count):
             if v >= arrays.searched:
                 if arrays.noted[v] == _OFF:
                     arrays.noted[v] = _ON
-                    arrays.told[num_told], numbers[num_told] = v, u
-                    num_told += 1
+                    arrays.outbox[outbox_size], numbers[outbox_size] = v, u
+                    outbox_size += 1
             elif parent[v] == NO_ID:
                 parent[v] = u
                 queue[count] = v
                 count += 1
-    return num_told
+    return outbox_size
 
 
 @kernel(counted=False)
