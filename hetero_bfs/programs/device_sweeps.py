@@ -37,7 +37,7 @@ _EXACT, _STEP, _TIMES = 3, 5, 6
 """Items of a `Visit`: whether its part is exact, its number, and the visits of one launch."""
 
 Visit = npt.NDArray[np.uint32]
-"""One pass through a part, as sweep_vertex.cl describes it."""
+"""One pass through a part, as sweep.cl describes it."""
 
 
 def heavy_edges(info: DeviceInfo) -> int:
@@ -49,7 +49,7 @@ def heavy_edges(info: DeviceInfo) -> int:
 
 
 def visit_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
-    """Return a part as a `Visit` (sweep_vertex.cl); the caller writes its number."""
+    """Return a part as a `Visit` (sweep.cl); the caller writes its number."""
     return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
 
 
@@ -58,12 +58,12 @@ class DeviceSweeps(DeviceProgram):
 
     graph: ArrangedGraph
     files: Sequence[str] = tuple(
-        f"programs/kernels/{name}.cl" for name in ("state", "sweep_vertex", "sweep")
+        f"programs/kernels/{name}.cl" for name in ("state", "sweep")
     )
     keeps_order: ClassVar = False
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
-        """Return size and type of the arrays that sweep_vertex.cl declares."""
+        """Return size and type of the arrays that sweep.cl declares."""
         n, stored = self._n, np.dtype(self.plan.stored_type)
         return {
             "outgoing": (n if self.plan.prepares else 1, stored),

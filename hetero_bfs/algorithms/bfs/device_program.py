@@ -30,7 +30,6 @@ from hetero_bfs.scheduling.policy import Policy
 
 _KERNEL_FILES = (
     "algorithms/bfs/kernels/common.cl",
-    "algorithms/bfs/kernels/frontier.cl",
     "algorithms/bfs/kernels/words.cl",
     "algorithms/bfs/kernels/top_down.cl",
     "algorithms/bfs/kernels/bottom_up.cl",

@@ -38,7 +38,6 @@ from hetero_bfs.scheduling.policy import Policy
 
 _FILES = (
     "algorithms/bfs/kernels/common.cl",
-    "algorithms/bfs/kernels/frontier.cl",
     "algorithms/bfs/kernels/stream.cl",
 )
 """A separate program, since the others take long to compile."""

@@ -52,7 +52,7 @@ def shared_names(*tables) -> set[str]:
 def test_no_kernel_file_has_a_number_of_its_own_for_a_shared_name():
     shared = shared_names(*TABLES)
     # These have another meaning in programs without the tables that have them, too.
-    allowed = {"cooperative.cl": {"MISSING"}, "sweep_vertex.cl": {"PENDING"}}
+    allowed = {"cooperative.cl": {"MISSING"}, "sweep.cl": {"PENDING"}}
     for path in PACKAGE.rglob("*.cl"):
         assert not own_names(path) & shared - allowed.get(path.name, set()), path.name
 

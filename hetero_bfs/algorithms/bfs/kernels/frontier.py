@@ -1,6 +1,6 @@
 """Converts a frontier from bitmap to queue, and ends a search, on the CPU.
 
-frontier.cl does the same on OpenCL devices. level.py describes the arrays, job.py the parameters.
+common.cl does the same on OpenCL devices. level.py describes the arrays, job.py the parameters.
 """
 
 from __future__ import annotations

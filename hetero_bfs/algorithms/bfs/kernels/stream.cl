@@ -22,7 +22,7 @@
  * page belong to one vertex, consecutive work-items take consecutive edges. Local memory is not
  * used, since the bus to the host limits these levels.
  *
- * Needs common.cl and frontier.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph arguments are the
+ * Needs common.cl. Build options: PAGE_SHIFT, OWNER_SHIFT. Graph arguments are the
  * forward or the backward CSR arrays. */
 
 #define LANES_SHIFT (PAGE_SHIFT - SEGMENT_SHIFT)
