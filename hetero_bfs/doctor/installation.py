@@ -117,7 +117,8 @@ def check_machine() -> Iterator[Finding]:
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.memory import format_bytes, free_bytes, memory_limit
+    from hetero_bfs.support.control_groups import memory_limit
+    from hetero_bfs.support.memory import format_bytes, free_bytes
 
     total, limit = psutil.virtual_memory().total, memory_limit()
     text = f"{format_bytes(free_bytes())} of {format_bytes(total)} are free"

@@ -57,9 +57,7 @@ class DeviceSweeps(DeviceProgram):
     """A `DeviceProgram` for an arranged graph, with the kernels of sweep.cl."""
 
     graph: ArrangedGraph
-    files: Sequence[str] = tuple(
-        f"programs/kernels/{name}.cl" for name in ("state", "sweep")
-    )
+    files: Sequence[str] = tuple(f"programs/kernels/{name}.cl" for name in ("state", "sweep"))
     keeps_order: ClassVar = False
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:

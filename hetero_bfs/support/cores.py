@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from hetero_bfs.support.memory import groups
+from hetero_bfs.support.control_groups import groups
 
 _THREADS = "NUMBA_NUM_THREADS"
 _set_here: set[str] = set()

@@ -28,6 +28,7 @@ def ends(kind: str, runs: int, threads: int = 1, end: str = "return") -> tuple[s
     return last.removeprefix(f"{kind} {threads} {end} "), "\n".join([*said, done.stderr])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["bfs", "engine", "streamed"])
 def test_daemon_threads_leave_the_status_alone(kind):
     assert ends(kind, 3) == ("{0: 3}", "")

@@ -161,7 +161,6 @@ LOOKED_AT = ("random", "hubs over parts", "a kernel for each step")
 IN_ONE_LAUNCH = ("random", "mixtures", "hubs over parts", "long lists", "rounds")
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_no_bad_access_and_no_race(searched, name):
     reports = reports_of(searched(tuple(CASES), *FOUR_GROUPS, *PEEK), name)

@@ -62,6 +62,7 @@ def test_every_shape(plain_device, apart, name, directed):
         check_all(runs, Steps(), every=3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["star", "grid", "two hubs", "isolated vertices", "Kronecker 10"])
 def test_every_kind_of_program(apart, name):
     edges = weighted(nasty(name, directed=True), np.int32)

@@ -180,6 +180,7 @@ def test_ids_are_restored_by_one_thread_or_by_all(monkeypatch, shared_from):
         confirm(edges, searches.run(sources_of(edges, 1)[0]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
 def test_distances_beyond_the_weights_type(plain_place, dtype):
     """Of int32 the search starts again with 64 bits; of float32 with float64."""
@@ -239,6 +240,7 @@ def test_the_first_run_of_a_place_does_not_count():
     assert places.choose() == "device"
 
 
+@pytest.mark.sampled(3)
 def test_engine(place):
     edges = weighted(nasty("Kronecker 10"), np.float64)
     options = {"device": "cpu"} if place is None else {"device": str(place.index)}
@@ -263,6 +265,7 @@ def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
     confirm(edges, results[-1])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("dtype", "directed"), [(np.int32, True), (np.float32, False), (np.float64, False)]
 )

@@ -93,6 +93,7 @@ def test_distances_are_those_of_scipy(matrix, directed, unweighted, limit):
     assert sources.dtype == predecessors.dtype == np.int32
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("octaves", [0, 4, 200])
 def test_distances_with_weights_of_any_spread(octaves):
     """Many buckets, with zeros, infinity and numbers that sums do not change."""

@@ -208,6 +208,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.sampled(3)
 @needs_driver
 @pytest.mark.parametrize(
     ("fault", "timeout_seconds", "words"),

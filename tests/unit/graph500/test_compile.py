@@ -39,6 +39,7 @@ print(*sorted(name for name, _ in compiled() - before))
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "suffix", "way", "order"),
     [
@@ -89,6 +90,7 @@ print(*sorted({name for name, _ in compiled() - before} - of_workers))
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("suffix", "way"), [(".txt", "undirected"), (".hbg", "directed"), (".wsg", "undirected")]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Callable
@@ -72,6 +73,6 @@ def test_files_of_a_compiled_level_name_each_other():
     assert len(files) == 4
     strategies = (TOP / "hetero_bfs/scheduling/strategies.py").read_text()
     link = (files[0].parent / "link.py").read_text()
-    for file, following in zip(files, files[1:], strict=False):
+    for file, following in itertools.pairwise(files):
         texts = file.read_text(), strategies, link
         assert any(re.search(rf"\bkernels\.{following.stem}\b", text) for text in texts), file

@@ -80,6 +80,7 @@ def _help(command: str) -> str:
     return commands[command].format_help()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "page",
     [p for p in _pages() if _blocks(p, "python")],
