@@ -186,7 +186,7 @@ class Analysis(Prepared, Generic[R]):
         return executor.run(*query)
 
     def _note(self, place: Place, seconds: float, *query: Any) -> None:
-        self.places.note(place, seconds)
+        self.places.learn(place, seconds)
 
     def _kept(self, found: Any, executor: Any) -> Any:
         """Return `found` with copies of the arrays that the next run overwrites."""

@@ -20,7 +20,6 @@ from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
-from hetero_bfs.programs.handover import PlaceEstimates
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
@@ -31,7 +30,8 @@ from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.place_costs import MigrationCosts
+from hetero_bfs.scheduling.place_costs import MigrationCosts, RunSizes
+from hetero_bfs.scheduling.place_estimates import PlaceEstimates
 from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.trace import IterationTrace
@@ -198,7 +198,13 @@ class ProgramRuns(Prepared):
         places: tuple[Place, ...] = "cpu", "device"
         costs = {place: self._costs(plan, place) for place in places}
         migrations = {place: MigrationCosts.to(place, self._model) for place in places}
-        return MigratingProgram(host, device, PlaceEstimates(plan, host.graph, costs, migrations))
+        graph = host.graph
+        sizes = RunSizes(
+            graph.num_vertices, graph.num_searched, graph.num_stored_edges,
+            sum(np.dtype(kind).itemsize for kind in plan.fields.values()),
+            plan.identity is not None, plan.all_active,
+        )  # fmt: skip
+        return MigratingProgram(host, device, PlaceEstimates(sizes, costs, migrations))
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
         """Return the costs that training measured for the plan's message kind, or a first guess."""
@@ -255,7 +261,7 @@ class ProgramRuns(Prepared):
             self.notes.append(f"{plan.name} runs on the CPU from now on: {error}")
             return self.run(program, parameters, options)
         seconds = time.perf_counter() - began
-        trials.note((mode, place), seconds)
+        trials.learn((mode, place), seconds)
         self.choosing_seconds = began - chooses + run.choosing_seconds
         both = programs[mode].both
         if both is not None and not limits.pulls and not self.clocked:

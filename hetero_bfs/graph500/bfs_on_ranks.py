@@ -15,9 +15,9 @@ from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.exchange import ExchangeCosts
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.ranks.shares import FileShare
+from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.strategies import Direction
 
 

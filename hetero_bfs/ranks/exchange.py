@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +21,7 @@ from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.ranks.communicator import Communicator, Counts, agreed, parts_of
 from hetero_bfs.ranks.partition import Partition
+from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.support.memory import aligned_empty, check_shared_memory, free_shared_bytes
 
 WORD_BYTES = 8
@@ -31,22 +31,6 @@ _PROBE_WORDS = 1 << 15  # words that a rank sends in a large sparse exchange
 _LEAST_WORDS = 1 << 12  # fewest words in all boxes of a host
 
 Words = npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True)
-class ExchangeCosts:
-    """Seconds of exchanges, measured by `probe`: the same on all ranks.
-
-    `dense` is a whole dense exchange. A sparse exchange takes `latency`, and `per_byte` for each
-    byte of the rank that sends the most.
-    """
-
-    dense: float
-    latency: float
-    per_byte: float
-
-    def sparse(self, num_bytes: float) -> float:
-        return self.latency + self.per_byte * num_bytes
 
 
 class Mail(NamedTuple):

@@ -1,1 +1,11 @@
-"""Which strategy computes the next level: strategies, speed model, selectors and policy."""
+"""Chooses how and where work runs. All choices of strategy, direction, place and exchange lie here.
+
+Each chooser takes features of the next step, compares predicted seconds, and learns from measured
+ones:
+
+    policy.py           the level of a search: strategy and place; correction_kernels.py learns
+    place_rule.py       the iteration of a vertex program: direction and place; place_estimates.py
+                        learns from whole runs
+    rank_decision.py    the level of a search on several ranks: direction for all, place for each
+    trials.py           a whole run of any other algorithm: place and mode
+"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,21 @@ def lone_costs(of_directions: Sequence[float] | npt.NDArray[np.float64]) -> npt.
     costs[: len(of_directions)] = of_directions
     costs[MIGRATION], costs[CHANGES_PER_EDGE] = np.inf, 1.0
     return costs
+
+
+class RunSizes(NamedTuple):
+    """Sizes of a run: of the graph, and bytes of a vertex's state.
+
+    `num_searched` vertices have edges. `has_identity` tells whether `combine` has an identity,
+    `all_active` whether all vertices are active in each iteration.
+    """
+
+    num_vertices: int
+    num_searched: int
+    num_stored_edges: int
+    item_bytes: int
+    has_identity: bool
+    all_active: bool
 
 
 @dataclass(frozen=True)

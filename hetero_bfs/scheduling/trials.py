@@ -47,7 +47,7 @@ class Trials(Generic[Choice]):
                 return seldom
         return fastest
 
-    def note(self, choice: Choice, seconds: float) -> None:
+    def learn(self, choice: Choice, seconds: float) -> None:
         runs = self._runs.get(choice, 0)
         if runs:
             self._least[choice] = min(seconds, self._least.get(choice, seconds))

@@ -216,7 +216,7 @@ def test_lists_that_stream(opencl_device):
 
 def expecting(**seconds: float):
     """Make up the seconds of an iteration on each place, and of an edge."""
-    from hetero_bfs.programs.handover import PlaceEstimates
+    from hetero_bfs.scheduling.place_estimates import PlaceEstimates
 
     made_up = {
         place: lone_costs(
@@ -292,7 +292,7 @@ def test_a_migration_that_costs_more_than_it_saves_does_not_happen(opencl_device
 
 @pytest.mark.parametrize("pays", [False, True])
 def test_both_is_tried_by_default_only_if_it_may_pay(opencl_device, pays):
-    from hetero_bfs.programs.handover import PlaceEstimates
+    from hetero_bfs.scheduling.place_estimates import PlaceEstimates
 
     edges = weighted(nasty("grid"))
     with runs_of(edges, opencl_device) as runs:

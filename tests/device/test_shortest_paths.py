@@ -234,9 +234,9 @@ def test_the_first_run_of_a_place_does_not_count():
     places = Places(list(seconds))
     for place, measured in seconds.items():
         for value in measured:
-            places.note(place, value)
+            places.learn(place, value)
     assert places.choose() == "cpu", "the device's first run was short"
-    places.note("device", 0.4)
+    places.learn("device", 0.4)
     assert places.choose() == "device"
 
 

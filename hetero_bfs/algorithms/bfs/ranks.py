@@ -16,17 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.ranks_decision import Decision
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.restoring import SavedParents
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.exchange import Exchange, ExchangeCosts
+from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.gathered_result import RankLevel
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
 
 
@@ -60,7 +60,7 @@ class DistributedSearch:
     graph : RankGraph
         This rank's part.
     selector : str
-        Chooses the direction of a level; see `Decision`.
+        Chooses the direction of a level; see `RankDecision`.
     threads : int, optional
         Threads of this rank; by default one per core that it may use.
     costs : ExchangeCosts, optional
@@ -90,7 +90,10 @@ class DistributedSearch:
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
         largest = int(sizes.max())  # the same on all ranks, so that they decide the same
-        self.decision = Decision(communicator, selector, others, largest, self.costs, device)
+        self.decision = RankDecision(
+            lambda numbers: communicator.reduce_to_all(numbers, "max"),
+            selector, others, largest, self.costs, device,
+        )  # fmt: skip
         self._others_known = 0
         self._saved = SavedParents()
 

@@ -78,7 +78,7 @@ class ManyRuns(Analysis[ManySearches]):
 
     def _note(self, place: Place, seconds: float, query: Query) -> None:
         if query.mask is None and query.depth_limit is None:  # only such queries predict each other
-            self.places.note(place, seconds / -(-len(query.sources) // LANES))
+            self.places.learn(place, seconds / -(-len(query.sources) // LANES))
 
     def _result(self, ran: Ran, query: Query) -> ManySearches:
         rows, sums, traces = ran.found

@@ -14,7 +14,7 @@ def runs(seconds: dict[str, float], disturbed: float, count: int) -> list[str]:
         choice = trials.choose()
         chosen.append(choice)
         is_disturbed = choice == next(iter(seconds)) and chosen.count(choice) == 2
-        trials.note(choice, disturbed if is_disturbed else seconds[choice])
+        trials.learn(choice, disturbed if is_disturbed else seconds[choice])
     return chosen
 
 

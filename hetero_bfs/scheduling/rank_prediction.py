@@ -1,4 +1,4 @@
-"""A rank's prediction of the next level, in both directions; ranks_decision.py describes it."""
+"""A rank's prediction of the next level, in both directions; rank_decision.py describes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hetero_bfs.scheduling.schema import (
 )
 from hetero_bfs.support.compiling import kernel
 
-(EDGES, VERTICES, UNVISITED, UNVISITED_LEFT, PUSH_SECONDS, PULL_SECONDS, TOLD_BYTES) = range(7)
+(EDGES, VERTICES, UNVISITED, UNVISITED_LEFT, PUSH_SECONDS, PULL_SECONDS, SENT_BYTES) = range(7)
 """Numbers that the ranks reduce by maximum: edges and vertices of the frontier, unvisited vertices
 and their edges, predicted seconds, and bytes for other ranks."""
 
@@ -21,7 +21,7 @@ NUM_REDUCED = 7
 PUSH, PULL, DEVICE_PUSH, DEVICE_PULL = range(4)
 """Predicted levels: a push and a pull on the host, and both on the rank's OpenCL device."""
 
-NUM_WAYS = 4
+NUM_PREDICTED = 4
 MOVE_GAIN = 2.0
 """A search moves to the device for a level that takes less than 1 / 2 there, and then stays."""
 
@@ -39,7 +39,7 @@ def predict(
     Parameters
     ----------
     state : float64 (STATE_SIZE,)
-    weights : float64 (NUM_WAYS, NUM_COLUMNS)
+    weights : float64 (NUM_PREDICTED, NUM_COLUMNS)
         Of speed models; all 0 without one.
     floors : float64 (2,)
         Constant seconds of a push and of a pull on the device; inf without a device.
@@ -49,11 +49,11 @@ def predict(
         Whether to take the device whatever its model predicts.
     others_share : float
         Share of the vertices that other ranks own.
-    factors : float64 (NUM_WAYS,)
+    factors : float64 (NUM_PREDICTED,)
         Corrections of the predictions.
     columns : float64 (NUM_COLUMNS,)
         Scratch.
-    raw : float64 (NUM_WAYS,)
+    raw : float64 (NUM_PREDICTED,)
         Filled with predictions without corrections and floors.
     on_device : bool (2,)
         Filled with the place of a push and of a pull.
@@ -68,25 +68,25 @@ def predict(
     if found > 0.0 and unvisited > 0.0:
         fill_columns(columns, vertices, state)
         scanned, expected = expectations(state)
-    for way in range(NUM_WAYS):
+    for which in range(NUM_PREDICTED):
         predicted = 0.0
         for i in range(columns.size):
-            predicted += weights[way, i] * columns[i]
-        if predicted <= 0.0 and way % 2 == PUSH:
+            predicted += weights[which, i] * columns[i]
+        if predicted <= 0.0 and which % 2 == PUSH:
             predicted = _SECONDS_PER_EDGE * edges + _SECONDS_PER_FOUND * expected
         elif predicted <= 0.0:
             predicted = _SECONDS_PER_WORD * vertices / 32.0 + _SECONDS_PER_SCAN * scanned
-        raw[way] = predicted
+        raw[which] = predicted
     reduced[EDGES], reduced[VERTICES] = edges, found
     reduced[UNVISITED], reduced[UNVISITED_LEFT] = unvisited, left
-    for way in range(2):
-        here = factors[way] * raw[way]
-        there = floors[way] + factors[DEVICE_PUSH + way] * raw[DEVICE_PUSH + way]
+    for which in range(2):
+        here = factors[which] * raw[which]
+        there = floors[which] + factors[DEVICE_PUSH + which] * raw[DEVICE_PUSH + which]
         if state[PLACE] != HOST:
-            on_device[way] = True
+            on_device[which] = True
         else:
             there += move
-            least = floors[way] + move if trying else MOVE_GAIN * there
-            on_device[way] = least < here
-        reduced[PUSH_SECONDS + way] = there if on_device[way] else here
-    reduced[TOLD_BYTES] = _WORD_BYTES * expected * others_share
+            least = floors[which] + move if trying else MOVE_GAIN * there
+            on_device[which] = least < here
+        reduced[PUSH_SECONDS + which] = there if on_device[which] else here
+    reduced[SENT_BYTES] = _WORD_BYTES * expected * others_share

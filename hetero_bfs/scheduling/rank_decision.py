@@ -3,7 +3,7 @@
 Each rank predicts its own seconds of the next level in both directions: a push by its edges and the
 vertices that it is expected to find, a pull by its machine's speed model. One reduction takes the
 maxima. The seconds of the exchange are added: latency plus bytes over bandwidth, both measured when
-the search opens (exchange.py). All ranks compute with the same numbers, so they decide the same.
+the search opens (ranks/exchange.py). All ranks compute with the same numbers, so they decide the same.
 
 A model was trained with all cores of one process, perhaps on another machine. So each rank corrects
 its predictions by the measured times of its levels.
@@ -17,13 +17,14 @@ direction, not on the place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.exchange import ExchangeCosts
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.model_store import default_model
@@ -50,7 +51,31 @@ _SLOW_STARTS = 2  # slow starts in a row, since the first start is cold
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
 
-class Decision:
+@dataclass(frozen=True)
+class ExchangeCosts:
+    """Seconds of exchanges, measured when a search opens: the same on all ranks.
+
+    `dense` is a whole dense exchange. A sparse exchange takes `latency`, and `per_byte` for each
+    byte of the rank that sends the most.
+    """
+
+    dense: float
+    latency: float
+    per_byte: float
+
+    def sparse(self, num_bytes: float) -> float:
+        return self.latency + self.per_byte * num_bytes
+
+
+class DecidedDevice(Protocol):
+    """A rank's OpenCL device: seconds of an empty push and pull, and of the move there."""
+
+    info: DeviceInfo
+    floor_seconds: npt.NDArray[np.float64]
+    move_seconds: float
+
+
+class RankDecision:
     """Chooses directions for one rank; all ranks choose the same.
 
     Parameters
@@ -58,6 +83,8 @@ class Decision:
     selector : str
         "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule of directions and places; all others
         compare predictions.
+    reduce : callable
+        Replaces each item of an array by the maximum over ranks.
     others_share : float
         Share of the searched vertices that other ranks have.
     num_vertices : int
@@ -68,35 +95,35 @@ class Decision:
 
     def __init__(
         self,
-        communicator: Communicator,
+        reduce: Callable[[npt.NDArray[np.float64]], None],
         selector: str,
         others_share: float,
         num_vertices: int,
         costs: ExchangeCosts,
-        device: RankDevice | None = None,
+        device: DecidedDevice | None = None,
     ) -> None:
-        from hetero_bfs.scheduling import prediction
+        from hetero_bfs.scheduling import rank_prediction as prediction
 
         self._item, self._predict = prediction, prediction.predict  # a level's import takes 1 us
         self.selector = selector
-        self.factors = np.ones(prediction.NUM_WAYS)
+        self.factors = np.ones(prediction.NUM_PREDICTED)
         """Factors that correct the predictions of a push and a pull, and of both on the device."""
         self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
         self._move = 0.0 if device is None else device.move_seconds
         self._slow_starts = 0
         self._tries = 0 if device is None else _TRIES
         self._device = device
-        self._communicator = communicator
+        self._reduce = reduce
         self._others_share = others_share
         self._num_vertices = num_vertices
         self._costs = costs
-        self._weights = np.zeros((prediction.NUM_WAYS, _NUM_COLUMNS))
+        self._weights = np.zeros((prediction.NUM_PREDICTED, _NUM_COLUMNS))
         self._weights[prediction.PULL] = _weights("bottom-up", None)
         if device is not None:
             self._weights[prediction.DEVICE_PUSH] = _weights("top-down", device.info)
             self._weights[prediction.DEVICE_PULL] = _weights("bottom-up", device.info)
         self._columns = np.zeros(_NUM_COLUMNS)
-        self._raw = np.zeros(prediction.NUM_WAYS)
+        self._raw = np.zeros(prediction.NUM_PREDICTED)
         self._on_device = np.zeros(2, np.bool_)
         self._reduced = np.zeros(prediction.NUM_REDUCED)
         self._schedule: list[Strategy] | None = None
@@ -119,13 +146,13 @@ class Decision:
             self._on_device,
             reduced,
         )
-        self._communicator.reduce_to_all(reduced, "max")
+        self._reduce(reduced)
         return bool(reduced[self._item.EDGES] > 0 and reduced[self._item.UNVISITED] > 0)
 
     def seconds(self) -> tuple[float, float]:
         """Return the predicted seconds of a push and of a pull, including the exchange."""
         reduced = self._reduced
-        push = reduced[self._item.PUSH_SECONDS] + self._costs.sparse(reduced[self._item.TOLD_BYTES])
+        push = reduced[self._item.PUSH_SECONDS] + self._costs.sparse(reduced[self._item.SENT_BYTES])
         return float(push), float(reduced[self._item.PULL_SECONDS] + self._costs.dense)
 
     def choose(self, level: int, before: Direction) -> Direction:

@@ -7,12 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hetero_bfs.algorithms.bfs import ranks_decision as module
-from hetero_bfs.algorithms.bfs.ranks_decision import Decision
-from hetero_bfs.ranks.exchange import ExchangeCosts
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.scheduling import rank_decision as module
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.prediction import DEVICE_PULL
+from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
+from hetero_bfs.scheduling.rank_prediction import DEVICE_PULL
 
 # Level 2 of a Kronecker graph of scale 26, half of it: a pull takes 0.3 ms on an H100.
 LARGE = {
@@ -42,12 +40,9 @@ def decision(monkeypatch):
     )
     costs = ExchangeCosts(dense=1e-4, latency=2e-5, per_byte=1e-10)
 
-    def predicted(communicator):
-        made = Decision(communicator, "auto", 0.5, 1 << 24, costs, device)
-        assert made.agree(state_of(LARGE))
-        return made
-
-    return run_ranks(1, predicted)[0]
+    made = RankDecision(lambda numbers: None, "auto", 0.5, 1 << 24, costs, device)
+    assert made.agree(state_of(LARGE))
+    return made
 
 
 def test_the_first_large_frontier_is_pulled_also_without_a_model_of_the_machine(decision):
