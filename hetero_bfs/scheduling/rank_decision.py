@@ -3,7 +3,8 @@
 Each rank predicts its own seconds of the next level in both directions: a push by its edges and the
 vertices that it is expected to find, a pull by its machine's speed model. One reduction takes the
 maxima. The seconds of the exchange are added: latency plus bytes over bandwidth, both measured when
-the search opens (ranks/exchange.py). All ranks compute with the same numbers, so they decide the same.
+the search opens (ranks/exchange.py). All ranks compute with the same numbers, so they decide the
+same.
 
 A model was trained with all cores of one process, perhaps on another machine. So each rank corrects
 its predictions by the measured times of its levels.
