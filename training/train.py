@@ -136,7 +136,7 @@ def make_folder(out: Path | None) -> Path:
     except OSError as error:
         remedy = f"set {MODELS_VARIABLE} to" if out is None else "name"
         raise HeteroBFSError(
-            f"{folder} is no folder for models: {error.strerror}; {remedy} another one"
+            f"{folder} is not a folder for models: {error.strerror}; {remedy} another one"
         ) from error
     return folder
 

@@ -104,7 +104,7 @@ class PowerLog:
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         try:
             if self.path.exists() and not self.path.is_file():
-                raise OSError("it is no regular file")
+                raise OSError("it is not a regular file")
             text = self.path.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise MeterError(f"the power log {self.path} cannot be read: {error}") from error

@@ -134,7 +134,7 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
     """Return a vertex id as int; raise `GraphError` if it is not a vertex of the graph."""
     number = as_integer(vertex)
     if number is None:
-        raise GraphError(f"{shown(vertex)} is no vertex id; ids are integers")
+        raise GraphError(f"{shown(vertex)} is not a vertex id; ids are integers")
     if num_vertices == 0:
         raise GraphError(f"vertex {shown(number)} is not in the graph, which has no vertices")
     if not 0 <= number < num_vertices:

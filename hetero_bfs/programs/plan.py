@@ -64,7 +64,7 @@ class Parameters:
         for name, value in sorted(values.items()):  # compiled code is cached by their order
             if isinstance(value, RunOptions):
                 raise ArgumentError(
-                    f"{name} holds options, which are no parameter; give them without a name: "
+                    f"{name} holds options, which are not a parameter; give them without a name: "
                     "engine.run(program, hb.RunOptions(...))"
                 )
             refuse_masked(f"parameter {name}", value)
@@ -160,7 +160,7 @@ class Plan:
         self.monoid = self._monoid()
         state = getattr(program, "state", None)
         if not isinstance(state, Mapping) or not state:
-            raise ProgramError(f'{name}.state is no mapping, such as {{"level": numpy.int32}}')
+            raise ProgramError(f'{name}.state is not a mapping, such as {{"level": numpy.int32}}')
         for field, kind in state.items():
             if not _is_name(field) or _type_name(kind) not in FIELD_TYPES:
                 raise ProgramError(
@@ -254,7 +254,7 @@ class Plan:
             kept = monoid.identity(np.dtype(message_type))
         if kept != monoid.neutral:
             raise ProgramError(
-                f"{self.name}.identity is {monoid.neutral!r}, which is no {message_type}; "
+                f"{self.name}.identity is {monoid.neutral!r}, which is not a {message_type}; "
                 "set message_type"
             )
 

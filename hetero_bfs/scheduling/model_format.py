@@ -81,7 +81,7 @@ def _format_problem(data: Mapping[str, Any]) -> str:
 
 def _about(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
-        raise ModelError("what it says about its machine is no table")
+        raise ModelError("what it says about its machine is not a table")
     return data
 
 
@@ -165,5 +165,5 @@ def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
 def _number(value: Any, above_zero: bool = False) -> float:
     number = float(value)
     if not math.isfinite(number) or number < 0 or (above_zero and number == 0):
-        raise ModelError(f"{number} is no speed or coefficient of a speed model")
+        raise ModelError(f"{number} is not a speed or coefficient of a speed model")
     return number

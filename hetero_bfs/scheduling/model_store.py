@@ -105,7 +105,7 @@ def _own_files() -> dict[str, Traversable]:
     folder = user_models_folder()
     if folder.exists() and not folder.is_dir():
         raise ModelError(
-            f"{folder}, where models are kept, is no folder; set {MODELS_VARIABLE} to one"
+            f"{folder}, where models are kept, is not a folder; set {MODELS_VARIABLE} to one"
         )
     paths = sorted(folder.glob("*.json"))
     return {path.stem: path for path in paths if ".samples" not in path.suffixes}

@@ -133,7 +133,7 @@ def _domain(name: str) -> Domain:
 
 def _positive(value: Any, what: str, may_be_zero: bool) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ModelError(f"power: {what}: {value!r} is no number")
+        raise ModelError(f"power: {what}: {value!r} is not a number")
     if not math.isfinite(value) or value < 0 or (value == 0 and not may_be_zero):
         raise ModelError(f"power: {what} is {value}; it must be above zero")
     return float(value)

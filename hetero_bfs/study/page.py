@@ -163,7 +163,7 @@ SECTIONS = (
         "The strategy that each selector chose at each level, for one search of each graph. The "
         "oracle is the schedule of least time, migrations and conversions included, computed from "
         "measurements of every strategy at every level. Hatched cells differ from it. Levels "
-        "without a change share a column. <code>none</code> is no selector: the best single "
+        "without a change share a column. <code>none</code> is not a selector: the best single "
         "strategy.",
         (
             *_GRAPH,

@@ -170,7 +170,7 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise HeteroBFSError(f"{path} cannot be written: it is a folder; name a file in it")
     if path.exists() and not path.is_file():  # writing would replace it
-        raise HeteroBFSError(f"{path} cannot be written: it is no regular file; name another")
+        raise HeteroBFSError(f"{path} cannot be written: it is not a regular file; name another")
     check_new_entry(path)
 
 

@@ -37,7 +37,7 @@ def folder() -> Path | None:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = place.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise OSError(0, "it is no folder of yours", str(place))
+            raise OSError(0, "it is not a folder of yours", str(place))
         if stat.S_IMODE(status.st_mode) & 0o077:
             raise OSError(0, "others may use it, too (chmod 700 fixes that)", str(place))
     except OSError as error:

@@ -62,7 +62,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         with path.open(newline="", encoding="utf-8") as stream:
             rows = [_with_numbers(row) for row in csv.DictReader(stream, strict=True)]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise HeteroBFSError(f"{path} is no CSV file that --trace wrote: {error}") from error
+        raise HeteroBFSError(f"{path} is not a CSV file that --trace wrote: {error}") from error
     if not rows:
         raise HeteroBFSError(f"{path} has no records; name a CSV file that --trace wrote")
     for line, row in enumerate(rows, 2):
@@ -96,11 +96,11 @@ def _check(row: Row) -> None:
     for name in _DRAWN_SECONDS:
         value = row.get(name, 0.0)
         if not isinstance(value, (int, float)) or not 0 <= value <= _LONGEST_SECONDS:
-            raise ValueError(f"{name} is {value!r}, which is no time of a step")
+            raise ValueError(f"{name} is {value!r}, which is not a time of a step")
     column = _step_column(row)
     step = row.get(column, 0)
     if not isinstance(step, (int, float)) or not math.isfinite(step):
-        raise ValueError(f"{column} is {step!r}, which is no number of a step")
+        raise ValueError(f"{column} is {step!r}, which is not a number of a step")
 
 
 def spans_of(*records: Iterable[Row]) -> list[Span]:

@@ -150,7 +150,7 @@ def test_one_call_takes_the_same_questions():
     [
         ({"source": []}, r"source is an empty sequence"),
         ({"source": [0, 9]}, r"vertex 9 is not in the graph"),
-        ({"source": "0"}, r"'0' is no vertex id"),
+        ({"source": "0"}, r"'0' is not a vertex id"),
         ({"source": 0, "depth_limit": -1}, r"depth_limit is -1; give an integer of at least 0"),
         ({"source": 0, "target": 8}, r"vertex 8 is not in the graph"),
         ({"source": 0, "mask": [True, False]}, r"mask holds bool in shape \(2,\); give a bool"),

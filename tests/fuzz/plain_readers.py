@@ -21,7 +21,7 @@ WEIGHTS = {b"<i4": ("i", "int32", 4), b"<f4": ("f", "float32", 4), b"<f8": ("d",
 
 
 class BadFileError(Exception):
-    """The file is no graph."""
+    """The file is not a graph."""
 
 
 @dataclass

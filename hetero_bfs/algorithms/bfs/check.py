@@ -102,11 +102,11 @@ class Validator:
         num_vertices = self.edges.num_vertices
         number = as_integer(source)
         if number is None:
-            raise GraphError(f"source {shown(source)} is no vertex id; ids are integers")
+            raise GraphError(f"source {shown(source)} is not a vertex id; ids are integers")
         source = number
         if not 0 <= source < num_vertices:
             raise GraphError(
-                f"source {shown(source)} is no vertex of a graph of {num_vertices} vertices"
+                f"source {shown(source)} is not a vertex of a graph of {num_vertices} vertices"
             )
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)

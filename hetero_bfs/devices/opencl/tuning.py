@@ -154,7 +154,7 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
             values[name] = read_tuning(value)
             continue
         if name == "small" or name not in known or int(value) != value:
-            raise ModelError(f"tuning: {name} = {value!r} is no setting of this program")
+            raise ModelError(f"tuning: {name} = {value!r} is not a setting of this program")
         values[name] = type(known[name])(value)
     try:
         return Tuning(**values)

@@ -20,7 +20,7 @@ def opened(path: Path) -> Iterator[io.BufferedIOBase]:
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise GraphFileError(f"{path}: is no regular file, which it must be: save it as one")
+            raise GraphFileError(f"{path}: is not a regular file, which it must be: save it as one")
         with open(path, "rb") as raw:
             if path.suffix.lower() == ".gz":
                 with _unzipped(raw, path) as handle:

@@ -118,7 +118,7 @@ def _numbers_of(head: _Head, path: Path, directed: bool) -> Numbers:
     if head.field in ("pattern", "complex"):
         held = {
             "pattern": "no values to be weights",
-            "complex": "complex values, which are no weights",
+            "complex": "complex values, which are not weights",
         }[head.field]
         raise GraphFileError(
             f"{path}:1: a {head.field} matrix has {held}; give a real or integer one, or {without}"

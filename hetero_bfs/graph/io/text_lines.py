@@ -91,7 +91,7 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
             except _OF_DAMAGED_FILES as error:
                 reason = " ".join(str(error).split())[:200]
                 raise GraphFileError(
-                    f"{path}: is no NumPy array ({reason}); write it by numpy.save"
+                    f"{path}: is not a NumPy array ({reason}); write it by numpy.save"
                 ) from None
         ids = []
         for number, line in enumerate(file, 1):
@@ -104,6 +104,6 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
                 except (ValueError, OverflowError):
                     shown = text[:40].decode(errors="replace")
                     raise GraphFileError(
-                        f"{path}:{number}: {shown!r} is no vertex id; give one id a line"
+                        f"{path}:{number}: {shown!r} is not a vertex id; give one id a line"
                     ) from None
     return np.array(ids, np.int64)

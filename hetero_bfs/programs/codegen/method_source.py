@@ -117,7 +117,9 @@ class MethodSource:
             ) from None
         definition = _parsed(lines)
         if not isinstance(definition, ast.FunctionDef):
-            raise ProgramError(f"{self.title}, line {first}: it is no plain `def`; write it as one")
+            raise ProgramError(
+                f"{self.title}, line {first}: it is not a plain `def`; write it as one"
+            )
         return first, definition
 
     def evaluate(self, node: ast.expr) -> Any:

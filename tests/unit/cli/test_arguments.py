@@ -165,7 +165,7 @@ def test_graphs_from_what_cannot_be_used(make, words):
 
 
 def test_a_root_that_is_no_number(edges):
-    with pytest.raises(GraphError, match="'1' is no vertex id"):
+    with pytest.raises(GraphError, match="'1' is not a vertex id"):
         hb.validate(edges, "1", np.zeros(edges.num_vertices, np.int64))
 
 

@@ -85,7 +85,7 @@ def test_bfs_to_a_target_backwards(graph, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"1\nx\n", r"mask:2: 'x' is no vertex id; give one id a line"),
+        (b"1\nx\n", r"mask:2: 'x' is not a vertex id; give one id a line"),
         (b"9\n", r"vertex 9 is not in the graph"),
         (b"0\n", r"source 0 is masked"),
         (None, r"mask: no such file"),
@@ -154,7 +154,7 @@ def test_every_output_of_a_command_is_checked():
         (["--out", "same", "--json", "./same"], "--json same is --out's file, too"),
         (["--out", "g.txt"], "--out g.txt is an input, too"),
         (["--levels", "-"], "--levels -: only --json knows standard output"),
-        (["--out", "pipe"], "pipe cannot be written: it is no regular file"),
+        (["--out", "pipe"], "pipe cannot be written: it is not a regular file"),
     ],
 )
 def test_outputs_destroy_neither_each_other_nor_the_input(
@@ -188,7 +188,7 @@ def test_a_study_folder_holds_nothing_else(tmp_path, capsys):
         ("NUMBA_NUM_THREADS", "0", "NUMBA_NUM_THREADS is '0'; give a number"),
         ("NUMBA_NUM_THREADS", "many", "NUMBA_NUM_THREADS is 'many'; give a number"),
         ("NUMBA_DISABLE_JIT", "1", "NUMBA_DISABLE_JIT is set; unset it"),
-        (MODELS_VARIABLE, __file__, "is no folder"),
+        (MODELS_VARIABLE, __file__, "is not a folder"),
     ],
 )
 def test_settings_that_cannot_be(graph, monkeypatch, capsys, variable, value, words):

@@ -109,7 +109,7 @@ def test_log_errors_name_file_line_and_value(tmp_path, text, message):
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
 def test_log_that_is_no_regular_file():
-    with pytest.raises(MeterError, match="it is no regular file"):
+    with pytest.raises(MeterError, match="it is not a regular file"):
         PowerLog(Path("/dev/zero"))
 
 

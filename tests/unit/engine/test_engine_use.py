@@ -48,7 +48,7 @@ def test_any_integer_is_a_source_and_compiles_nothing_anew(engine, source):
 @pytest.mark.parametrize("source", [True, np.True_, 1.0, "1", None, [[1]]])
 def test_what_is_no_source(engine, source):
     for search in (engine.bfs, engine.search, lambda v: engine.bfs_back_to_back([0, v])):
-        with pytest.raises(GraphError, match="is no vertex id; ids are integers"):
+        with pytest.raises(GraphError, match="is not a vertex id; ids are integers"):
             search(source)
 
 
@@ -71,7 +71,7 @@ def test_validate_takes_any_integer_and_no_masks():
     parent = np.array([1, 1, 1, 2, -1])
     for source in (np.uint8(1), np.array(1), Index()):
         assert hb.validate(EDGES, source, parent).valid
-    with pytest.raises(GraphError, match="True is no vertex id"):
+    with pytest.raises(GraphError, match="True is not a vertex id"):
         hb.validate(EDGES, True, parent)
     with pytest.raises(GraphError, match=r"parent has 1 of 5 entries masked.*compressed"):
         hb.validate(EDGES, 1, np.ma.array(parent, mask=[0, 0, 0, 1, 0]))

@@ -106,7 +106,7 @@ DAMAGED_FILES = {
 def test_a_damaged_file_of_vertices_is_refused_in_a_line(name, tmp_path):
     path = tmp_path / "mask.npy"
     path.write_bytes(DAMAGED_FILES[name])
-    with pytest.raises(GraphError, match="is no NumPy array") as caught:
+    with pytest.raises(GraphError, match="is not a NumPy array") as caught:
         read_vertices(path)
     assert "\n" not in str(caught.value)
 
@@ -120,7 +120,7 @@ def test_a_file_of_vertices(tmp_path):
     assert read_vertices(text).tolist() == [3, 1]
     for wrong in ("1_0", "1.0", "x", "9" * 30, "9" * 5000):
         text.write_text(f"3\n{wrong}\n")
-        with pytest.raises(GraphError, match=r"mask\.txt:2: .* is no vertex id"):
+        with pytest.raises(GraphError, match=r"mask\.txt:2: .* is not a vertex id"):
             read_vertices(text)
 
 

@@ -219,7 +219,7 @@ def test_missing_directory_and_unreadable(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
-    error_of(tmp_path / "pipe.txt", "is no regular file")
+    error_of(tmp_path / "pipe.txt", "is not a regular file")
 
 
 @pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.bz2", "g.sg.gz", "g.hbg.gz", "g.gz"])

@@ -98,7 +98,7 @@ def test_costs_of_older_models():
         ({"gpu": {}}, "unknown device"),
         ({"cpu": {"weighted": {"push_edge": 1}}}, "it lacks 'pull_vertex'"),
         ({"cpu": {"weighted": COSTS.__dict__ | {"push_change": "much"}}}, "could not convert"),
-        ({"cpu": {"weighted": COSTS.__dict__ | {"pull_edge": -1}}}, "-1.0 is no speed"),
+        ({"cpu": {"weighted": COSTS.__dict__ | {"pull_edge": -1}}}, "-1.0 is not a speed"),
     ],
 )
 def test_costs_that_cannot_be(programs, said):

@@ -340,7 +340,7 @@ def test_options_and_results_are_told_from_parameters_and_fields():
     with ProgramRuns(build_search_graph(random_graph(9, 20, 1)), 1) as runs:
         with pytest.raises(ArgumentError, match="max_iterations is an option, no parameter of"):
             runs.run(Labels(), {"max_iterations": 3}, hb.RunOptions())
-        with pytest.raises(ArgumentError, match="options holds options, which are no parameter"):
+        with pytest.raises(ArgumentError, match="options holds options, which are not a parameter"):
             runs.run(Labels(), {"options": hb.RunOptions()}, hb.RunOptions())
         with pytest.raises(hb.ProgramError, match="something else of the name 'seconds'; rename"):
             runs.run(program, {}, hb.RunOptions())

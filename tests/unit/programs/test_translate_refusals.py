@@ -119,9 +119,9 @@ OTHER_HEADS = {
         "def apply(self, state):\n        if state.x: return 1, 2.0",
         "an end without return",
     ),
-    "a coroutine": ("async def apply(self): return 1, 2.0", "it is no plain `def`"),
-    "a lambda": ("apply = lambda self: (1, 2.0)", "it is no plain `def`"),
-    "lambdas": ("apply, other = (lambda self: (1,\n 2.0)), 1", "it is no plain `def`"),
+    "a coroutine": ("async def apply(self): return 1, 2.0", "it is not a plain `def`"),
+    "a lambda": ("apply = lambda self: (1, 2.0)", "it is not a plain `def`"),
+    "lambdas": ("apply, other = (lambda self: (1,\n 2.0)), 1", "it is not a plain `def`"),
 }
 
 

@@ -77,12 +77,12 @@ def test_tuning_and_the_fastest_selector_round_trip():
         ({"tuning": {"registers": -1}}, "tuning: registers is -1; it must not be negative"),
         ({"tuning": {"group_size": 100}}, "tuning: group_size is 100; it must be a power of two"),
         ({"tuning": {"small": {"registers": -1}}}, "tuning: registers is -1; it must not be"),
-        ({"tuning": {"small": 3}}, "tuning: small = 3 is no setting"),
+        ({"tuning": {"small": 3}}, "tuning: small = 3 is not a setting"),
         ({"tuning": {"registers": 1.5}}, "tuning: registers = 1.5"),
         ({"auto": {"shallow": AUTO["shallow"]}}, "it lacks 'deep'"),
         ({"auto": AUTO | {"deep": {"selector": "daga"}}}, "unknown selector 'daga'"),
         ({"auto": AUTO | {"deep": AUTO["shallow"] | {"where": "moon"}}}, "unknown device"),
-        ({"auto": AUTO | {"deep": AUTO["shallow"] | {"beta": 0}}}, "0.0 is no speed"),
+        ({"auto": AUTO | {"deep": AUTO["shallow"] | {"beta": 0}}}, "0.0 is not a speed"),
     ],
 )
 def test_bad_tuning_and_bad_selectors(change, words):

@@ -85,7 +85,7 @@ def test_numba_is_told_if_the_quota_is_less_than_the_cores(mount, monkeypatch, q
     (mount.parent / "memberships").write_text("0::/\n")
     write_group(mount, quota)
     assert keep(monkeypatch, {}).get("NUMBA_NUM_THREADS") == threads
-    assert cores.numba_variables() == [], "what is set here is no setting of the user's to check"
+    assert cores.numba_variables() == [], "what is set here is not a setting of the user's to check"
     assert keep(monkeypatch, {"NUMBA_NUM_THREADS": "5"}) == {"NUMBA_NUM_THREADS": "5"}
     assert cores.numba_variables() == ["NUMBA_NUM_THREADS"]
     monkeypatch.setitem(sys.modules, "numba", None)

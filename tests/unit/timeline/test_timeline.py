@@ -269,7 +269,7 @@ def test_results_become_a_timeline(tmp_path):
         (b"strategy,level,seconds\nTC,0,%s\n" % (b"9" * 400), "line 2: seconds is inf"),
         (b"strategy,level,seconds\nTC,%s,1\n" % (b"9" * 400), "line 2: level is inf"),
         (b"strategy,iteration,seconds\npush,x,1\n", "line 2: iteration is 'x'"),
-        (b"\x89PNG\r\n\xff\xfe", "is no CSV file"),
+        (b"\x89PNG\r\n\xff\xfe", "is not a CSV file"),
         (b'{"traceEvents": []}', "has no records"),
     ],
 )
