@@ -14,7 +14,7 @@ SUBJECTS = {
     "programs": "programs/__main__.py",
     "csgraph": "csgraph.py",
     "networkx": "networkx_backend.py",
-    "side-by-side": "side_by_side.py",
+    "multi-source": "multi_source.py",
     "gpu": "gpu.py",
     "device-copies": "device_copies.py",
     "scaling": "scaling.py",

@@ -137,9 +137,9 @@ def evaluate_windows(
             if not error <= MOST_ERROR * mean:
                 whole = _mean_watts(windows[name], domain)
                 found[domain] = whole, max(whole - idle[domain], MOST_ERROR * whole)
-                told = f"{mean:.3g} +- {error:.2g} W" if math.isfinite(error) else "no watts"
+                shown = f"{mean:.3g} +- {error:.2g} W" if math.isfinite(error) else "no watts"
                 remarks[name] = (
-                    f"{domain}: {told} by the difference, its levels being too small a part of "
+                    f"{domain}: {shown} by the difference, its levels being too small a part of "
                     "the search; these are the watts of the whole cut search"
                 )
         watts[name] = {d: _round(mean) for d, (mean, _) in found.items()}

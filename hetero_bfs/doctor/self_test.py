@@ -160,7 +160,7 @@ def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:
                 yield _tree_problem(sample, level, result.parent.tolist())
 
 
-def _side_by_side(info: Any) -> Problems:
+def _multi_source(info: Any) -> Problems:
     from hetero_bfs.algorithms.bfs.query import Query
     from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 
@@ -239,7 +239,7 @@ TESTS: dict[str, Callable[[Any], Problems]] = {
     "searches": _searches,
     "directed searches": partial(_searches, directed=True),
     "searches in parts": partial(_searches, max_alloc_bytes=4096),
-    "searches side by side": _side_by_side,
+    "multi-source searches": _multi_source,
     "int32 paths": partial(_paths, kind="int32"),
     "float32 paths": partial(_paths, kind="float32"),
     "float64 paths": partial(_paths, kind="float64"),

@@ -48,7 +48,9 @@ def teps_statistics(seconds: npt.ArrayLike, nedge: npt.ArrayLike) -> dict[str, f
     """
     times, counts = np.asarray(seconds, dtype=np.float64), np.asarray(nedge, dtype=np.float64)
     if times.shape != counts.shape:
-        raise ValueError(f"seconds has shape {times.shape}, nedge {counts.shape}; give equal ones")
+        raise ValueError(
+            f"seconds has shape {times.shape}, nedge {counts.shape}; give equal shapes"
+        )
     per_edge = np.full(times.shape, np.inf)
     np.divide(times, counts, out=per_edge, where=counts > 0)
     s = statistics(per_edge)

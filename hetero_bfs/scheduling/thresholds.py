@@ -2,7 +2,7 @@
 
 The levels of a search do not depend on the strategies. So one reference search (see cost_to_go.py)
 shows the choices of any pair of thresholds, and the model predicts their seconds. A search has few
-levels, so many pairs make the same choices. Among pairs of nearly equal cost the alpha nearest to a
+levels; many pairs make the same choices. Among pairs of nearly equal cost the alpha nearest to a
 usual value is taken, since it suits other sources best. Then the beta is taken that returns to
 top-down the latest.
 """

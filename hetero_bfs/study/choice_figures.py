@@ -40,7 +40,7 @@ def schedule(table: pd.DataFrame) -> Figure:
         style.tidy(
             axes,
             f"{name}, key {key}",
-            "level (distance from the key), equal ones joined",
+            "level (distance from the key), joined where equal",
             "selector (hatched: not as the oracle)",
         )
         axes.grid(False)

@@ -1,4 +1,4 @@
-"""Searches side by side: levels, sums, limits, masks, reverse ones, on every device."""
+"""Multi-source searches: levels, sums, limits, masks, reverse ones, on every device."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_levels_are_as_wide_as_they_must_be(plain_place, length, dtype):
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-def test_an_engine_searches_side_by_side(place, directed):
+def test_an_engine_searches_multi_source(place, directed):
     edges = nasty("Kronecker 10", directed)
     sources, mask = [1, 5, 1, 400], np.arange(edges.num_vertices) % 7 == 2
     with engine_on(place, edges) as engine:

@@ -228,7 +228,7 @@ assert ways == {{"device push", "device pull"}}, ways
 """
 
 
-def test_searches_side_by_side_no_bad_access_and_no_race():
+def test_searches_multi_source_no_bad_access_and_no_race():
     done = run(MANY.format(tests=str(TESTS)), *FOUR_GROUPS)
     check_said(done)
 

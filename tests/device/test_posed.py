@@ -91,7 +91,7 @@ def test_ranks(posed):
     assert abs(result.rank.sum() - 1) < 1e-12
 
 
-def test_searches_side_by_side(posed):
+def test_searches_multi_source(posed):
     sources = [*range(40), *range(40)]
     levels = np.stack([true_levels(GRAPH, source) for source in sources])
     with ManyRuns(build_search_graph(GRAPH), 1, posed) as runs:

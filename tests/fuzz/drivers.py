@@ -82,7 +82,7 @@ def _levels(sources: list[int], mask: set[int], limit: int) -> list[int]:
 
 
 def _asked(engine: hb.Engine) -> str | None:
-    """Search from two sources with a mask and a limit, then from many side by side."""
+    """Search from two sources with a mask and a limit, then from many sources at once."""
     _, second, *others = np.flatnonzero(engine.bfs(_source()).level == 1).tolist()
     masked, sources = others[::2], [_source(), second]
     found = engine.bfs(sources, depth_limit=2, mask=masked).level.tolist()

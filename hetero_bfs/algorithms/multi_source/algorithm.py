@@ -30,7 +30,7 @@ _MOST_RECYCLED_BYTES = 1 << 28
 class ManyRuns(Analysis[ManySearches]):
     """Runs multi-source searches on one graph, 64 sources at a time. A query is a `Query`."""
 
-    what = "searches side by side"
+    what = "multi-source searches"
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         super().__init__(graph, threads, device)

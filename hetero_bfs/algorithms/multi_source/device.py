@@ -46,8 +46,8 @@ class DevicePlanes(DeviceRun):
     adjacency or its driver fails.
     """
 
-    family = "searches side by side"
-    need = "searches side by side need"
+    family = "multi-source searches"
+    need = "multi-source searches need"
     files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/multi_source/kernels/phases.cl")
     constants = (Count, {"SEARCHES": LANES})
     GROUPS_PER_UNIT = 16

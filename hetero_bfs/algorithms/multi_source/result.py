@@ -132,4 +132,4 @@ class ManySearches:
             "greatest level": int(self.eccentricity.max(initial=0)),
             "time": with_unit(self.seconds),
         }
-        return as_html("Searches side by side", facts, self.traces)
+        return as_html("Multi-source searches", facts, self.traces)

@@ -42,7 +42,7 @@ Family = Literal[
     "searches",
     "directed searches",
     "searches in parts",
-    "searches side by side",
+    "multi-source searches",
     "int32 paths",
     "float32 paths",
     "float64 paths",

@@ -1,7 +1,7 @@
-"""Searches side by side (`Engine.bfs_many`) beside as many single ones, in turn in one run.
+"""Multi-source searches (`Engine.bfs_many`) beside as many single ones, in turn in one run.
 
-    python benchmarks/side_by_side.py --scale 16 18 20 --out FILE.md
-    python benchmarks/side_by_side.py --scale 20 22 --device auto --out FILE.md
+    python benchmarks/multi_source.py --scale 16 18 20 --out FILE.md
+    python benchmarks/multi_source.py --scale 20 22 --device auto --out FILE.md
 
 All run on the CPU, or where the engine chooses to. A round is one turn of each; the table has
 medians of the rounds, in ms for 64 searches. "single" is from the source to complete parents,
@@ -70,12 +70,12 @@ def main() -> None:
     table["scale"] = table["scale"].astype(int)
     scales = " ".join(map(str, options.scale))
     command = (
-        f"python benchmarks/side_by_side.py --scale {scales} --rounds {options.rounds} "
+        f"python benchmarks/multi_source.py --scale {scales} --rounds {options.rounds} "
         f"--device {options.device}"
     )
     text = "\n".join(
         [
-            "# 64 searches side by side, and one by one (ms for all 64)",
+            "# 64 multi-source searches, and one by one (ms for all 64)",
             "",
             *provenance(info, command),
             "",
