@@ -7,10 +7,14 @@ import os
 import sys
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path[:0] = [str(Path(__file__).parent / "support"), str(Path(__file__).parents[1])]
+
 from made_models import model_json
 from posing import pose_as_asked
 

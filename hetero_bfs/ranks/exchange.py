@@ -70,7 +70,7 @@ class Runner(Protocol):
     It has two bitmaps of all columns, and words for other ranks.
     """
 
-    outbox: Words
+    sent: Words
     """On the host: words for other ranks; each rank's words begin at its first column."""
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
@@ -82,8 +82,8 @@ class Runner(Protocol):
     def copy_words(self, rank: int, into: Words) -> None:
         """Copy the first words for a rank from where the last push left them."""
 
-    def fill_outbox(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Copy counts[r] words for each of the ranks r to `outbox`, if they are not there."""
+    def fill_sent(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Copy counts[r] words for each of the ranks r to `sent`, if they are not there."""
 
 
 class Exchange:
@@ -184,12 +184,12 @@ class Exchange:
             sent[list(self._boxes_to)] = 0
         coming = np.where(self._received < 0, ~self._received, self._received)
         coming[boxed] = 0
-        runner.fill_outbox(np.flatnonzero(sent).tolist(), sent)
+        runner.fill_sent(np.flatnonzero(sent).tolist(), sent)
         total = int(coming.sum())
         if self._words.size < total:
             self._words = self._allocate(2 * total, np.uint64)
         into = self._words[:total]
-        self._communicator.exchange_parts(runner.outbox, sent, self._first_column, into, coming)
+        self._communicator.exchange_parts(runner.sent, sent, self._first_column, into, coming)
         parts = zip(parts_of(coming).tolist(), coming.tolist(), strict=True)
         return [(rank, into[p : p + n]) for rank, (p, n) in enumerate(parts) if n]
 

@@ -112,6 +112,7 @@ def test_on_the_host(way):
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("streams", [False, True])
 def test_on_a_device(apart, streams):
     if not apart.has_double:

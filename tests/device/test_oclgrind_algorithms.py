@@ -151,7 +151,8 @@ for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
 """
 
 
-@pytest.mark.parametrize("streams", [False, pytest.param(True, marks=THOROUGH)])
+@THOROUGH
+@pytest.mark.parametrize("streams", [False, True])
 def test_colouring_no_bad_access_and_no_race(streams):
     script = COLOURING.format(tests=str(TESTS), streams=streams, group=32 if streams else 128)
     done = run(script, *FOUR_GROUPS)
@@ -193,6 +194,7 @@ for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), direc
 """
 
 
+@THOROUGH
 def test_pagerank_no_bad_access_and_no_race():
     done = run(PAGERANK.format(tests=str(TESTS)), *FOUR_GROUPS)
     check_said(done)

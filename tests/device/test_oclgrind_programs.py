@@ -267,7 +267,8 @@ for graph in (random_graph(150, 300, 1), replace(grid(4, 30), directed={streams}
 )
 
 
-@pytest.mark.parametrize("streams", [False, pytest.param(True, marks=THOROUGH)])
+@THOROUGH
+@pytest.mark.parametrize("streams", [False, True])
 def test_modes_no_bad_access_and_no_race(streams):
     done = run(MODES.format(tests=str(TESTS), streams=streams), *FOUR_GROUPS)
     check_said(done)

@@ -48,7 +48,7 @@ from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.place_costs import OTHER, lone_costs
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, apart, name, directed):

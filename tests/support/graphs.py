@@ -1,6 +1,6 @@
 """Graphs for tests: nasty shapes by name, and Hypothesis strategies of random ones.
 
-Import as `from graphs import ...`: pyproject.toml puts this folder on pytest's path.
+Import as `from graphs import ...`: tests/conftest.py puts this folder on the path.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _makers(info: DeviceInfo) -> Iterator[Callable[[], Any]]:
         yield partial(DeviceRanks, RankLists(graph, False), info)
         yield partial(DevicePlanes, graph, info, mock.MagicMock(graph=graph))
         yield partial(_stream, graph, info)
-        for form in ({}, {"max_alloc_bytes": 4096}, {"mask": 1}, {"outbox": [1] * 4, "ranks": 3}):
+        for form in ({}, {"max_alloc_bytes": 4096}, {"mask": 1}, {"sent": [1] * 4, "ranks": 3}):
             yield partial(_search, graph, info, **form)
         for program, parameters in _PROGRAMS:
             yield partial(_programs, program, parameters, graph, info)

@@ -1,6 +1,6 @@
 """Runs of vertex programs by plain Python, one vertex after the other, from the programs' classes.
 
-Import as `from plain_programs import ...`: pyproject.toml puts this folder on pytest's path.
+Import as `from plain_programs import ...`: tests/conftest.py puts this folder on the path.
 This is what runs on the host and on devices are compared with. It shares nothing with them but the
 combination of two messages.
 """

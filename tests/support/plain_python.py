@@ -1,6 +1,6 @@
 """Methods of vertex programs by plain Python on NumPy's scalars.
 
-Import as `from plain_python import ...`: pyproject.toml puts this folder on pytest's path.
+Import as `from plain_python import ...`: tests/conftest.py puts this folder on the path.
 
 A translated method differs from plain Python in these points, which are changed here:
 

@@ -1,6 +1,6 @@
 """Random methods of vertex programs: text that the translator takes.
 
-Import as `from random_methods import ...`: pyproject.toml puts this folder on pytest's path.
+Import as `from random_methods import ...`: tests/conftest.py puts this folder on the path.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class OpenCLExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device.
 
     On unified memory the arrays of `host` are also the device's. `max_alloc_bytes` limits one part
-    of the edge array; the default is the device's own limit. `SearchProgram` describes `outbox` and
+    of the edge array; the default is the device's own limit. `SearchProgram` describes `sent` and
     `ranks`.
     """
 
@@ -38,12 +38,12 @@ class OpenCLExecutor(DeviceExecutor):
         host: CPUExecutor,
         max_alloc_bytes: int | None = None,
         tuning: Tuning | None = None,
-        outbox: Sequence[Any] = (),
+        sent: Sequence[Any] = (),
         ranks: int = 0,
     ) -> None:
         super().__init__(device, graph, tuning)
         self._edge_bits = host.edge_bits
-        self._outbox, self._ranks = outbox, ranks
+        self._sent, self._ranks = sent, ranks
         self.lists = DeviceGraph(device, graph, max_alloc_bytes)
         self.memory = SearchMemory(device, host, self.lists.offset_type)
         self.parent, self.visited = self.memory.parent, self.memory.visited
@@ -68,7 +68,7 @@ class OpenCLExecutor(DeviceExecutor):
             self.lists,
             self.memory,
             mask,
-            self._outbox,
+            self._sent,
             self._ranks,
         )
 

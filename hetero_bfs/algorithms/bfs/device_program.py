@@ -58,10 +58,10 @@ class SearchProgram:
         Bits for edges in the packed counter (`counter_edge_bits`).
     mask : buffer, optional
         The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
-    outbox : sequence of buffers, optional
-        A rank's buffers for messages to other ranks, in the order of `Outbox` in words.cl.
+    sent : sequence of buffers, optional
+        A rank's buffers for messages to other ranks, in the order of `Sent` in words.cl.
     ranks : int
-        With `outbox`: items in arrays with one item per rank.
+        With `sent`: items in arrays with one item per rank.
 
     Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
     device has.
@@ -76,11 +76,11 @@ class SearchProgram:
         lists: DeviceGraph,
         memory: SearchMemory,
         mask: Any = None,
-        outbox: Sequence[Any] = (),
+        sent: Sequence[Any] = (),
         ranks: int = 0,
     ) -> None:
         self._mask = [] if mask is None else [mask]
-        self._outbox, self._ranks = outbox, ranks
+        self._sent, self._ranks = sent, ranks
         self._device, self._graph, self._tuning = device, graph, tuning
         self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
         self._packed: tuple[Policy, int] | None = None
@@ -186,7 +186,7 @@ class SearchProgram:
             f"-DLOG_ROWS={LOG_ROWS}",
             *self._lists.options(),
             *(["-DMASKED"] if self._mask else []),
-            *([f"-DRANKS={self._ranks}"] if self._outbox else []),
+            *([f"-DRANKS={self._ranks}"] if self._sent else []),
         ]
         if tuning.registers and self._device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")
@@ -200,7 +200,7 @@ class SearchProgram:
         A rank launches each level separately, and all work-groups share any frontier.
         """
         room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
-        if self._outbox:
+        if self._sent:
             none = ["-DSINGLE_GROUP_EDGES=0", "-DCOOPERATIVE_GROUPS=1", "-DCOOPERATIVE_EDGES=0"]
             return [f"-DROOM={room}", *none]
         longest = int(self._graph.degree.max(initial=0))
@@ -277,7 +277,7 @@ class SearchProgram:
 
     def _bind_search(self, patience: np.uint32 = PATIENCE) -> None:
         arguments = [
-            *self._lists.arguments, *self._mask, *self._outbox, *self._memory.arguments,
+            *self._lists.arguments, *self._mask, *self._sent, *self._memory.arguments,
             self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
         ]  # fmt: skip
         bind = self._device.bind

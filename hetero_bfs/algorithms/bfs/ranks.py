@@ -208,9 +208,9 @@ class DistributedSearch:
             self._others_known = frontier.visited_index
         found = runner.push(frontier, exchange.counts)
         seconds = time.perf_counter() - began
-        outbox = exchange.send(runner)
+        sent = exchange.send(runner)
         began = time.perf_counter()
-        runner.receive(frontier, outbox, found)
+        runner.receive(frontier, sent, found)
         return seconds + time.perf_counter() - began
 
     def _pull(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:

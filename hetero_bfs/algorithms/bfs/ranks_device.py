@@ -91,18 +91,18 @@ class RankDevice:
         device = self.device = OpenCLDevice(info, "searches")
         self.info = info
         self.host = RankExecutor(graph, threads, device.host_array)
-        self.outbox = self.host.outbox
+        self.sent = self.host.sent
         self._graph, self._partition = graph, part
         self._words = device.buffer(part.num_columns, np.uint64)
         room = 1 << max(_LEAST_ROOM_BITS, (part.ranks - 1).bit_length())  # for fewer programs
         self._counts = device.buffer(room, np.uint32)
         self._counted = device.host_array(part.ranks, np.uint32)
         first = part.first_column.astype(np.uint32)
-        outbox = [device.upload(aligned_copy(each)) for each in (part.owner_of_line, first)]
-        outbox += [self._words, self._counts]
+        sent = [device.upload(aligned_copy(each)) for each in (part.owner_of_line, first)]
+        sent += [self._words, self._counts]
         tuning = trained_tuning(info, [])
         self._executor = OpenCLExecutor(
-            device, graph, self.host, tuning=tuning, outbox=outbox, ranks=room
+            device, graph, self.host, tuning=tuning, sent=sent, ranks=room
         )
         self._executor.build_kernels()
         self._memory, self._unified = self._executor.memory, self._executor.unified
@@ -198,23 +198,23 @@ class RankDevice:
     def copy_words(self, rank: int, into: Words) -> None:
         self.device.read(into, self._words, 8 * int(self._partition.first_column[rank]))
 
-    def fill_outbox(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Copy the messages for these ranks to `outbox`: counts[r] messages for rank r."""
+    def fill_sent(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Copy the messages for these ranks to `sent`: counts[r] messages for rank r."""
         for rank in ranks:
             first = int(self._partition.first_column[rank])
-            self.copy_words(rank, self.outbox[first : first + int(counts[rank])])
+            self.copy_words(rank, self.sent[first : first + int(counts[rank])])
 
     def receive(
-        self, frontier: Frontier, outbox: list[tuple[int, Words]], found: tuple[int, int]
+        self, frontier: Frontier, sent: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
         in_all = np.array(found)
-        if outbox:
+        if sent:
             device, bits = self.device, self.host.edge_bits
             receive = self._receivers[frontier.visited_index][1 - frontier.queue_index]
             self._executor.acquire()
             device.fill(self._counter, 0)
             before = np.uint64(found[0] << bits | found[1])
-            for rank, words in outbox:
+            for rank, words in sent:
                 device.write(self._words, words)
                 receive(words.size, np.uint32(self._partition.first_column[rank]), before)
             device.read(self._added, self._counter)

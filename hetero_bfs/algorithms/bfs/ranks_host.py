@@ -43,7 +43,7 @@ class RankExecutor(CPUExecutor):
         super().__init__(graph, threads, allocate)
         self._pulls, self._pushes = pull, push  # an import in each level would be slow
         self._records = np.zeros((1, schema.record_width(1)))
-        self.outbox: Words = allocate(graph.partition.num_columns, np.uint64)
+        self.sent: Words = allocate(graph.partition.num_columns, np.uint64)
         """Messages for other ranks, starting at each rank's first column."""
         ranks, stride = graph.partition.ranks, push.COUNT_STRIDE
         self._told_counts: Counts = np.zeros(stride * ranks, np.int64)
@@ -60,7 +60,7 @@ class RankExecutor(CPUExecutor):
         """Return the `HostArrays` followed by the `RankFields`."""
         part = self.partition
         fields = self._pushes.RankFields(
-            self.outbox,
+            self.sent,
             self._told_counts,
             self._told_places,
             part.owner_of_line,
@@ -110,7 +110,7 @@ class RankExecutor(CPUExecutor):
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
         """Run a top-down level; return the number of own vertices found, and of their edges.
 
-        Messages for other ranks are in `outbox`. Fills `counts` with their numbers.
+        Messages for other ranks are in `sent`. Fills `counts` with their numbers.
         """
         found: tuple[int, int] = self._pushes.push(
             self.control, self.shared, frontier.state, self._told_counts, counts
@@ -118,11 +118,11 @@ class RankExecutor(CPUExecutor):
         return found
 
     def receive(
-        self, frontier: Frontier, outbox: list[tuple[int, Words]], found: tuple[int, int]
+        self, frontier: Frontier, sent: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
         """Visit the vertices that other ranks sent, and advance to the next level."""
         state = frontier.state
-        for rank, words in outbox:
+        for rank, words in sent:
             first = int(self.partition.first_column[rank])
             found = self._pushes.receive(self.struct, state, words, first, *found)
         if state[schema.FOUND_LISTED] >= 0:
@@ -154,10 +154,10 @@ class RankExecutor(CPUExecutor):
     def copy_words(self, rank: int, into: Words) -> None:
         """Copy the first messages for a rank to `into`."""
         first = int(self.partition.first_column[rank])
-        into[:] = self.outbox[first : first + into.size]
+        into[:] = self.sent[first : first + into.size]
 
-    def fill_outbox(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Do nothing: `push` has already written `outbox`."""
+    def fill_sent(self, ranks: Iterable[int], counts: Counts) -> None:
+        """Do nothing: `push` has already written `sent`."""
 
     def restored(self, parent: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         """Return the parents of the own old ids as old ids; NO_VERTEX for none.

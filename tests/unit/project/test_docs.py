@@ -107,6 +107,8 @@ def test_a_command_that_is_shown_can_be_run(line):
             _parser().parse_args(words[words.index("hetero-bfs") + 1 :])
         case ["./start", command, *_]:
             assert command in subprocess.check_output([TOP / "start", "help"], text=True)
+        case ["python", "-m", "benchmarks", subject, *options]:
+            _options_are_known([sys.executable, "-m", "benchmarks", subject], options)
         case ["python", "-m", module, *options]:
             _options_are_known([sys.executable, "-m", module], options)
         case ["python", script, *options]:

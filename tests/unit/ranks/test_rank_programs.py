@@ -222,7 +222,7 @@ def test_ranks_that_are_refused_on_all_ranks(weights, asked, words):
     ("run", "words"),
     [
         (lambda engine: engine.bfs(0, reverse=1), "reverse is 1; give True or False"),
-        (lambda engine: engine.bfs(np.ma.array(0, mask=True)), "no vertex id"),
+        (lambda engine: engine.bfs(np.ma.array(0, mask=True)), "not a vertex id"),
         (lambda engine: engine.run(Reached(), mask=[0] * 9), "parameter mask is"),
         (lambda engine: engine.run(Communities()), "most_frequent"),
         (lambda engine: engine.run(Labels(), hb.RunOptions(mode="asynchronous")), "synchronous"),

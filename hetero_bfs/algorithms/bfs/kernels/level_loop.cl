@@ -32,11 +32,11 @@
 #ifdef RANKS
 #define RANK_PARAMS                                                                              \
     , __global const uint *restrict owner_of_line, __global const uint *restrict first_column,    \
-        __global ulong *outbox, volatile __global uint *outbox_counts
-#define OUTBOX , {owner_of_line, first_column, outbox, outbox_counts}
+        __global ulong *sent, volatile __global uint *sent_counts
+#define SENT , {owner_of_line, first_column, sent, sent_counts}
 #else
 #define RANK_PARAMS
-#define OUTBOX
+#define SENT
 #endif
 
 /* If `first` is set, the state is `initial`. `begin` is the number of the first step. */
@@ -55,7 +55,7 @@
     __local Shared mine;                                                                        \
     DECLARE_LISTS                                                                               \
     const Graph graph = {n, words, indptr, backward_indptr, degree, word_degree,                \
-                         first_neighbour, forward, backward MASK OUTBOX};                         \
+                         first_neighbour, forward, backward MASK SENT};                         \
     const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
     __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \

@@ -44,7 +44,7 @@ from hetero_bfs.support.intrinsics import atomic_add, prefetch
 from hetero_bfs.support.parallel import part_of
 
 COUNT_STRIDE = 8
-"""Items between the counts of two ranks in `outbox_counts`: a cache line."""
+"""Items between the counts of two ranks in `sent_counts`: a cache line."""
 
 _PREFETCH_DISTANCE = 8
 _ONE = np.uint32(1)
@@ -62,20 +62,20 @@ class RankFields(NamedTuple):
 
     Parameters
     ----------
-    outbox : uint64 (columns,)
+    sent : uint64 (columns,)
         Messages for other ranks, starting at each rank's first column.
-    outbox_counts : int64 (COUNT_STRIDE * ranks,)
+    sent_counts : int64 (COUNT_STRIDE * ranks,)
         Number of messages for each rank.
-    outbox_positions : int64 (threads, ranks or more)
+    sent_positions : int64 (threads, ranks or more)
         Scratch: position of a thread's next message for each rank. Rows are cache lines.
     owner_of_line : uint32 (columns / 512,)
         The rank of each cache line of a bitmap.
     first_column : int64 (ranks,)
     """
 
-    outbox: Any
-    outbox_counts: Any
-    outbox_positions: Any
+    sent: Any
+    sent_counts: Any
+    sent_positions: Any
     owner_of_line: Any
     first_column: Any
 
@@ -95,7 +95,7 @@ def push_alone(control, arrays, chunk, me):
     queue, next_queue, next_offsets = arrays.queue[this], arrays.queue[that], arrays.offsets[that]
     indptr, indices, degree = arrays.indptr, arrays.indices, arrays.degree
     visited, parent = arrays.visited[control[VISITED]], arrays.parent
-    outbox, outbox_counts, first_column = arrays.outbox, arrays.outbox_counts, arrays.first_column
+    sent, sent_counts, first_column = arrays.sent, arrays.sent_counts, arrays.first_column
     rows = np.uint32(parent.size)
     count, found, edges = np.uint64(control[VERTICES]), np.uint64(0), np.uint64(0)
     for entry in range(count):
@@ -117,8 +117,8 @@ def push_alone(control, arrays, chunk, me):
             else:
                 owner, message = _word_for(arrays, v, u)
                 place = owner * COUNT_STRIDE
-                outbox[first_column[owner] + outbox_counts[place]] = message
-                outbox_counts[place] += 1
+                sent[first_column[owner] + sent_counts[place]] = message
+                sent_counts[place] += 1
     for i in range(found):
         next_offsets[i] = edges
         edges += np.uint64(degree[next_queue[i]])
@@ -132,7 +132,7 @@ def push_chunk(control, arrays, chunk, me):
     that, rows = 1 - control[QUEUE], np.uint32(arrays.parent.size)
     found, source, parent = arrays.found[me], arrays.source[me], arrays.parent
     next_queue, next_offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
-    outbox, places, first_column = arrays.outbox, arrays.outbox_positions[me], arrays.first_column
+    sent, places, first_column = arrays.sent, arrays.sent_positions[me], arrays.first_column
     claimed = claim_chunk(control, arrays, chunk, me)
     places[:] = 0
     for i in range(claimed):  # count first: an atomic for each message would stall the threads
@@ -141,7 +141,7 @@ def push_chunk(control, arrays, chunk, me):
     for owner in range(first_column.size):
         count = places[owner]
         if count:
-            begin = atomic_add(arrays.outbox_counts, owner * COUNT_STRIDE, count)
+            begin = atomic_add(arrays.sent_counts, owner * COUNT_STRIDE, count)
             places[owner] = first_column[owner] + begin
     kept, edges = 0, np.uint64(0)
     for i in range(claimed):
@@ -153,7 +153,7 @@ def push_chunk(control, arrays, chunk, me):
             edges += np.uint64(degree[v])
         else:
             owner, message = _word_for(arrays, v, u)
-            outbox[places[owner]] = message
+            sent[places[owner]] = message
             places[owner] += 1
     if kept == 0:
         return NONE, NONE, NONE
@@ -167,7 +167,7 @@ def push_chunk(control, arrays, chunk, me):
 
 
 @kernel(counted=False)
-def push(control, arrays, state, outbox_counts, counts):
+def push(control, arrays, state, sent_counts, counts):
     """Run a top-down level; return the number of own vertices found, and of their edges.
 
     `arrays` are the `HostArrays`. Fills `counts`, int64 (ranks,), with the number of messages for
@@ -175,7 +175,7 @@ def push(control, arrays, state, outbox_counts, counts):
     """
     if not _has_queue(state):
         convert(control, arrays, state)
-    outbox_counts[:] = 0
+    sent_counts[:] = 0
     edges = np.int64(state[FRONTIER_EDGES])
     vertices, more = np.int64(0), np.int64(0)
     if edges:
@@ -187,7 +187,7 @@ def push(control, arrays, state, outbox_counts, counts):
         share(control, arrays, state, TOP_DOWN, size, (edges + size - 1) // size)
         vertices, more = counted(arrays)
     for rank in range(counts.size):
-        counts[rank] = outbox_counts[rank * COUNT_STRIDE]
+        counts[rank] = sent_counts[rank * COUNT_STRIDE]
     return vertices, more
 
 

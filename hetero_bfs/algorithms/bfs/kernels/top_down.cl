@@ -28,7 +28,7 @@ typedef struct {
     __global const uint *mask; /* bitmap of vertices that count as visited but are not parents */
 #endif
 #ifdef RANKS
-    Outbox outbox;
+    Sent sent;
 #endif
 } Graph;
 
@@ -44,7 +44,7 @@ typedef struct {
     ushort begin[TILE]; /* first edge of each queue entry, within the tile */
     OFFSET shift[TILE]; /* edge in the tile + shift = edge in the graph */
 #ifdef RANKS
-    uint outbox[RANKS];
+    uint sent[RANKS];
 #endif
 } TopDown;
 
@@ -216,13 +216,13 @@ static void top_down(const Step *step, const Graph *graph, uint count, OFFSET ed
             target[k] = before[k] >> (target[k] & 31) & 1 ? NO_VERTEX : target[k];
 #ifdef RANKS
         uint owner[ITEMS], position[ITEMS];
-        clear_counts(mine->outbox);
+        clear_counts(mine->sent);
         barrier(CLK_LOCAL_MEM_FENCE);
-        count_words(&graph->outbox, graph->n, target, owner, position, mine->outbox);
+        count_words(&graph->sent, graph->n, target, owner, position, mine->sent);
         barrier(CLK_LOCAL_MEM_FENCE);
-        place_words(&graph->outbox, mine->outbox);
+        place_words(&graph->sent, mine->sent);
         barrier(CLK_LOCAL_MEM_FENCE);
-        write_words(&graph->outbox, target, source, owner, position, mine->outbox);
+        write_words(&graph->sent, target, source, owner, position, mine->sent);
 #endif
         ulong packed = 0, total;
 #pragma unroll

@@ -8,7 +8,7 @@ typedef struct {
     __global const uint *owner_of_line, *first_column;
     __global ulong *words;          /* for other ranks, starting at each rank's first column */
     volatile __global uint *counts; /* number of words for each rank */
-} Outbox;
+} Sent;
 
 /* Convert the other ranks' vertices among the targets of a tile's edges to words, and remove them;
  * the whole work-group calls this. Own vertices are below `n`. There are four functions with
@@ -22,35 +22,35 @@ static void clear_counts(__local uint *counts)
 
 /* Find each target's owner (RANKS for this rank) and its position among the work-group's words for
  * that owner. */
-static void count_words(const Outbox *outbox, uint n, const uint *target, uint *owner, uint *place,
+static void count_words(const Sent *sent, uint n, const uint *target, uint *owner, uint *place,
                         __local uint *counts)
 {
 #pragma unroll
     for (uint k = 0; k < ITEMS; k++) {
         owner[k] = RANKS;
         if (target[k] != NO_VERTEX && target[k] >= n) {
-            owner[k] = outbox->owner_of_line[target[k] >> LINE_SHIFT];
+            owner[k] = sent->owner_of_line[target[k] >> LINE_SHIFT];
             place[k] = atomic_inc(&counts[owner[k]]);
         }
     }
 }
 
 /* Replace the counts by the positions where the work-group's words begin. */
-static void place_words(const Outbox *outbox, __local uint *counts)
+static void place_words(const Sent *sent, __local uint *counts)
 {
     for (uint rank = get_local_id(0); rank < RANKS; rank += GROUP)
         if (counts[rank])
-            counts[rank] = atomic_add(&outbox->counts[rank], counts[rank]);
+            counts[rank] = atomic_add(&sent->counts[rank], counts[rank]);
 }
 
-static void write_words(const Outbox *outbox, uint *target, const uint *source, const uint *owner,
+static void write_words(const Sent *sent, uint *target, const uint *source, const uint *owner,
                         const uint *place, __local const uint *counts)
 {
 #pragma unroll
     for (uint k = 0; k < ITEMS; k++)
         if (owner[k] < RANKS) {
-            const uint first = outbox->first_column[owner[k]];
-            outbox->words[first + counts[owner[k]] + place[k]] =
+            const uint first = sent->first_column[owner[k]];
+            sent->words[first + counts[owner[k]] + place[k]] =
                 (ulong)(target[k] - first) << 32 | source[k];
             target[k] = NO_VERTEX;
         }
