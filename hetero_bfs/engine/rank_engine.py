@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_ve
 from hetero_bfs.graph.lists import input_degree_of
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.options import Limits, RunOptions
+from hetero_bfs.programs.placed import usual_step, weight_sums
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.ranks import RankProgram, graph_along
@@ -160,7 +161,7 @@ class RankEngine(Algorithms, OfOneProcess):
             if way not in self._steps:
                 self._steps[way] = self._usual_step(self._along(way))
             limits = limits._replace(bucket_width=self._steps[way])
-        return self._run(plan, limits, self._along(way), way)
+        return self._run(plan, limits, self._along(way))
 
     def run_part(
         self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
@@ -169,13 +170,10 @@ class RankEngine(Algorithms, OfOneProcess):
         plan, limits = agreed(
             self.communicator, lambda: self._checked(program, options, parameters)
         )
-        return self._run(plan, limits, graph, "other weights")
+        return self._run(plan, limits, graph)
 
-    def _run(
-        self, plan: Plan, limits: Limits, graph: RankGraph, part: Along | Literal["other weights"]
-    ) -> RankProgramResult:
-        """Run a program on a part of the graph; `part` names it in the cache of programs."""
-        key = part, host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
+    def _run(self, plan: Plan, limits: Limits, graph: RankGraph) -> RankProgramResult:
+        key = id(graph), host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
         if key not in self._programs:
             self._programs[key] = RankProgram(self.communicator, graph, plan)
         return self._programs[key].run(plan, limits)
@@ -205,20 +203,9 @@ class RankEngine(Algorithms, OfOneProcess):
         return self._graphs[way]
 
     def _usual_step(self, graph: RankGraph) -> float:
-        """Return the default width of buckets, as `PlacedGraph.usual_step` for one process."""
-        weights = graph.graph.weights
-        if weights is None:
-            return 1.0
-        finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
-        with np.errstate(over="ignore"):  # an infinite sum: all vertices share one bucket
-            total = finite.sum()
-        sums = np.array([total, finite.size, weights.size, graph.num_searched])
+        sums = weight_sums(graph.graph.weights, graph.num_searched)
         self.communicator.reduce_to_all(sums, "sum")
-        total, count, entries, searched = sums.tolist()
-        if count == 0:
-            return 1.0
-        degree = max(entries / max(searched, 1), 1.0)
-        return float(max(total / count * 16.0 / degree, 1e-300))
+        return usual_step(sums)
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""

@@ -46,6 +46,27 @@ class Run(NamedTuple):
     choosing_seconds: float = 0.0
 
 
+def weight_sums(weights: npt.NDArray[Any] | None, num_searched: int) -> npt.NDArray[np.float64]:
+    """Return the sums from which `usual_step` follows; those of ranks may be added."""
+    if weights is None:
+        return np.zeros(4)
+    finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
+    with np.errstate(over="ignore"):  # an infinite sum: all vertices share one bucket
+        return np.array([finite.sum(), finite.size, weights.size, num_searched], np.float64)
+
+
+def usual_step(sums: npt.NDArray[np.float64]) -> float:
+    """Return a bucket width for sums of weights: a vertex has a few edges within it.
+
+    Wider buckets send messages twice, narrower ones leave threads without work.
+    """
+    total, count, entries, searched = sums.tolist()
+    if count == 0:
+        return 1.0
+    degree = max(entries / max(searched, 1), 1.0)
+    return float(max(total / count * 16.0 / degree, 1e-300))
+
+
 class PlacedGraph:
     """A graph's CSR arrays, and arrays for all of its vertices.
 
@@ -147,17 +168,7 @@ class PlacedGraph:
 
     @cached_property
     def usual_step(self) -> float:
-        """A bucket width for sums of weights: a vertex of mean degree has a few edges within it.
-
-        Wider buckets send messages twice, narrower ones leave threads without work.
-        """
-        weights = self.forward.weights
-        if weights is None or weights.size == 0:
-            return 1.0
-        finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)
-        degree = max(weights.size / max(self.num_searched, 1), 1.0)
-        with np.errstate(over="ignore"):  # an infinite width makes one bucket
-            return max(float(finite.mean()) * 16.0 / degree, 1e-300) if finite.size else 1.0
+        return usual_step(weight_sums(self.forward.weights, self.num_searched))
 
 
 def join_lists(first: CSRGraph, second: CSRGraph) -> CSRGraph:
