@@ -104,10 +104,10 @@ def _migrations(policy, record, columns):
 
     From one device to another, the migration to the host counts as part of the switch.
     """
-    first, places = policy.kinds.size, policy.migrations.shape[1]
+    first, places = policy.places.size, policy.migrations.shape[1]
     chosen = int(record[STRATEGY])
     start, convert, switch, through = migrations_between(
-        int(record[PLACE]), _has_queue(record), policy.kinds[chosen], policy.top_down[chosen]
+        int(record[PLACE]), _has_queue(record), policy.places[chosen], policy.top_down[chosen]
     )
     one, one_seconds, two, two_seconds = -1, 0.0, -1, 0.0
     if start >= 0:
@@ -132,13 +132,13 @@ def _group_end(policy, records, begin):
     seconds, to the last bit.
     """
     end = begin + 1
-    place = policy.kinds[int(records[begin, STRATEGY])]
+    place = policy.places[int(records[begin, STRATEGY])]
     if place != HOST:
         while (
             end < records.shape[0]
             and records[end, SECONDS] == records[begin, SECONDS]
             and records[end, PLACE] == place
-            and policy.kinds[int(records[end, STRATEGY])] == place
+            and policy.places[int(records[end, STRATEGY])] == place
         ):
             end += 1
     return end
@@ -233,13 +233,13 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
     the switches bear the time that exceeds `overhead`, float64 (places,): the least overhead of
     searches that stayed at a place.
     """
-    first, places = policy.kinds.size, policy.migrations.shape[1]
+    first, places = policy.places.size, policy.migrations.shape[1]
     switches = first + places * SWITCH
     switching = 0.0
     for place in range(places):
         switching += memory[switches + place, MEASURED]
     beyond = seconds - total
-    there = policy.kinds[int(records[0, STRATEGY])]
+    there = policy.places[int(records[0, STRATEGY])]
     if switching == 0.0:
         overhead[there] = min(overhead[there], beyond)
         if records[0, PLACE] < 0 and _group_end(policy, records, 0) == 1:
@@ -342,4 +342,4 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
-    return _find_factors(memory, policy.kinds.size)
+    return _find_factors(memory, policy.places.size)

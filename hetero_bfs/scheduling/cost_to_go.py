@@ -26,7 +26,7 @@ def with_cost_to_go(
 ) -> Policy:
     """Return the policy with `cost_to_go` filled by its predictions for a reference search."""
     levels = reference.shape[0]
-    after = np.zeros((levels, policy.kinds.size))
+    after = np.zeros((levels, policy.places.size))
     costs_after(policy, num_vertices, reference, after)
     kept = sampled_levels(levels, MOST_COST_TO_GO_ROWS)
     unvisited = reference[kept, UNVISITED_EDGES].tolist()
@@ -45,20 +45,20 @@ def sampled_levels(count: int, most: int) -> list[int]:
 @kernel(counted=False)
 def costs_after(policy, num_vertices, reference, after):
     """Fill `after`, float64 (levels, candidates): least seconds after a level by each candidate."""
-    columns, kinds, top_down = policy.work, policy.kinds, policy.top_down
+    columns, places, top_down = policy.work, policy.places, policy.top_down
     for level in range(reference.shape[0] - 1, 0, -1):
         fill_columns(columns, num_vertices, reference[level])
         before = reference[level - 1]
         dense_push = is_dense_push_level(
             num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES]
         )
-        for last in range(kinds.size):
+        for last in range(places.size):
             is_queue = leaves_queue(
                 top_down[last], policy.traits[last, DENSE_PUSHES] != 0, dense_push
             )
             least = np.inf
-            for s in range(kinds.size):
+            for s in range(places.size):
                 seconds = dot(policy.weights[s], columns) + after[level, s]
-                seconds += transition_seconds(policy, columns, kinds[last], is_queue, s)
+                seconds += transition_seconds(policy, columns, places[last], is_queue, s)
                 least = min(least, seconds)
             after[level - 1, last] = least

@@ -62,7 +62,7 @@ def pack_policy(
     """
     named = {
         "RULE": policy.rule,
-        "CANDIDATES": policy.kinds.size,
+        "CANDIDATES": policy.places.size,
         "SCHEDULE_SIZE": policy.schedule.size,
         "INTERVAL": interval,
         "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
@@ -73,13 +73,13 @@ def pack_policy(
         "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
     }
     numbers = [named[name] for name in _PACKED_NUMBERS]
-    traits = (policy.kinds == place, policy.top_down, policy.traits[:, VARIANT])
+    traits = (policy.places == place, policy.top_down, policy.traits[:, VARIANT])
     weights = policy.weights.copy()
-    elsewhere = (policy.kinds != place) & (policy.kinds != HOST)
-    further = policy.migrations[SWITCH, policy.kinds[elsewhere]]
+    elsewhere = (policy.places != place) & (policy.places != HOST)
+    further = policy.migrations[SWITCH, policy.places[elsewhere]]
     weights[elsewhere, :NUM_MIGRATION_COLUMNS] += further
     candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
-    candidates[: policy.kinds.size] = np.column_stack((weights, *traits))
+    candidates[: policy.places.size] = np.column_stack((weights, *traits))
     rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
     padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
     migrations = policy.migrations[:, [HOST, place]]

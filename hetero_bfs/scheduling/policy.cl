@@ -1,5 +1,6 @@
 /* Chooses a strategy: a policy is data, and one function evaluates it, as in policy.py, which
- * explains rules and columns. packed_policy.py lays out the data.
+ * explains rules and columns. packed_policy.py lays out the data. The twins of `choose_level` and
+ * `is_alike` are in steps.cl. CAUTION concerns levels on the host only.
  *
  * The search waits for the choice, so it must be fast. REAL is float, since seconds need no more
  * digits. Each work-item predicts one candidate, and one of them does the rest. Data that is read

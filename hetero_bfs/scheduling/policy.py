@@ -86,7 +86,7 @@ class Policy(NamedTuple):
         (cost_to_go.py). The first column is the `share_left` of that level. May be empty.
     caution : float64
         MODEL: see CAUTION; 1 for none.
-    kinds, top_down : int64, bool (candidates,)
+    places, top_down : int64, bool (candidates,)
         Place and direction of each candidate.
     traits : int64 (candidates, 3)
         ROW, VARIANT and DENSE_PUSHES: the row in STRATEGIES, and two fields of `Strategy`. They are
@@ -103,7 +103,7 @@ class Policy(NamedTuple):
     migrations: Any
     cost_to_go: Any
     caution: Any
-    kinds: Any
+    places: Any
     top_down: Any
     traits: Any
     work: Any
@@ -132,7 +132,7 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
     numbers = {name: row for row, name in enumerate(STRATEGIES)}
     return Policy(
         rule=rule,
-        kinds=np.array([s.place for s in candidates]),
+        places=np.array([s.place for s in candidates]),
         top_down=np.array([s.direction == "top-down" for s in candidates]),
         traits=np.array(
             [(numbers[s.row], s.variant, s.dense_pushes) for s in candidates], np.int64
@@ -193,7 +193,7 @@ def _is_early(state):
 @njit(inline="always")
 def _care(policy, early, s):
     """Return the factor of a candidate's prediction; see CAUTION."""
-    careful = early and policy.kinds[s] == HOST and not policy.top_down[s]
+    careful = early and policy.places[s] == HOST and not policy.top_down[s]
     return policy.caution if careful else 1.0
 
 
@@ -223,7 +223,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     early = _is_early(state)
     is_queue = _has_queue(state)
     best = 0
-    for s in range(policy.kinds.size):
+    for s in range(policy.places.size):
         seconds = dot(policy.weights[s], columns)
         seconds += transition_seconds(policy, columns, kind, is_queue, s)
         predicted[s] = seconds
@@ -315,7 +315,7 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
     """
     level = int(state[LEVEL])
     record = records[level]
-    candidates = policy.kinds.size
+    candidates = policy.places.size
     for column in range(RECORD_STATE):
         record[column] = state[column]
     for column in range(PREDICTED, record.size):

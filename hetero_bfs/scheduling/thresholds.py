@@ -78,7 +78,7 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
         fill_columns(columns, num_vertices, state)
         for p in range(pairs.shape[0]):
             first, second = pairs[p, 0], pairs[p, 1]
-            kind = policy.kinds[first] if level else NOWHERE
+            kind = policy.places[first] if level else NOWHERE
             down = dot(policy.weights[first], columns)
             from_queue = down + transition_seconds(policy, columns, kind, True, first)
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)

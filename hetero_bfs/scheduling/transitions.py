@@ -57,7 +57,7 @@ def migration_seconds(policy, migration, kind, columns):
 @njit(inline="always")
 def transition_seconds(policy, columns, kind, is_queue, s):
     """Return the predicted seconds from a frontier (`migrations_between`) to candidate `s`."""
-    there, top_down = policy.kinds[s], policy.top_down[s]
+    there, top_down = policy.places[s], policy.top_down[s]
     start, convert, switch, through = migrations_between(kind, is_queue, there, top_down)
     seconds = 0.0
     if start >= 0:

@@ -75,7 +75,7 @@ class FakeDevice:
             if frontier.is_over or frontier.level >= min(limit, len(records)):
                 return frontier.is_over
             choose_level(policy, interval, n, m, frontier.state, records)
-            if policy.kinds[frontier.chosen] != self.place:
+            if policy.places[frontier.chosen] != self.place:
                 frontier.state[schema.CHOSEN] = -1
                 return False
 

@@ -206,7 +206,7 @@ class StreamedExecutor(DeviceExecutor):
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(policy, interval, n, m, frontier.state, records)
         records[frontier.level, schema.SELECT_SECONDS] = time.perf_counter() - started
-        if policy.kinds[frontier.chosen] == self.place:
+        if policy.places[frontier.chosen] == self.place:
             return True
         frontier.state[schema.CHOSEN] = -1
         return False

@@ -321,7 +321,7 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
             settled = clock_seconds()
             records[level - 1, SECONDS] += settled - now
             now = settled
-        if policy.kinds[chosen] != HOST or (state[PLACE] != HOST and not cpu_only):
+        if policy.places[chosen] != HOST or (state[PLACE] != HOST and not cpu_only):
             join(arrays, state)
             return LEAVES
         ready = now
