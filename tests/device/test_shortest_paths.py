@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from unittest import mock
 
@@ -344,3 +347,38 @@ def test_a_stalled_grid_searches_again_step_by_step(plain_device):
             confirm(edges, searches.run(7, place="device"))
         assert stalled.call_count == 1
         assert not device.one_launch
+
+
+LATE_WORKER = """
+from itertools import combinations
+
+import numpy as np
+
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
+from hetero_bfs.devices.cpu import host_run
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.graph.weighted_lists import Plan
+
+pairs = [(a, b, 100.0 if a else 1.0) for a, b in combinations(range(150), 2)]
+pairs += [(1, 150, 50.0), *((150, 151 + leaf, 1000.0) for leaf in range(8000))]
+u, v, weight = (np.array(column) for column in zip(*pairs))
+edges = EdgeList(u.astype(np.uint32), v.astype(np.uint32), 8151, False, weight.astype(np.float32))
+host_run.start_workers = lambda *_: host_run.no_workers
+searches = PathSearches(build_search_graph(edges), 2)
+searches.lists.__dict__["plan"] = Plan(False, 10.0, 8.0)
+paths = searches.run(0)
+print(*(trace.strategy for trace in paths.traces), paths.distance.max())
+"""
+
+
+@pytest.mark.thorough  # it compiles all kernels once more, with bounds checks
+def test_a_vertex_that_a_pull_did_not_reach_is_on_the_far_pile_once():
+    """One thread relaxes its part before another part of the pile is read."""
+    done = subprocess.run(
+        [sys.executable, "-c", LATE_WORKER],
+        env={**os.environ, "NUMBA_BOUNDSCHECK": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("prefix pull full full 1051.0\n", "")

@@ -229,11 +229,11 @@ def search(control, arrays, source, widths, is_full, records):
             share(control, arrays, _FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
             _turn_list(control, arrays)
             _forget_lowest(arrays)
+            unsettled = control[PILE]
             scanned, _, _ = share(control, arrays, _PULL, control[PILE_BLOCKS], 1)
+            _turn_list(control, arrays)
             began, ended = ended, clock_seconds()
-            rows = _record(
-                records, rows, start, PULL_ONCE, control[PILE], scanned, 1, ended - began
-            )
+            rows = _record(records, rows, start, PULL_ONCE, unsettled, scanned, 1, ended - began)
         start = _least_waiting(arrays)
     # An aborted search leaves items behind; this makes the lists empty for the next search.
     close_list(arrays, KEPT, arrays.active_blocks)

@@ -28,7 +28,8 @@ State (n vertices; D is int32, int64, float32 or float64):
     queued      int32 (n,)      PREFIX: last round in whose queue the vertex was put; each phase
                                 that queues vertices is a round
     listed      int8 (n,)       whether a vertex is in the active list; FULL: whether it ever was on
-                                the far pile, which a vertex enters only once
+                                the far pile, which a vertex enters only once: the distances below the window's
+                                start are final
     window      D (3,)          START, END, INFINITY
     lowest      D (threads, 8)  smallest distance that waits for a later window, by thread
     cursor      int64 (threads, 8)  where a thread writes next in either list; 0: nowhere yet
@@ -216,7 +217,8 @@ def pull(control, arrays, chunk, me):
     """Give unsettled vertices the best distance by a settled neighbour; return edges scanned.
 
     Distances are at least 0. So if the weight of an edge is at least the best distance, later edges
-    are not needed.
+    are not needed. The vertices that have been reached form the far pile. A vertex that has not
+    must not be on it: relaxing would put it there a second time.
     """
     begin, end = block_of(arrays.active_blocks, chunk)
     distance, settled = arrays.distance, arrays.window[END]
@@ -224,7 +226,8 @@ def pull(control, arrays, chunk, me):
     weights = arrays.backward_weights
     infinity = arrays.window[INFINITY]
     order, is_directed = arrays.backward_order, arrays.is_directed != 0
-    items = arrays.active[control[ACTIVE]]
+    items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
+    pile_at = arrays.cursor[me, KEPT]
     scanned = ZERO
     for i in range(begin, end):
         v = items[i]
@@ -244,8 +247,10 @@ def pull(control, arrays, chunk, me):
                     arrays.counters[OVERFLOW, 0] = 1
             k += 1
         scanned += k - first
-        arrays.listed[v] = OFF if best == infinity else ON  # the far pile drops unreached vertices
+        arrays.listed[v] = OFF if best == infinity else ON
         if best < infinity:
             distance[v] = best
+            pile_at = push_item(arrays, KEPT, pile, pile_at, v, me)
             note_lowest(arrays, me, best)
+    arrays.cursor[me, KEPT] = pile_at
     return scanned, ZERO, ZERO
