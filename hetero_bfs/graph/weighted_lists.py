@@ -30,6 +30,8 @@ _LEAST_WIDTHS = {"int32": 1.0, "float32": 2.0**-126, "float64": 2.0**-900}
 PREFIX, FULL, PULL_ONCE = range(3)
 """Strategies of a window in its record; see relax.py."""
 
+STRATEGY_NAMES = "prefix", "full", "pull"
+
 
 class Plan(NamedTuple):
     """Strategy and widths of a search's windows; see loop.py.

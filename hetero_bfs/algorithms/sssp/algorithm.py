@@ -22,11 +22,11 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph.weighted_lists import WeightedLists, Windows
+from hetero_bfs.graph.weighted_lists import STRATEGY_NAMES, WeightedLists, Windows
 from hetero_bfs.support import forks
 
-_STRATEGIES = "prefix", "full", "pull", "device prefix", "device full", "device pull"
-"""By strategy number: those of weighted_lists.py, then the same plus `ON_DEVICE`."""
+_STRATEGIES = *STRATEGY_NAMES, *(f"device {name}" for name in STRATEGY_NAMES)
+"""By strategy number, and by the same plus `ON_DEVICE`."""
 
 
 class PathSearches(Analysis[ShortestPaths]):

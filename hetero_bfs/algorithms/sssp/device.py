@@ -23,7 +23,15 @@ from hetero_bfs.devices.opencl.header import C_TYPES
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE, Plan, WeightedLists, Windows
+from hetero_bfs.graph.weighted_lists import (
+    FULL,
+    PREFIX,
+    PULL_ONCE,
+    STRATEGY_NAMES,
+    Plan,
+    WeightedLists,
+    Windows,
+)
 
 Word = IntEnum(
     "Word",
@@ -48,7 +56,7 @@ Each step costs a barrier of the grid, so fewer steps pay.
 _MOST_RECORDS, _RECORD_WIDTH = 1 << 14, 6
 _NUM_COUNTERS = 3 * (len(StepCounter) + len(WindowCounter))
 
-ON_DEVICE = 3
+ON_DEVICE = len(STRATEGY_NAMES)
 """Added to the strategy number of a record."""
 
 

@@ -19,7 +19,7 @@ their order by weight.
     queued      uint8 (own,)        whether a vertex is in the ring
     pile        uint32 (own,)       vertices with edges for later windows, or that are beyond
     piled       uint8 (own,)        whether a vertex is in the pile
-    outbox        uint32 (columns,)   outbox: columns of other ranks whose distance fell
+    outbox      uint32 (columns,)   columns of other ranks whose distance fell
     noted       uint8 (columns,)    whether a column is in `outbox`
     window      D (2,)              END, INFINITY
     lowest      D (1,)              smallest distance that waits for a later window

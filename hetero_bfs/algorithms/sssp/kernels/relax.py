@@ -30,7 +30,7 @@ State (n vertices; D is int32, int64, float32 or float64):
     listed      int8 (n,)       whether a vertex is in the active list; FULL: whether it ever was on
                                 the far pile, which a vertex enters only once: the distances below the window's
                                 start are final
-    window      D (3,)          START, END, INFINITY
+    window      D (8,)          START, END, INFINITY
     lowest      D (threads, 8)  smallest distance that waits for a later window, by thread
     cursor      int64 (threads, 8)  where a thread writes next in either list; 0: nowhere yet
     counters    int64 (7, 8)    number of blocks of the written lists, QUEUED and KEPT; OVERFLOW;
