@@ -28,8 +28,8 @@ State (n vertices; D is int32, int64, float32 or float64):
     queued      int32 (n,)      PREFIX: last round in whose queue the vertex was put; each phase
                                 that queues vertices is a round
     listed      int8 (n,)       whether a vertex is in the active list; FULL: whether it ever was on
-                                the far pile, which a vertex enters only once: the distances below the window's
-                                start are final
+                                the far pile, which a vertex enters only once: distances
+                                below the window's start are final
     window      D (8,)          START, END, INFINITY
     lowest      D (threads, 8)  smallest distance that waits for a later window, by thread
     cursor      int64 (threads, 8)  where a thread writes next in either list; 0: nowhere yet
