@@ -254,7 +254,7 @@ class Plan:
             kept = monoid.identity(np.dtype(message_type))
         if kept != monoid.neutral:
             raise ProgramError(
-                f"{self.name}.identity is {monoid.neutral!r}, which is not a {message_type}; "
+                f"{self.name}.identity is {monoid.neutral!r}, which is not of type {message_type}; "
                 "set message_type"
             )
 

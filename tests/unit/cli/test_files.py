@@ -122,7 +122,7 @@ def test_what_cannot_be_written_is_told_before_the_work(tmp_path):
         (tmp_path, "is a folder"),
         (tmp_path / "none" / "a.txt", "there is no folder .*none; make it first"),
         (tmp_path / "file" / "a.txt", "file is a file, no folder"),
-        (tmp_path / "pipe", "no regular file"),
+        (tmp_path / "pipe", "not a regular file"),
     ):
         with pytest.raises(HeteroBFSError, match=words):
             check_writable(path)

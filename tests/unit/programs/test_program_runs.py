@@ -298,7 +298,7 @@ def test_what_cannot_combine_is_refused():
     wrong = {
         "identity is None; a class with a method": {"identity": None},
         "identity is nan; a class with a method": {"identity": np.nan},
-        "identity is 0.5, which is no int32": {"identity": 0.5},
+        "identity is 0.5, which is not of type int32": {"identity": 0.5},
         "combine is none of hb.minimum.*write it as a method": {"combine": max},
         "a monotone program has `priority` and hb.minimum": {"monotone": True},
         "parameter 'state' is not given to the run; known here: first": {"combine": of_state},

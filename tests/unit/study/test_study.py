@@ -116,6 +116,7 @@ def test_schedules_are_those_of_regret(made):
 def test_the_page_needs_nothing_else(made):
     out, _ = made
     text = (out / "index.html").read_text()
+    text = re.sub(r"base64,[A-Za-z0-9+/=]*", "", text)  # any letters may follow each other there
     assert "http" not in text.replace(' http-equiv="', "")
     assert "<script" not in text
     assert "<link" not in text

@@ -187,7 +187,7 @@ def test_another_users_file_or_folder_is_not_used(copied, cache):
     os.chown(path.parent, 12345, 12345)
     done = run(cache, copied)
     assert done.stdout.strip() == "0 1"
-    assert "no folder of yours" in done.stderr
+    assert "not a folder of yours" in done.stderr
     assert "NUMBA_CACHE_DIR" in done.stderr
 
 
