@@ -11,7 +11,7 @@ TEXTS = [
     path
     for pattern in ("hetero_bfs/**/*.py", "hetero_bfs/**/*.cl", "training/*.py", "docs/**/*.md")
     for path in sorted(TOP.glob(pattern))
-    if "notes" not in path.parts
+    if not {"notes", "_build"} & set(path.parts)
 ] + [TOP / "README.md"]
 
 INSTEAD = {
