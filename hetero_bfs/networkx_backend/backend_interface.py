@@ -67,6 +67,10 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
             return f"{argument} is {shown(given[argument])}"
     if not isinstance(given.get("max_iter", 1), int | np.integer):
         return f"max_iter is {shown(given['max_iter'])}"
+    for argument in ("alpha", "tol"):
+        value = given.get(argument, 1.0)
+        if not isinstance(value, int | float) or (argument == "tol" and not value > 0):
+            return f"{argument} is {shown(value)}"
     weight = given.get("weight")
     if callable(weight) or (weight is not None and name not in _WEIGHTED):
         return f"weight is {shown(weight)}"

@@ -78,7 +78,7 @@ def other_layout(chance: Random, array: Any) -> Any:
         return array[::-1].copy()[::-1]
     if deed == 3:
         return array.astype(array.dtype.newbyteorder())
-    if deed == 4:
+    if deed == 4 and not array.dtype.hasobject:
         raw = np.zeros(array.nbytes + 1, np.uint8)[1:]
         shifted = raw.view(array.dtype).reshape(array.shape)
         shifted[...] = array
@@ -104,7 +104,7 @@ def damaged_array(chance: Random, array: Any) -> Any:
         return array
     if deed == 3 and array.dtype.kind in "iu":
         return array + 1  # as in Fortran and MATLAB
-    if deed == 4:
+    if deed == 4 and not array.dtype.hasobject:
         return array[: chance.randrange(array.size + 1)] if array.ndim == 1 else array[:-1]
     if deed == 5:
         return np.append(array, array[:2] if array.ndim == 1 else array[:1].ravel())

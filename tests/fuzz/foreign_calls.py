@@ -16,7 +16,7 @@ from tests.fuzz import foreign_arrays as foreign
 from tests.fuzz import plain_answers as plain
 from tests.fuzz.cases import Case
 from tests.fuzz.foreign_doors import Unlike, outcome, same
-from tests.fuzz.foreign_tables import Given, OwnSource, draw_edges, edge_arrays, read_edges
+from tests.fuzz.foreign_tables import Given, OwnSource, draw_edges, edge_arrays
 
 _FIELD_TYPES = ("?", "i4", "i8", "u4", "u8", "f4", "f8")  # of arguments of programs
 _N = 20
@@ -95,11 +95,11 @@ def try_ranks(chance: Random) -> None:
             given.arrays[name] = np.asarray(given.arrays[name]).astype(np.uint32)
         usual = usual and given.arrays[name].dtype == np.uint32
     source = OwnSource(n, chance.random() < 0.5, given.arrays)
-    expected = read_edges(given.arrays, n)
+    expected = source.edges()
     method = chance.choice((_bfs, _sssp, _pagerank, _run))
     case = None
     if expected is not None:
-        weights = None if given.arrays.get("weights") is None else [w for _, _, w in expected]
+        weights = None if source.weight_dtype is None else [w for _, _, w in expected]
         pairs = [(u, v) for u, v, _ in expected]
         case = Case("cpu", n, pairs, source.directed, weights, "float64")
     method(chance, source, case, usual)
