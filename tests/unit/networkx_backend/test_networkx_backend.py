@@ -378,6 +378,13 @@ def test_weights_that_are_left_to_networkx(weight):
         nx.single_source_dijkstra(graph, 0, backend="hetero")
 
 
+def test_integers_beyond_float64_among_floats_are_left_to_networkx():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, 2**53 + 1), (1, 2, 0.5)])
+    with pytest.raises(NotImplementedError):
+        nx.single_source_dijkstra(graph, 0, backend="hetero")
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
