@@ -5,29 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from made_devices import CPU
 
 from hetero_bfs.devices.machine import machine_slug, slug
 from hetero_bfs.devices.opencl import driver as opencl
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.errors import DeviceError
 
-CPU = DeviceInfo(
-    index=0,
-    name="pthread-skylake",
-    platform="Portable Computing Language",
-    type="CPU",
-    compute_units=64,
-    memory_bytes=2**34,
-    max_alloc_bytes=2**31,
-    local_memory_bytes=2**19,
-    unified_memory=True,
-    has_double=True,
-    driver="3.1",
-    version="OpenCL 3.0",
-    pci=None,
-    problem=None,
-)
 GPU = replace(CPU, index=1, name="NVIDIA H200", platform="NVIDIA CUDA", type="GPU", compute_units=8)
 BIGGER = replace(GPU, index=2, name="AMD Instinct", platform="AMD", compute_units=16)
 OLD = replace(BIGGER, index=3, name="Old card", compute_units=99, problem="it lacks 64-bit atomics")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_devices import CPU
+from made_devices import CPU
 
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.devices.opencl.driver import list_devices

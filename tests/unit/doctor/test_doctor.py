@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from cli_runs import command, run
-from test_devices import CPU
+from made_devices import CPU
 
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
