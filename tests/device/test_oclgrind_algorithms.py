@@ -275,7 +275,7 @@ def test_masked_searches_no_bad_access_and_no_race():
 
 RANKS = """
 import sys
-sys.path[:0] = [{tests!r}, {tests!r} + "/device"]
+sys.path[:0] = [{tests!r}, {tests!r} + "/../device"]
 from dataclasses import replace
 from graphs import random_graph, two_hubs
 from test_rank_devices import search_on_devices
