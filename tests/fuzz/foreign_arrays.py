@@ -114,7 +114,7 @@ def damaged_array(chance: Random, array: Any) -> Any:
         try:
             with np.errstate(all="ignore"):
                 return array.astype(kind)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RuntimeError):  # the last one by datetimes of bytes
             return array.astype(object)
     if deed == 7:
         first = array.flat[0] if array.size else 0
