@@ -46,6 +46,7 @@ from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.opencl.verdicts import seconds_of_tests
 from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
@@ -120,11 +121,11 @@ class Engine(Algorithms, OfOneProcess):
         if not isinstance(graph, SearchGraph):
             graph = build_search_graph(graph, self.options.order)
         options = self.options
-        started = time.perf_counter()
+        started = time.perf_counter() - seconds_of_tests()
         host, devices, notes = open_devices(graph, options)
         self.notes += notes
         self._use(Platform(graph, host, devices))
-        uploaded = time.perf_counter()
+        uploaded = time.perf_counter() - seconds_of_tests()
         try:
             self._get_ready(beside)
         except DeviceError as error:
@@ -137,7 +138,7 @@ class Engine(Algorithms, OfOneProcess):
             except ModelError:  # the selector needs the device, so the device's error is the cause
                 raise error from None
         self.upload_seconds = uploaded - started
-        self.compile_seconds = time.perf_counter() - uploaded
+        self.compile_seconds = time.perf_counter() - seconds_of_tests() - uploaded
 
     def _get_ready(self, beside: Beside) -> None:
         platform, selection = self.platform, Selection(self.platform, self.notes)

@@ -126,13 +126,23 @@ def test(info: DeviceInfo, family: Family) -> Verdict | None:
 
 
 _of_this_process: dict[bytes, Verdict] = {}
+_waited = [0.0]
+
+
+def seconds_of_tests() -> float:
+    """Return how long this process has waited for self-tests; no timed work should include it."""
+    return _waited[0]
 
 
 def _told_now(info: DeviceInfo, family: Family) -> Verdict | None:
     """Test a device, unless another process is doing so."""
     text = f"testing {family} on {info.name}, which is done once for a driver's version"
-    with _said(text), private_cache.one_at_a_time(_LOCK):
-        return kept_verdict(info, family) or test(info, family)
+    began = time.perf_counter()
+    try:
+        with _said(text), private_cache.one_at_a_time(_LOCK):
+            return kept_verdict(info, family) or test(info, family)
+    finally:
+        _waited[0] += time.perf_counter() - began
 
 
 @contextmanager
