@@ -2,7 +2,7 @@
 
 A *dense* exchange gives all ranks the visited bits of each rank's vertices that have several edges.
 Each rank writes its bits to memory that its host's ranks share, and reads the others' bits there. A
-*sparse* exchange sends words of child and parent to the child's owner (kernels/push.py). A first
+*sparse* exchange sends words of child and parent to the child's owner (kernels/ranks.py). A first
 call sends the counts. Words for ranks on the same host are in *boxes*, one for each pair of ranks,
 in their shared memory. A second call sends the words for other hosts, and all words of a rank for
 which a box is too small.

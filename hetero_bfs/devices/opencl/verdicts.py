@@ -73,7 +73,7 @@ def check_verdict(info: DeviceInfo, family: Family) -> None:
     """
     if is_off():
         return
-    verdict = kept_verdict(info, family) or _told_now(info, family)
+    verdict = kept_verdict(info, family) or _test_now(info, family)
     if verdict is not None and verdict.problem is not None:
         raise DeviceError(
             f"{info.name} failed its self-test of {family} on {verdict.date}, {verdict.problem}; "
@@ -134,7 +134,7 @@ def seconds_of_tests() -> float:
     return _waited[0]
 
 
-def _told_now(info: DeviceInfo, family: Family) -> Verdict | None:
+def _test_now(info: DeviceInfo, family: Family) -> Verdict | None:
     """Test a device, unless another process is doing so."""
     text = f"testing {family} on {info.name}, which is done once for a driver's version"
     began = time.perf_counter()

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.job import QUEUE, VISITED, WHOLE, owner_of, partition_bits
-from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
+from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, ONE, WORD_MASK, WORD_SHIFT
 from hetero_bfs.devices.cpu.vectors import append_edges, keep_unvisited
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
@@ -32,9 +32,6 @@ _LANES = np.uint64(8)
 # the scratch holds fewer than 2 * _PACKED + 8 edges.
 _PACKED = np.uint64(CHUNK_EDGES // 8)
 _ZERO, _NEXT = np.uint64(0), np.uint64(1)
-_ONE = np.uint32(1)
-_WORD_MASK = np.uint32(31)
-_WORD_SHIFT = np.uint32(5)
 
 
 @njit(inline="always")
@@ -62,8 +59,8 @@ def _fetch_block(word, indptr, indices, visited, parent):
 @njit(inline="always")
 def claim(v, u, indptr, indices, is_local, visited, parent):
     """Visit `v` with the parent `u`, if it is unvisited; return whether it was, and its edges."""
-    word = v >> _WORD_SHIFT
-    bit = _ONE << (v & _WORD_MASK)
+    word = v >> WORD_SHIFT
+    bit = ONE << (v & WORD_MASK)
     seen = visited[word]
     if seen & bit:
         return False, np.int64(0)
@@ -71,7 +68,7 @@ def claim(v, u, indptr, indices, is_local, visited, parent):
     if is_local and seen == 0:
         _fetch_block(word, indptr, indices, visited, parent)
     parent[v] = u
-    return True, np.int64(indptr[v + _ONE]) - np.int64(indptr[v])
+    return True, np.int64(indptr[v + ONE]) - np.int64(indptr[v])
 
 
 class Part(NamedTuple):

@@ -80,19 +80,30 @@ _DENSE = 5  # least unvisited vertices of a word for which all 32 are tested at 
 _LANES = np.uint64(8)
 ONE = np.uint32(1)
 WORD_MASK = np.uint32(31)
-_WORD_SHIFT = np.uint32(5)
+WORD_SHIFT = np.uint32(5)
 FULL = np.uint32(0xFFFFFFFF)
 
 
 @njit(inline="always")
 def is_visited(visited, v):
-    return (visited[v >> _WORD_SHIFT] >> (v & WORD_MASK)) & ONE
+    return (visited[v >> WORD_SHIFT] >> (v & WORD_MASK)) & ONE
 
 
 @njit(inline="always")
 def reached_of(control, arrays):
     """Return the bitmap of the vertices that may be parents."""
     return arrays.reached if control[MASKED] else arrays.visited[control[VISITED]]
+
+
+@njit(inline="always")
+def queue_found(arrays, queue, offsets, found, kept, edges):
+    """Append the first `kept` vertices of `found`, which have `edges` edges, to a queue."""
+    slot, offset = reserve(arrays, kept, edges)
+    for i in range(kept):
+        v = found[i]
+        queue[slot + i] = v
+        offsets[slot + i] = offset
+        offset += arrays.degree[v]
 
 
 @njit(inline="always")
@@ -144,9 +155,9 @@ def claim_chunk(control, arrays, chunk, me):
         for k in range(np.uint64(start), np.uint64(stop)):
             v = indices[k]
             bit = ONE << (v & WORD_MASK)
-            if visited[v >> _WORD_SHIFT] & bit:
+            if visited[v >> WORD_SHIFT] & bit:
                 continue
-            if atomic_or(visited, v >> _WORD_SHIFT, bit) & bit:
+            if atomic_or(visited, v >> WORD_SHIFT, bit) & bit:
                 continue
             found[taken] = v
             source[taken] = u
@@ -178,12 +189,7 @@ def top_down_chunk(control, arrays, chunk, me):
         edges += np.uint64(degree[v])
     if kept == 0:
         return NONE, NONE, NONE
-    slot, offset = reserve(arrays, kept, edges)
-    for i in range(kept):
-        v = found[i]
-        next_queue[slot + i] = v
-        next_offsets[slot + i] = offset
-        offset += degree[v]
+    queue_found(arrays, next_queue, next_offsets, found, kept, edges)
     return NONE, NONE, NONE
 
 
@@ -195,7 +201,7 @@ def _resolve_sparse(word, pending, first, degree, visited, parent):
     while pending:
         position = trailing_zeros(pending)
         pending &= pending - ONE
-        v = (np.uint32(word) << _WORD_SHIFT) | position
+        v = (np.uint32(word) << WORD_SHIFT) | position
         u = first[v]
         if is_visited(visited, u):
             parent[v] = u
@@ -234,7 +240,7 @@ def _resolve_by_first(control, arrays, low, high, late):
         edges += more
         rest = pending & ~fresh
         while rest:
-            late[left] = (np.uint32(word) << _WORD_SHIFT) | trailing_zeros(rest)
+            late[left] = (np.uint32(word) << WORD_SHIFT) | trailing_zeros(rest)
             rest &= rest - ONE
             left += 1
     return count, edges, scanned, left
@@ -279,7 +285,7 @@ def _resolve_by_lists(control, arrays, late, left):
         if k < end:
             scanned += np.uint64(1)
             parent[v] = indices[k]
-            next_visited[v >> _WORD_SHIFT] |= ONE << (v & WORD_MASK)
+            next_visited[v >> WORD_SHIFT] |= ONE << (v & WORD_MASK)
             count += 1
             edges += np.int64(degree[v])
             remain -= 1
@@ -355,14 +361,14 @@ def bottom_up_by_list(control, arrays, state):
             found[taken] = v
             taken += 1
     for i in range(taken):  # not earlier: the scan must see the bitmap of the level's start
-        visited[found[i] >> _WORD_SHIFT] |= ONE << (found[i] & WORD_MASK)
+        visited[found[i] >> WORD_SHIFT] |= ONE << (found[i] & WORD_MASK)
     return taken, np.int64(scanned)
 
 
 # The dense push of breadth-first search on the CPU: a large level without atomics.
 #
 # Threads write the parents of unvisited vertices at the same time. Then they visit the vertices
-# that got a parent, word by word. level.py describes the arrays, job.py the parameters.
+# that got a parent, word by word.
 
 
 @kernel(counted=False, inner=True)

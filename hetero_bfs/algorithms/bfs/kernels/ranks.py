@@ -24,7 +24,14 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     VERTICES,
     VISITED,
 )
-from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, claim_chunk
+from hetero_bfs.algorithms.bfs.kernels.level import (
+    CHUNK_EDGES,
+    ONE,
+    WORD_MASK,
+    WORD_SHIFT,
+    claim_chunk,
+    queue_found,
+)
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
@@ -47,9 +54,6 @@ COUNT_STRIDE = 8
 """Items between the counts of two ranks in `sent_counts`: a cache line."""
 
 _PREFETCH_DISTANCE = 8
-_ONE = np.uint32(1)
-_WORD_MASK = np.uint32(31)
-_WORD_SHIFT = np.uint32(5)
 _LINE_SHIFT = np.uint32(9)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -104,8 +108,8 @@ def push_alone(control, arrays, chunk, me):
         u = queue[entry]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
-            word = v >> _WORD_SHIFT
-            seen, bit = visited[word], _ONE << (v & _WORD_MASK)
+            word = v >> WORD_SHIFT
+            seen, bit = visited[word], ONE << (v & WORD_MASK)
             if seen & bit:
                 continue
             visited[word] = seen | bit
@@ -157,12 +161,7 @@ def push_chunk(control, arrays, chunk, me):
             places[owner] += 1
     if kept == 0:
         return NONE, NONE, NONE
-    slot, offset = reserve(arrays, kept, edges)
-    for i in range(kept):
-        v = found[i]
-        next_queue[slot + i] = v
-        next_offsets[slot + i] = offset
-        offset += degree[v]
+    queue_found(arrays, next_queue, next_offsets, found, kept, edges)
     return NONE, NONE, NONE
 
 
@@ -208,7 +207,7 @@ def receive(arrays, state, words, base, found, edges):
             prefetch(parent, ahead)
             prefetch(degree, ahead)
         v = np.uint32(words[i] >> _HALF)
-        word, bit = v >> _WORD_SHIFT, _ONE << (v & _WORD_MASK)
+        word, bit = v >> WORD_SHIFT, ONE << (v & WORD_MASK)
         seen = visited[word]
         if seen & bit:
             continue

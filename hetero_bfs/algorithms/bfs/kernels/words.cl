@@ -1,5 +1,5 @@
 /* Messages between ranks, one word each: a top-down level of a rank sends and receives them.
- * Twin of ranks_push.py, which describes them. Only a rank's program needs this. */
+ * Twin of ranks.py, which describes them. Only a rank's program needs this. */
 
 #ifdef RANKS
 #define LINE_SHIFT 9 /* columns of a cache line of the bitmap, all of one rank */

@@ -280,7 +280,7 @@ def _colour_shared(control, arrays, begin, size, stride, limit):
 def colour_all(control, arrays, records):
     """Colour all vertices; return the number of records filled.
 
-    `control` and `arrays` are the thread pool's words; see greedy.py. `records` is float64 (any,
+    `control` and `arrays` are the thread pool's words; see above. `records` is float64 (any,
     RECORD_WIDTH); the last row sums up all that do not fit.
     """
     n = np.int64(arrays.order.size)

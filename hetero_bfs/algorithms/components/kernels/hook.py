@@ -286,7 +286,7 @@ def label_components(control, arrays, records):
     Parameters
     ----------
     control, arrays
-        The thread pool's words; see hook.py.
+        The thread pool's words; see above.
     records : float64 (MOST_RECORDS, RECORD_WIDTH)
         A row for each phase.
 
