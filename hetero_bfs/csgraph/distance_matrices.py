@@ -165,7 +165,7 @@ def _search(
     if matrix.weights is not None:
         distances_by_weight(matrix.lists, matrix.weights, sources, limit, distance, parent)
         return
-    search = search_from(matrix.lists, sources, np.floor(limit), parent, foreign=True)
+    search = search_from(matrix.lists, sources, np.floor(limit), parent)
     levels = np.arange(search.ends.size - 1, dtype=np.float64)
     distance[search.queue] = np.repeat(levels, np.diff(search.ends))
 

@@ -119,13 +119,11 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
 def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixLists:
     """Return the entries of a matrix or of its `Rows`; raises `GraphError` as `checked_rows`.
 
-    If not `directed`, the neighbour list of vertex v holds row v and then column v. If `directed`
-    and not `weighted`, ids may be out of range: the loop that reads them must check them.
+    If not `directed`, the neighbour list of vertex v holds row v and then column v.
     """
     matrix = checked_rows(csgraph, directed).csr
-    n = matrix.shape[0]
-    if (directed and weighted) or matrix.indices.dtype != np.int32:
-        check_ids(matrix.indices, n)
+    if directed or matrix.indices.dtype != np.int32:
+        check_ids(matrix.indices, matrix.shape[0])  # else _both_ways checks them as it reads them
     indices = matrix.indices
     ids = (
         indices.view(np.uint32)

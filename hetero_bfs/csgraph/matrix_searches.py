@@ -11,7 +11,6 @@ from scipy.sparse.csgraph import connected_components as scipy_components
 from hetero_bfs.algorithms.bfs.serial import search_from
 from hetero_bfs.csgraph.matrix_lists import NO_PREDECESSOR, checked_rows, read_matrix
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.graph.matrix_checks import refuse_ids
 from hetero_bfs.support.checks import check_choice
 
 Order = npt.NDArray[np.int32]
@@ -46,7 +45,7 @@ def breadth_first_order(
     start = check_vertex(i_start, matrix.num_vertices)
     predecessors = np.full(matrix.num_vertices, NO_PREDECESSOR, np.int32)
     parent = predecessors.view(np.uint32)
-    search = search_from(matrix.lists, start, parent=parent, foreign=directed)
+    search = search_from(matrix.lists, start, parent=parent)
     order = search.queue.view(np.int32)
     return (order, predecessors) if return_predecessors else order
 
@@ -86,8 +85,6 @@ def connected_components(
         result: tuple[int, Order] = scipy_components(given, True, "strong", return_labels)
         return result
     matrix = read_matrix(csgraph, directed=True)  # reversed edges join the same components
-    label = np.empty(matrix.num_vertices + 1, np.uint32)
+    label = np.empty(matrix.num_vertices, np.uint32)
     count = int(number_components(*matrix.lists, label))
-    if count < 0:
-        refuse_ids(matrix.lists.indices, matrix.num_vertices)
-    return (count, label[:-1].view(np.int32)) if return_labels else count
+    return (count, label.view(np.int32)) if return_labels else count

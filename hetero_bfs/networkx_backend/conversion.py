@@ -67,9 +67,9 @@ class ConvertedGraph:
         """Each node's component, numbered by first nodes, and their number."""
         from hetero_bfs.algorithms.components.kernels.ids_of_components import number_components
 
-        label = np.empty(len(self) + 1, np.uint32)
+        label = np.empty(len(self), np.uint32)
         count = int(number_components(*self.successors, label))
-        return label[:-1], count
+        return label, count
 
     def id_of(self, node: Any) -> int | None:
         """None if the node is not in the graph."""

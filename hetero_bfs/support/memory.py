@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import shutil
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,22 @@ class Recycler:
         self.most_bytes = most_bytes
         self._spare: list[npt.NDArray[np.uint8]] = []
 
-    def empty(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def empty(
+        self, size: int, dtype: npt.DTypeLike, check: Callable[[], None] = lambda: None
+    ) -> npt.NDArray[Any]:
+        """Return an array; call `check` before an allocation, but not if memory is reused."""
         dtype = np.dtype(dtype)
         num_bytes = size * dtype.itemsize
         if not 0 < num_bytes <= self.most_bytes:
+            check()
             return np.empty(size, dtype)
         if self._spare and self._spare[0].size != num_bytes:
             self._spare.clear()
-        memory = self._spare.pop() if self._spare else np.empty(num_bytes, np.uint8)
+        if self._spare:
+            memory = self._spare.pop()
+        else:
+            check()
+            memory = np.empty(num_bytes, np.uint8)
         # The buffer is not an array, so that views of the returned array keep that array alive.
         array = np.frombuffer(memory.data, dtype, size)
         weakref.finalize(array, _keep, self._spare, memory, self.most_bytes).atexit = False

@@ -45,6 +45,24 @@ def test_several_daemon_threads():
     assert ends("engine", 5, threads=4) == ("{0: 5}", "")
 
 
+ABORTS = """
+import ctypes, sys, threading, time
+from hetero_bfs.devices.opencl import ending
+ending._sleep_instead_of_aborting()
+terminate = ctypes.CDLL("libstdc++.so.6")._ZSt9terminatev
+threading.Thread(target=terminate, daemon=True).start()
+time.sleep(0.2)
+sys.exit(3)
+"""
+
+
+def test_a_thread_that_would_abort_sleeps():
+    done = subprocess.run(
+        [sys.executable, "-c", ABORTS], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+
+
 STATUS = {"exit 3": 3, "raise": 1}
 
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
-from hetero_bfs.graph.matrix_checks import refuse_ids
 
 
 @dataclass(frozen=True)
@@ -45,21 +44,14 @@ def search_from(
     sources: int | Sequence[int],
     most_levels: float | None = None,
     parent: VertexArray | None = None,
-    foreign: bool = False,
 ) -> QueueSearch:
     """Search from sources (ids without duplicates).
 
     `most_levels` is NetworkX's `depth_limit` or `cutoff`, which need not be an integer: a level is
     searched if the number of the previous level is below it. A given `parent` keeps its entries of
-    sources and of vertices not reached. Ids are checked when the search reads them. With `foreign`
-    the ids of all other lists are checked too.
-
-    Raises `GraphError` if an id is not below the number of vertices, or is negative as int32.
+    sources and of vertices not reached. The lists must be valid.
     """
-    from hetero_bfs.algorithms.bfs.kernels.queue_order import (
-        search_in_queue_order,
-        unread_in_range,
-    )
+    from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
 
     starts = np.atleast_1d(np.asarray(sources, np.uint32))
     n = lists.indptr.size - 1
@@ -69,7 +61,5 @@ def search_from(
         parent = np.full(n, NO_VERTEX, np.uint32)
         parent[starts] = starts
     most = n if most_levels is None else math.ceil(max(min(most_levels, n), 0))
-    levels, read = search_in_queue_order(*lists, starts.size, most, queue, parent, ends)
-    if levels < 0 or (foreign and read < n and not unread_in_range(*lists, queue, read)):
-        refuse_ids(lists.indices, n)
+    levels = search_in_queue_order(*lists, starts.size, most, queue, parent, ends)
     return QueueSearch(queue[: ends[levels]], parent, ends[: levels + 1])

@@ -31,9 +31,12 @@ class Rows:
 
     def _empty(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         size = self._shape[0] * self._shape[1] * dtype.itemsize
-        what = f"the levels of {self._searches} searches"
-        check_free_memory(size, what, "search fewer at once, or ask for sums")
-        raw = self._memory.empty(size + LANES, np.uint8)
+        remedy = "search fewer at once, or ask for sums"
+        raw = self._memory.empty(
+            size + LANES,
+            np.uint8,
+            lambda: check_free_memory(size, f"the levels of {self._searches} searches", remedy),
+        )
         begin = -raw.ctypes.data % LANES  # rows begin on cache lines
         return raw[begin : begin + size].view(dtype).reshape(self._shape)
 

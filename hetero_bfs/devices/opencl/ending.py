@@ -4,12 +4,14 @@ Up to version 3.13, Python ends a daemon thread when the thread asks for Python'
 interpreter's finalisation. PyOpenCL asks for it in C++ when a driver returns. The C++ runtime does
 not let a thread end there, and aborts the process. So before that, this module lets no other thread
 begin a driver call, and waits until no other thread is in a function of this package. There it may
-be in a call, about to begin one, or releasing a driver's objects.
+be in a call, about to begin one, or releasing a driver's objects. The wait has a limit, and a
+thread may release objects after it has left the package. Such a thread sleeps instead of aborting.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import sys
 import threading
 import time
@@ -19,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-MOST_SECONDS = 5.0
+MOST_SECONDS = 30.0
 """Limit of the wait at the program's end; a driver that hangs must not keep the process."""
 
 _POLL_SECONDS = 1e-3
@@ -54,9 +56,17 @@ def end() -> None:
     _ends_in, begun = threading.get_ident(), True
     if "pyopencl" not in sys.modules:
         return
+    _sleep_instead_of_aborting()
     last = time.monotonic() + MOST_SECONDS
     while _others_in_calls() and time.monotonic() < last:
         time.sleep(_POLL_SECONDS)
+
+
+def _sleep_instead_of_aborting() -> None:
+    """Let `std::terminate` suspend its thread; the main thread ends the process with its status."""
+    with suppress(OSError, AttributeError):  # on another system, or with another C++ runtime
+        set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE
+        set_terminate(ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p))
 
 
 def _others_in_calls() -> bool:

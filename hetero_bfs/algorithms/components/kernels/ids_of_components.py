@@ -76,25 +76,22 @@ def _write_least(given, part, parts):
 
 @kernel
 def number_components(indptr, indices, label):
-    """Fill label, uint32 (n + 1,), with the number of each vertex's component; return the count.
+    """Fill label, uint32 (n,), with the number of each vertex's component; return the count.
 
-    In a directed graph the components are the weakly connected ones. The caller has checked the
-    offsets. Ids out of range count as one more vertex, n. If that has a neighbour, return -1.
+    In a directed graph the components are the weakly connected ones. The lists must be valid.
     """
-    n = np.uint32(label.size - 1)
-    for v in range(label.size):
+    n = label.size
+    for v in range(n):
         label[v] = v  # its parent, until the last loop
     for u in range(n):
         mine = _root(label, np.uint32(u))
         for k in range(indptr[u], indptr[u + 1]):
-            other = _root(label, min(indices[k], n))
+            other = _root(label, indices[k])
             if other < mine:
                 label[mine] = other
                 mine = other
             elif mine < other:
                 label[other] = mine
-    if label[n] != n:
-        return np.int64(-1)
     count = np.uint32(0)
     for v in range(n):
         if label[v] == v:
