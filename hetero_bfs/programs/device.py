@@ -16,6 +16,7 @@ from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLD
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import schema
 from hetero_bfs.programs.codegen.device_code import device_text, state_arrays
+from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.plan import Plan
@@ -149,12 +150,16 @@ class DeviceProgram(DeviceRun):
         }
 
     def _build(self) -> Any:
+        from hetero_bfs.scheduling.place_rule import FUNCTIONS
+
         info = self.device.info
-        code = kernel_source("programs/kernels/scalars.cl") + device_text(
-            self.plan, info.has_double
-        )
+        rule = twins(
+            FUNCTIONS, costs="__global float *", place="int64", direction="int64",
+            has_identity="bool",
+        )  # fmt: skip
+        own = device_text(self.plan, info.has_double)
         return self.build(
-            code,
+            kernel_source("programs/kernels/scalars.cl") + rule + own,
             HEAVY_EDGES=_HEAVY_EDGES,
             MONOTONE=int(self._monotone),
             WIDER=f"{WIDER_AFTER_PULL}f",

@@ -1,6 +1,6 @@
 """The columns of a level, compiled: a speed model's input before the level runs.
 
-policy.cl does the same for searches on a device.
+A device has the same functions (packed_policy.py).
 """
 
 from __future__ import annotations
@@ -27,25 +27,22 @@ MIXED = 0.8  # a graph with uneven degrees and no clusters finds this share of t
 LARGEST_SHARE = 0.999999
 SMALL = 0.01  # below this the first terms of the series suffice
 
-OPENCL = {"MIXED": MIXED, "LARGEST_SHARE": LARGEST_SHARE, "SMALL": SMALL}
-"""Numbers shared with policy.cl (header.py)."""
-
 is_dense_push_level = njit(inline="always")(is_dense_push)
 
 
 @njit(inline="always")
-def _found_share(share, mean_degree):
+def found_share(share, mean_degree):
     """Return the probability that a vertex of this degree has a neighbour in a set.
 
     `share` is the set's share of all edge ends. The result, 1 - (1 - share)**mean_degree, has six
     digits even for the smallest shares. `expm1` and `log1p` would take longer than the rest of the
     prediction.
     """
-    share = min(share, LARGEST_SHARE)
-    if share < SMALL:
-        logarithm = -share * (1.0 + share * (0.5 + share * (1.0 / 3.0 + share * 0.25)))
+    p = min(share, LARGEST_SHARE)
+    if p < SMALL:
+        logarithm = -p * (1.0 + p * (0.5 + p * (1.0 / 3.0 + p * 0.25)))
     else:
-        logarithm = math.log(1.0 - share)
+        logarithm = math.log(1.0 - p)
     x = mean_degree * logarithm
     return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -SMALL else 1.0 - math.exp(x)
 
@@ -67,10 +64,10 @@ def expectations(state):
     mixed = 1.0
     if state[LEVEL] > 0:
         before = unvisited + found
-        found_if_mixed = before * _found_share(came, left_before / before)
+        found_if_mixed = before * found_share(came, left_before / before)
         if found < MIXED * found_if_mixed:
             mixed = found / (MIXED * found_if_mixed)
-    reached_share = _found_share(share, edges / unvisited)
+    reached_share = found_share(share, edges / unvisited)
     if reached_share <= 0.0:
         return edges, 0.0
     reached = unvisited * reached_share

@@ -1,11 +1,11 @@
-"""A policy packed into one array of numbers for policy.cl."""
+"""The policy on a device: its numbers in one array, and its functions in OpenCL C (twins.py)."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling.columns import NUM_COLUMNS
+from hetero_bfs.scheduling.columns import NUM_COLUMNS, expectations, fill_columns, found_share
 from hetero_bfs.scheduling.policy import (
     DIRECTION,
     FIXED,
@@ -17,8 +17,12 @@ from hetero_bfs.scheduling.policy import (
     MOST_COST_TO_GO_ROWS,
     VARIANT,
     Policy,
+    choose_direction,
+    is_near,
+    share_left,
+    steps_of,
 )
-from hetero_bfs.scheduling.schema import DEVICE, HOST
+from hetero_bfs.scheduling.schema import DEVICE, HOST, is_dense_push, was_bottom_up
 from hetero_bfs.scheduling.transitions import CONVERT, NUM_MIGRATION_COLUMNS, SWITCH
 
 _PACKED_NUMBERS = (
@@ -49,6 +53,12 @@ OPENCL = {
     "LEAST_SECONDS": LEAST_SECONDS,
 }
 """Numbers shared with policy.cl (header.py)."""
+
+FUNCTIONS = (
+    *(is_dense_push, was_bottom_up, found_share, expectations, fill_columns),
+    *(share_left, steps_of, is_near, choose_direction),
+)
+"""Functions that policy.cl calls. Levels are arrays of RECORD_STATE floats."""
 
 
 def pack_policy(

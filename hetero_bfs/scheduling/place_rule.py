@@ -9,7 +9,7 @@ exceeds the seconds of a migration (the ski-rental rule: Karlin et al. 1988, "Co
 caching"). So a single large iteration moves a run to the device at once. Many small ones move it
 back, a few do not.
 
-place_costs.py describes `costs`. loop.cl does the same.
+place_costs.py describes `costs`. loop.cl calls FUNCTIONS, translated to OpenCL C (twins.py).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.scheduling.columns import found_share
 from hetero_bfs.scheduling.place_costs import (
     ALL_STATES,
     BITMAP,
@@ -55,12 +56,12 @@ def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
     receivers, `searched` the vertices with edges, `stored` all edges. Without an identity a pull
     ends with a vertex's first message, as in a random graph.
     """
-    searched, stored = max(searched, 1), max(stored, 1)
-    degree, share = stored / searched, min(edges / stored, 1.0)
+    entries = max(stored, 1.0)
+    degree, share = entries / max(searched, 1.0), min(edges / entries, 1.0)
     scans = receivers * degree
     if not has_identity:
-        hit = min(max(edges, 1) / stored, 1.0)  # probability that a neighbour is active
-        scans = receivers * min(degree, (1.0 - (1.0 - hit) ** degree) / hit)
+        hit = min(max(edges, 1.0) / entries, 1.0)  # probability that a neighbour is active
+        scans = receivers * min(degree, found_share(hit, degree) / hit)
     misses = scans * share * (1.0 - share)
     return (
         searched * costs[place + PULL_VERTEX]
@@ -70,10 +71,12 @@ def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
 
 
 @njit(inline="always")
-def iteration_seconds(costs, place, direction, senders, edges, receivers, sizes, has_identity):
+def iteration_seconds(
+    costs, place, direction, senders, edges, receivers, searched, stored, has_identity
+):
     """Return the predicted seconds of a push (1), a pull (2), or the faster one (0)."""
     pushed = push_seconds(costs, place, senders, edges)
-    pulled = pull_seconds(costs, place, edges, receivers, sizes[0], sizes[1], has_identity)
+    pulled = pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
     best = min(pushed, pulled)
     chosen = pushed if direction == 1 else (pulled if direction == 2 else best)
     return costs[place + ITERATION_COST] + chosen
@@ -86,11 +89,13 @@ def seconds_to_migrate(costs, active):
 
 
 @njit(inline="always")
-def leaves(costs, direction, active, senders, edges, receivers, sizes, has_identity):
+def leaves(costs, direction, active, senders, edges, receivers, searched, stored, has_identity):
     """Add the next iteration's loss to LOST; tell whether to migrate before it."""
-    here = iteration_seconds(costs, 0, direction, senders, edges, receivers, sizes, has_identity)
+    here = iteration_seconds(
+        costs, 0, direction, senders, edges, receivers, searched, stored, has_identity
+    )
     there = iteration_seconds(
-        costs, OTHER, direction, senders, edges, receivers, sizes, has_identity
+        costs, OTHER, direction, senders, edges, receivers, searched, stored, has_identity
     )
     costs[LOST] = max(costs[LOST] + here - there, 0.0)
     if costs[LOST] > seconds_to_migrate(costs, active):
@@ -119,8 +124,10 @@ def choose(arrays, senders, edges, receivers):
 def migrates(arrays, direction, active, senders, edges, receivers):
     """Tell whether the next iteration must run on the other place."""
     direction = 2 if arrays.all_active != 0 else direction
-    sizes, has_identity = (arrays.searched, arrays.num_edges), arrays.has_identity != 0
-    return leaves(arrays.costs, direction, active, senders, edges, receivers, sizes, has_identity)
+    return leaves(
+        arrays.costs, direction, active, senders, edges, receivers,
+        arrays.searched, arrays.num_edges, arrays.has_identity != 0,
+    )  # fmt: skip
 
 
 @njit(inline="always")
@@ -150,4 +157,9 @@ def expect_iterations(costs, known, sizes, has_identity, seconds):
     """
     for i in range(seconds.size):
         senders, edges, receivers, costs[CHANGES_PER_EDGE] = known[i]
-        seconds[i] = iteration_seconds(costs, 0, 0, senders, edges, receivers, sizes, has_identity)
+        seconds[i] = iteration_seconds(
+            costs, 0, 0, senders, edges, receivers, sizes[0], sizes[1], has_identity
+        )
+
+
+FUNCTIONS = found_share, push_seconds, pull_seconds, iteration_seconds, seconds_to_migrate, leaves

@@ -28,7 +28,6 @@ from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
     HOST,
-    LEAST_DENSE_PUSH_EDGES,
     LEAST_SHARED_EDGES,
     LEVEL,
     PLACE,
@@ -198,17 +197,15 @@ def _care(policy, early, s):
 
 
 @njit(inline="always")
-def _on_same_side(num_vertices, state, record):
-    """Tell whether two levels are on the same side of each threshold where predictions jump."""
-    now, then = state[FRONTIER_EDGES], record[FRONTIER_EDGES]
-    if (now >= LEAST_SHARED_EDGES) != (then >= LEAST_SHARED_EDGES):
-        return False
-    if _is_early(state) != _is_early(record):
-        return False
-    if now < LEAST_DENSE_PUSH_EDGES and then < LEAST_DENSE_PUSH_EDGES:
-        return True
-    dense_push = is_dense_push_level(num_vertices, now, state[UNVISITED_VERTICES])
-    return dense_push == is_dense_push_level(num_vertices, then, record[UNVISITED_VERTICES])
+def steps_of(num_vertices, frontier_edges, unvisited_vertices):
+    """Return on which side of each threshold where predictions jump a level is, as bits."""
+    dense_push = is_dense_push_level(num_vertices, frontier_edges, unvisited_vertices)
+    return (1 if dense_push else 0) + (2 if frontier_edges >= LEAST_SHARED_EDGES else 0)
+
+
+@njit(inline="always")
+def _steps(num_vertices, state):
+    return steps_of(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
 
 
 @kernel(counted=False, inlined=True, inner=True)
@@ -235,12 +232,12 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     return best
 
 
-@kernel(counted=False, inlined=True, inner=True)
-def _choose_direction(policy, num_vertices, state):
+@njit(inline="always")
+def choose_direction(alpha, beta, num_vertices, state):
     """Return 0 for top-down, 1 for bottom-up."""
     if _was_bottom_up(state):
-        return 0 if state[FRONTIER_VERTICES] * policy.beta < num_vertices else 1
-    return 1 if state[FRONTIER_EDGES] * policy.alpha > state[UNVISITED_EDGES] else 0
+        return 0 if state[FRONTIER_VERTICES] * beta < num_vertices else 1
+    return 1 if state[FRONTIER_EDGES] * alpha > state[UNVISITED_EDGES] else 0
 
 
 @kernel(counted=False)
@@ -260,7 +257,7 @@ def _choose(policy, num_vertices, num_edges, state, predicted, total):
     if policy.rule == FIXED:
         return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
     if policy.rule == DIRECTION:
-        return policy.schedule[_choose_direction(policy, num_vertices, state)]
+        return policy.schedule[choose_direction(policy.alpha, policy.beta, num_vertices, state)]
     return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
 
 
@@ -283,7 +280,7 @@ def stays_within(policy, state, predicted, total, best):
 
 
 @njit(inline="always")
-def _is_near(now, then, ratio):
+def is_near(now, then, ratio):
     return now <= ratio * then and then <= ratio * now
 
 
@@ -298,10 +295,11 @@ def _is_alike(num_vertices, state, record):
     return (
         state[PLACE] == record[PLACE]
         and state[REPRESENTATION] == record[REPRESENTATION]
-        and _is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
-        and _is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
-        and _is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)
-        and _on_same_side(num_vertices, state, record)
+        and is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
+        and is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
+        and is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)
+        and _is_early(state) == _is_early(record)
+        and _steps(num_vertices, state) == _steps(num_vertices, record)
     )
 
 

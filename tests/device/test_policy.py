@@ -15,17 +15,6 @@ from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
 from hetero_bfs.scheduling.packed_policy import pack_policy
 from hetero_bfs.scheduling.policy import choose, choose_level, stays_within
 
-COLUMNS = (
-    schema.FRONTIER_VERTICES,
-    schema.FRONTIER_EDGES,
-    schema.UNVISITED_VERTICES,
-    schema.UNVISITED_EDGES,
-    schema.PREVIOUS_EDGES,
-    schema.REPRESENTATION,
-    schema.LEVEL,
-)
-"""Columns of a level as `choose_all` reads them."""
-
 
 def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
     """States that a search could have, of all sizes, some of them at their borders."""
@@ -56,7 +45,7 @@ def on_device(engine, policy, n, m, states) -> tuple[np.ndarray, np.ndarray]:
     accelerator = engine.accelerator
     device = accelerator.device
     packed = pack_policy(policy, n, m, 1)
-    levels = np.ascontiguousarray(states[:, COLUMNS].astype(np.float32))
+    levels = np.ascontiguousarray(states[:, : schema.RECORD_STATE].astype(np.float32))
     buffers = [device.buffer(a.size, a.dtype) for a in (packed, levels)]
     for buffer, array in zip(buffers, (packed, levels), strict=True):
         device.write(buffer, array)

@@ -24,7 +24,8 @@ from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling import columns, packed_policy, schema
+from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.scheduling import packed_policy, schema
 from hetero_bfs.scheduling.packed_policy import pack_policy
 from hetero_bfs.scheduling.policy import Policy
 
@@ -87,8 +88,9 @@ class SearchProgram:
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
-        self._header = header(
-            SHARED, schema.OPENCL, columns.OPENCL, packed_policy.OPENCL, steps.OPENCL
+        self._header = header(SHARED, schema.OPENCL, packed_policy.OPENCL, steps.OPENCL)
+        self._header += twins(
+            packed_policy.FUNCTIONS, columns="__local float *", state="const float *"
         )
         self._check_group()
         make = device.buffer

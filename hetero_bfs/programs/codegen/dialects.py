@@ -313,8 +313,8 @@ class DeviceDialect(Dialect):
         results: Sequence[str],
         lines: Sequence[str],
     ) -> str:
-        given = [f"const {self.types[kind]} {p}" for p, kind in parameters]
-        result = self.types[results[0]]
+        given = [f"{self.types.get(kind, kind)} const {p}" for p, kind in parameters]
+        result = self.types[results[0]] if results else "void"
         if len(results) > 1:
             result = "void"
             given += [f"{self.types[kind]} *r{i}" for i, kind in enumerate(results)]

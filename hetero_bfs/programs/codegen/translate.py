@@ -70,15 +70,18 @@ def translate(method: Method, dialect: Dialect) -> Function:
         tuple(method.digits.items()), tuple(method.stored),
     )  # fmt: skip
     if key not in kept or not source.has_still(kept[key][0]):
-        function = _translated(method, dialect, source)
+        function = translated(method, dialect, source, Statements)
         kept[key] = source.evaluated, function
     return kept[key][1]
 
 
-def _translated(method: Method, dialect: Dialect, source: MethodSource) -> Function:
+def translated(
+    method: Method, dialect: Dialect, source: MethodSource, make: type[Statements]
+) -> Function:
+    """Translate with an object of `make`, again and again until all variables' types are known."""
     kinds = dict[str, Value]()
     while True:
-        translator = _Statements(method, dialect, source, kinds=kinds)
+        translator = make(method, dialect, source, kinds=kinds)
         try:
             return translator.run()
         except _OtherKind:
@@ -92,7 +95,9 @@ class _OtherKind(Exception):
 
 
 @dataclass
-class _Statements(Expressions):
+class Statements(Expressions):
+    """Translates the statements of one method."""
+
     kinds: dict[str, Value] = field(default_factory=dict)  # known types of variables, without code
     lines: list[str] = field(default_factory=list)
     depth: int = 1
@@ -114,9 +119,7 @@ class _Statements(Expressions):
                     f"{place(argument)}: parameter {argument.arg!r} is not given to the run; "
                     f"known here: {listed(known)}"
                 )
-        nodes = ast.walk(definition)
-        stores = (n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        self.assigned = {n.id for n in stores}
+        self._note_assigned()
         for node in ast.walk(definition):
             name = getattr(node, "arg", None) or getattr(node, "id", None)
             if isinstance(name, str) and not name.isascii():
@@ -131,6 +134,10 @@ class _Statements(Expressions):
         code = self.dialect.function(name, parameters, results, self.lines)
         assert self.first is not None  # every path returns
         return Function(name, sources, self.num_results, code, self.first)
+
+    def _note_assigned(self) -> None:
+        names = (n for n in ast.walk(self.source.definition) if isinstance(n, ast.Name))
+        self.assigned = {n.id for n in names if isinstance(n.ctx, ast.Store)}
 
     def refuse_depth(self, node: Any = None) -> NoReturn:
         self.refuse(

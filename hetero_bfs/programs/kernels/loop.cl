@@ -1,47 +1,8 @@
-/* The loop of iterations on a device, as in loop.py.
+/* The loop of iterations on a device, as in loop.py. place_rule.py has the costs' formulas.
  *
  * All work-items of one work-group run `decide` after an iteration. If the work-groups make
  * progress at the same time, one launch of `run_iterations` runs many iterations, with a barrier
  * across the work-groups after each phase. Otherwise each phase is a launch. */
-
-static float pull_seconds(__global const float *costs, float edges, float receivers, float searched,
-                          float stored)
-{
-    const float degree = stored / max(searched, 1.0f);
-    const float share = clamp(edges / max(stored, 1.0f), 0.0f, 1.0f);
-#if HAS_IDENTITY
-    const float scans = receivers * degree;
-#else
-    const float hit = clamp(share, 1e-9f, 1.0f);
-    const float scans = receivers * min(degree, (1.0f - pow(1.0f - hit, degree)) / hit);
-#endif
-    return searched * costs[PULL_VERTEX] + scans * costs[PULL_EDGE] +
-           scans * share * (1.0f - share) * costs[PULL_MISS];
-}
-
-/* Tell whether to pull, and predict the seconds of the iteration (place_rule.py). `given` is PUSH
- * or PULL if the direction is given. */
-static bool pulls_next(__global const float *costs, long given, float changes, float senders,
-                       float edges, float receivers, float searched, float stored, float *seconds)
-{
-    const float push_edge = costs[PUSH_EDGE] + changes * costs[PUSH_CHANGE];
-    const float pushed = senders * costs[PUSH_VERTEX] + edges * push_edge;
-    const float pulled = pull_seconds(costs, edges, receivers, searched, stored);
-    const bool pulls = given == PULL || (given != PUSH && pulled < pushed);
-    *seconds = costs[ITERATION_COST] + (pulls ? pulled : pushed);
-    return pulls;
-}
-
-/* Add the next iteration's loss to LOST; tell whether to migrate before it. */
-static bool leaves(__global float *costs, float here, float there, float active)
-{
-    const float states = min(costs[NUM_CHANGED] * costs[CHANGED_VERTEX], costs[ALL_STATES]);
-    costs[LOST] = max(costs[LOST] + here - there, 0.0f);
-    if (costs[LOST] > costs[MIGRATION] + states + min(active * costs[LISTED_VERTEX], costs[BITMAP]))
-        return true;
-    costs[NUM_CHANGED] += active;
-    return false;
-}
 
 /* Decide the next step, in one work-group. `began` is 1 right after the initial states. */
 static void decide(const int began, const uint groups, __local TOTAL *shared,
@@ -135,24 +96,22 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
 #else
     } else {
         __global float *costs = limits + FIRST_COST;
-        const float stored = (float)indptr[searched], edges = (float)loop[EDGES];
-        const float senders = (float)loop[LISTED], receivers = (float)loop[RECEIVERS];
-        const float changes = costs[CHANGES_PER_EDGE];
+        const float stored = indptr[searched], edges = loop[EDGES], senders = loop[LISTED];
+        const float receivers = loop[RECEIVERS];
         const long planned = loop[PLANNED];
         long given = DONE; /* choose */
         if (ALL_ACTIVE)
             given = PULL;
         else if (planned)
             given = records[min(loop[ITERATION], planned - 1) * RECORD_WIDTH];
-        float here, there;
-        if (pulls_next(costs, given, changes, senders, edges, receivers, searched, stored, &here))
+        const float pushed = push_seconds(costs, 0, senders, edges);
+        const float pulled =
+            pull_seconds(costs, 0, edges, receivers, searched, stored, HAS_IDENTITY);
+        if (given == PULL || (given == DONE && pulled < pushed))
             then = PULL;
-        if (costs[MIGRATION] < INFINITY) {
-            pulls_next(costs + OTHER, given, changes, senders, edges, receivers, searched, stored,
-                       &there);
-            if (leaves(costs, here, there, (float)active))
-                then = DONE;
-        }
+        if (costs[MIGRATION] < INFINITY && leaves(costs, given, active, senders, edges, receivers,
+                                                  searched, stored, HAS_IDENTITY))
+            then = DONE;
     }
 #endif
     loop[MODE] = then;

@@ -85,9 +85,10 @@ static void consume(__local ulong *state, ulong last, ulong found, ulong now, __
 }
 
 /* One number that combines a frontier's representation with the side of each jump of the
- * predictions on which its level is (`steps_of` in policy.cl). */
+ * predictions on which its level is (`steps_of` in policy.py). */
 #define KIND_OF_LEVEL(policy, edges, unvisited_vertices, representation)                         \
-    ((representation) + 2 * (ulong)steps_of(policy, edges, unvisited_vertices))
+    ((representation) +                                                                          \
+     2 * (ulong)steps_of((policy)[NUM_VERTICES], edges, unvisited_vertices))
 
 /* Whether a model would choose the same as for the last level for which it was evaluated.
  * `vertices`, `edges` and `kind` are the frontier's, `unvisited` is the number of unvisited
@@ -118,15 +119,13 @@ static uint choose_level(__local ulong *state, ulong before, __local const REAL 
         state[MODELLED_UNVISITED] = state[UNVISITED_EDGES];
         state[MODELLED_REPRESENTATION] = kind;
     }
-    const Level features = {(REAL)state[FRONTIER_VERTICES],
-                            (REAL)state[FRONTIER_EDGES],
-                            (REAL)state[UNVISITED_VERTICES],
-                            (REAL)state[UNVISITED_EDGES],
-                            level ? (REAL)state[PREVIOUS_EDGES]
-                                  : max((REAL)state[FRONTIER_EDGES], (REAL)1) / policy[MEAN_DEGREE],
-                            (uint)state[REPRESENTATION],
-                            level};
-    return choose(policy, schedule, &features, question);
+    REAL features[RECORD_STATE];
+#pragma unroll
+    for (uint i = 0; i < RECORD_STATE; i++)
+        features[i] = (REAL)state[i];
+    if (!level)
+        features[PREVIOUS_EDGES] = max(features[FRONTIER_EDGES], (REAL)1) / policy[MEAN_DEGREE];
+    return choose(policy, schedule, features, question);
 }
 
 /* The step for the next level, whose candidate is chosen. */

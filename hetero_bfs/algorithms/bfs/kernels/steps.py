@@ -44,7 +44,7 @@ SOURCE = PLACE  # a state on the device needs no place
     MODELLED_VERTICES,  # the state of the last level for which a model was evaluated
     MODELLED_EDGES,
     MODELLED_UNVISITED,  # edges
-    MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.cl)
+    MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.py)
     MODELLED_WITHIN,  # the ratio between levels up to which that choice holds, as a REAL's bits
 ) = range(CHOSEN + 1, CHOSEN + 14)
 STATE_WORDS = MODELLED_WITHIN + 1
