@@ -38,7 +38,7 @@ from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.options import device_settings
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.objective import Power, unmetered_share
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND

@@ -33,7 +33,7 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.selectors import Selector, alpha_beta
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.support.files import replacing
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 
 Factors = dict[str, float]
 Row = dict[str, Any]

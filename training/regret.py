@@ -41,7 +41,7 @@ from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
 

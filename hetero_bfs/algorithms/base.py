@@ -20,8 +20,8 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.scheduling.selectors import Place, Places
 from hetero_bfs.scheduling.trace import format_iterations
-from hetero_bfs.scheduling.trials import Place, Places
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions

@@ -22,7 +22,7 @@ from hetero_bfs.doctor.installation import (
 from hetero_bfs.doctor.opencl_drivers import OPENCL, OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import MPI, check_mpi
 from hetero_bfs.doctor.trial import SEARCHES, check_searches
-from hetero_bfs.support.progress import announce
+from hetero_bfs.support.messages import announce
 
 _REMEDY = 11  # columns before a remedy
 

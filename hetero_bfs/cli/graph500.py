@@ -6,10 +6,10 @@ from argparse import Namespace
 
 from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import print_notes, text_stream, write_json, write_trace
-from hetero_bfs.graph500.options import Graph500Options
+from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.graph500.report import format_report
-from hetero_bfs.support import progress
+from hetero_bfs.support import messages
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 
 
@@ -30,9 +30,9 @@ def run(options: Namespace) -> int:
         engine=engine_options(options),
     )
     if launched_ranks() > 1:
-        from hetero_bfs.cli.launched import run_together
+        from hetero_bfs.cli.output import run_together
 
-        progress.enabled = launched_rank() == 0
+        messages.enabled = launched_rank() == 0
         report = run_together(lambda communicator: run_graph500(settings, communicator))
         if launched_rank() > 0:
             return 0 if report.valid else 1

@@ -10,13 +10,13 @@ from importlib import import_module
 
 from hetero_bfs import __version__
 from hetero_bfs.algorithms.table import commands
-from hetero_bfs.cli import launched, terminal
+from hetero_bfs.cli import output, terminal
 from hetero_bfs.cli.arguments import make_parser, option_names
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.scheduling.strategies import check_objective
 from hetero_bfs.support import environment
-from hetero_bfs.support.wording import naming_options
+from hetero_bfs.support.messages import naming_options
 
 _WITHOUT_NUMBA = ("completion", "devices", "doctor", "view")
 """Commands that compile nothing in this process."""
@@ -37,15 +37,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         parser = make_parser(__version__)
         with naming_options(option_names(parser)):
-            with launched.one_voice():
+            with output.one_voice():
                 options = _parse(parser, arguments)
-            launched.check_command(options)
-            launched.agreed_by_all(lambda: prepare(options))
+            output.check_command(options)
+            output.agreed_by_all(lambda: prepare(options))
             return _carry_out(options)
     except SystemExit as stop:  # argparse has printed a message
         return int(stop.code or 0)
     except HeteroBFSError as error:
-        if launched.says(error):
+        if output.says(error):
             print(f"hetero-bfs: {error}", file=sys.stderr)
         return 1
     except MemoryError:

@@ -25,10 +25,10 @@ def outputs(command: str) -> list[str]:
 
 def prepare(options: Namespace) -> None:
     """Run the checks that come before any work; set up progress bars and threads."""
-    from hetero_bfs.support import private_cache, progress
+    from hetero_bfs.support import messages, private_cache
 
     _check_files(options)
-    progress.enabled = True
+    messages.enabled = True
     if options.command in ("completion", "doctor"):
         return  # the doctor reports problems of the environment itself
     private_cache.warn = lambda text: print(f"note: {text}", file=sys.stderr)

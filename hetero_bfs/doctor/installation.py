@@ -117,7 +117,7 @@ def check_machine() -> Iterator[Finding]:
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.control_groups import memory_limit
+    from hetero_bfs.support.cores import memory_limit
     from hetero_bfs.support.memory import format_bytes, free_bytes
 
     total, limit = psutil.virtual_memory().total, memory_limit()
@@ -197,7 +197,7 @@ MODELS, METERS = "speed model", "energy meters"
 def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
     """`default` has the default device's fields of `DeviceInfo`."""
     from hetero_bfs.errors import ModelError
-    from hetero_bfs.scheduling.model_store import user_models_folder
+    from hetero_bfs.scheduling.model_files import user_models_folder
     from hetero_bfs.scheduling.named_selectors import model_of
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
@@ -221,7 +221,7 @@ def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
 
 def _missing(info: DeviceInfo | None) -> Finding:
     from hetero_bfs.devices.machine import machine_slug
-    from hetero_bfs.scheduling.model_store import default_model
+    from hetero_bfs.scheduling.model_files import default_model
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
     other = default_model(None if info is None else info.type)

@@ -59,9 +59,9 @@ from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import ObjectiveName, Strategy
-from hetero_bfs.support import forks
-from hetero_bfs.support.forks import OfOneProcess
-from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.support import processes
+from hetero_bfs.support.processes import OfOneProcess
+from hetero_bfs.timeline.timeline_svg import as_html
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -102,7 +102,7 @@ class Engine(Algorithms, OfOneProcess):
         self.options = options
         self.decision_interval = options.decision_interval
         self.threads = options.threads
-        self._generation = forks.generation()
+        self._generation = processes.generation()
         self._one_at_a_time = threading.Lock()
         self._platform: Platform | None = None
         self.device_info: DeviceInfo | None = None
@@ -164,7 +164,7 @@ class Engine(Algorithms, OfOneProcess):
         Attributes such as `device_info` remain. In a forked process this does nothing, since
         everything belongs to the parent process.
         """
-        if self._generation != forks.generation():
+        if self._generation != processes.generation():
             return
         with self._one_at_a_time:
             if self._platform is None:
@@ -211,7 +211,7 @@ class Engine(Algorithms, OfOneProcess):
 
         Every search reads it. It raises if the engine is closed or was opened in another process.
         """
-        forks.refuse_other_process(self._generation)
+        processes.refuse_other_process(self._generation)
         if self._platform is None:
             raise EngineClosedError(
                 "the engine is closed; search before close() and within its `with` block, or open "

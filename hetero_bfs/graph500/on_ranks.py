@@ -16,8 +16,7 @@ from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.graph500.bfs_on_ranks import RankBFS
-from hetero_bfs.graph500.kernel import Kernel, Processes
-from hetero_bfs.graph500.options import Graph500Options, KernelName
+from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName, Processes
 from hetero_bfs.graph500.sssp_on_ranks import RankSSSP
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
@@ -25,7 +24,7 @@ from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.ranks.shares import FileShare, KroneckerShare, read_share
 from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.support import memory
-from hetero_bfs.support.progress import hidden
+from hetero_bfs.support.messages import hidden
 
 T = TypeVar("T")
 

@@ -20,12 +20,10 @@ from hetero_bfs.graph.relabel import Order
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.graph500.bfs_kernel import BFSKernel
-from hetero_bfs.graph500.kernel import Kernel, Processes
-from hetero_bfs.graph500.options import Graph500Options, KernelName
+from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName, Processes
 from hetero_bfs.graph500.sssp_kernel import SSSPKernel
 from hetero_bfs.support import memory
-from hetero_bfs.support.progress import hidden
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import hidden, setting
 
 _LIST_BYTES_PER_EDGE = 8  # two vertex ids
 _WEIGHT_BYTES = 4

@@ -13,7 +13,7 @@ import numpy as np
 from hetero_bfs.networkx_backend import measures, traversal, weighted_paths
 from hetero_bfs.networkx_backend.backend_info import FUNCTIONS
 from hetero_bfs.networkx_backend.conversion import convert_from_nx, convert_to_nx
-from hetero_bfs.support.wording import shown
+from hetero_bfs.support.messages import shown
 
 __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 

@@ -14,19 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Sent
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.programs.arranged import END, TIMES, ArrangedGraph
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import END, TIMES, ArrangedGraph, Record
 from hetero_bfs.programs.schema import Counter, Phase, Word
 from hetero_bfs.programs.streamed import InBlocks
-from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 _BATCH_LAUNCHES = 1 << 9
 """Launches that are queued at once, unless one sweep has more."""

@@ -8,19 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.options import Limits, RunOptions
-from hetero_bfs.programs.placed import PlacedGraph, Run
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.renumbered import PlacedGraph, Run
 from hetero_bfs.programs.schema import Mode
-from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
+from hetero_bfs.scheduling.speed_model import ProgramCosts, first_guess
 
 _Kernels = tuple[BoundKernel, BoundKernel]
 """`expand` and `expand_long`, or `count` and `count_long`, for one part."""

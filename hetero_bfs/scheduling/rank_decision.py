@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_files import default_model
 from hetero_bfs.scheduling.model_selectors import model_selector
-from hetero_bfs.scheduling.model_store import default_model
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.policy import CAUTION
 from hetero_bfs.scheduling.selectors import ALPHA, BETA

@@ -9,7 +9,7 @@ from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import StudyGraph, families, graph_of_file, named_graph
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 _SCALES = (14, 15, 16, 17, 18)
 _GPU_SCALES = (16, 18, 20, 22)

@@ -21,11 +21,11 @@ from hetero_bfs.errors import GraphError, ModelError, ValidationError
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.graph500.statistics import teps_statistics
+from hetero_bfs.graph500.report import teps_statistics
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import host_only
 from hetero_bfs.study.plan import Planned, StudyOptions
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.measure import seconds_back_to_back
 from hetero_bfs.training.regret import SELECTORS, sources_of
 

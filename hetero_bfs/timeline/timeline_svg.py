@@ -1,14 +1,18 @@
-"""Timelines as SVG: one picture without scripts and external parts, for pages and notebooks."""
+"""Timelines as SVG: one picture without scripts and external parts, for pages and notebooks.
+
+Notebooks display results as a small table and the timeline of the run.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from typing import Any, Protocol
 
 from hetero_bfs.scheduling.strategies import STRATEGIES
-from hetero_bfs.timeline.spans import Span, lanes_of
+from hetero_bfs.timeline.spans import Span, lanes_of, spans_of
 
 _WIDTH, _LEFT, _RIGHT = 960, 96, 16
 _TOP, _LANE_HEIGHT, _BAR_HEIGHT = 8, 30, 22
@@ -148,3 +152,45 @@ def with_unit(seconds: float) -> str:
     """Return a readable time such as "0.188 ms"; "0 s" for 0."""
     factor, unit = _unit_of(seconds) if seconds > 0 else _UNITS[0]
     return f"{seconds / factor:.4g} {unit}"
+
+
+_MOST_STEPS = 2000
+"""Longer runs are shown without a timeline, which would make the notebook's file large."""
+
+_FINEST_PIXELS = 10.0
+
+
+class _Trace(Protocol):
+    def row(self) -> dict[str, Any]: ...
+
+
+def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ()) -> str:
+    """Return a table of facts and the timeline of the steps; all text is escaped."""
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(_shown(value))}</td></tr>'
+        for name, value in facts.items()
+    )
+    caption = f'<caption style="text-align:left;white-space:nowrap">{escape(title)}</caption>'
+    table = f"<table>{caption}<tbody>{rows}</tbody></table>"
+    return f"<div>{table}{_picture(title, traces)}</div>"
+
+
+def _picture(title: str, traces: Iterable[_Trace]) -> str:
+    steps = [trace.row() for trace in traces]
+    if not 0 < len(steps) <= _MOST_STEPS:
+        return ""
+    spans = [
+        replace(span, details={})
+        for span in spans_of(steps)
+        if span.lane not in ("runs", "steps", "choices")
+    ]
+    return timeline_svg(spans, title, _FINEST_PIXELS)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

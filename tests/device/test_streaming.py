@@ -17,8 +17,7 @@ from streams import SELECTORS, streaming
 from hetero_bfs.algorithms.bfs.kernels.pages import gather_pages
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.slots import NUM_SLOTS
+from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, BoundKernel, OpenCLDevice
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.strategies import STRATEGIES
 

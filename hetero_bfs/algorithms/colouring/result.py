@@ -13,9 +13,8 @@ from hetero_bfs.algorithms.base import Report
 from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.colouring.check import check_colouring
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
-from hetero_bfs.support.wording import number_of
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.support.messages import number_of
+from hetero_bfs.timeline.timeline_svg import as_html, with_unit
 
 _LARGEST_CLASSES = 5  # printed by the command
 

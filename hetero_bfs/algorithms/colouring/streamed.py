@@ -15,8 +15,7 @@ from hetero_bfs.algorithms.colouring.device import DeviceColouring, Kernels
 from hetero_bfs.algorithms.colouring.host import finish_serially
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.device_run import Entries
-from hetero_bfs.devices.opencl.opencl_device import VARIES
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.opencl_device import VARIES, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 

@@ -38,7 +38,7 @@ class ComponentRuns(Analysis[Components]):
         return None if self.graph.num_searched else Components(np.arange(n), n, 0.0, 0.0, [])
 
     def _result(self, ran: Ran) -> Components:
-        from hetero_bfs.algorithms.components.kernels.ids_of_components import smallest_ids
+        from hetero_bfs.algorithms.components.kernels.hook import smallest_ids
 
         began = time.perf_counter()
         graph, found = self.graph, ran.found

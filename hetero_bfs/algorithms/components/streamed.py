@@ -14,8 +14,7 @@ import numpy as np
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import Labels
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 

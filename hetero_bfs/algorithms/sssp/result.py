@@ -15,9 +15,8 @@ from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.sssp.check import check_paths
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.support.wording import number_of
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.support.messages import number_of
+from hetero_bfs.timeline.timeline_svg import as_html, with_unit
 
 
 class WindowTrace(NamedTuple):
@@ -31,7 +30,7 @@ class WindowTrace(NamedTuple):
         "prefix", "full" or "pull" (kernels/relax.py), after "device " if an OpenCL device ran it.
     vertices, edges_scanned : int
         Vertices whose neighbour lists were read, and the entries read. If the host contracted
-        chains (chain_search.py), they count those of the contracted graph.
+        chains (host.py), they count those of the contracted graph.
     rounds : int
         Number of queues of vertices that were relaxed. It is 1 if the host relaxes full neighbour
         lists, since its threads then do not wait for each other within a window.

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun
-from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.slots import NUM_SLOTS, Launch, Slot, Slots
+from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, Launch, OpenCLDevice, Slot, Slots
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_source import OffsetArray
 
@@ -169,7 +168,7 @@ class BlockSlots(Slots):
 def _fill(
     blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
 ) -> tuple[int, list[npt.NDArray[Any]]]:
-    from hetero_bfs.devices.opencl.gather_kernels import gather_blocks
+    from hetero_bfs.graph.kernels.neighbour_lists import gather_blocks
 
     sizes = blocks.sizes[chosen]
     begins = np.cumsum(sizes) - sizes

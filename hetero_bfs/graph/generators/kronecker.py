@@ -23,7 +23,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
 from hetero_bfs.graph.weights import WeightArray, needed_weights
-from hetero_bfs.support import forks
+from hetero_bfs.support import processes
 from hetero_bfs.support.checks import check_flag, check_integer, check_real
 
 MODULUS = 2**31 - 1
@@ -134,7 +134,7 @@ class KroneckerEdges:
     def _fill(self, start: int, src: VertexArray, dst: VertexArray, weights: WeightArray) -> None:
         from hetero_bfs.graph.generators.kronecker_kernels import kronecker_range
 
-        forks.use_loops()
+        processes.use_loops()
         values, scramble = _seed_values(self.seed1, self.seed2)
         kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst, weights)
 
@@ -200,7 +200,7 @@ class RMATEdges:
     def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
         from hetero_bfs.graph.generators.kronecker_kernels import rmat_range
 
-        forks.use_loops()
+        processes.use_loops()
         # Draws are multiples of 2**-53; as integers they compare the same, and faster.
         thresholds = np.ceil(np.cumsum([self.a, self.b, self.c]) * 2.0**53).astype(np.int64)
         rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)

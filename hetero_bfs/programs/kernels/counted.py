@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.programs.kernels.adapters import IDENTITY, WEIGHTED, receives, send, takes
 from hetero_bfs.programs.kernels.counting import count_message
 from hetero_bfs.programs.kernels.host import link_phases

@@ -16,7 +16,7 @@ import pytest
 from cli_runs import command, run
 
 from hetero_bfs.cli.arguments import make_parser
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 
 
 def npy(array) -> bytes:

@@ -18,7 +18,7 @@ from hetero_bfs.doctor.installation import check_kept_files, check_meters, check
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import check_mpi
 from hetero_bfs.support import private_cache
-from hetero_bfs.support.elsewhere import Answer, run_module
+from hetero_bfs.support.processes import Answer, run_module
 
 TOPICS = "Python", "machine", "OpenCL", "speed model", "energy meters", "MPI", "caches", "searches"
 
@@ -215,7 +215,7 @@ def test_nothing_is_run_from_the_current_folder(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text("open('ran', 'w')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as at a prompt
-    told = run_module("hetero_bfs.doctor.opencl_probe", 60)
+    told = run_module("hetero_bfs.doctor.opencl_drivers", 60)
     assert told.problem is None
     assert not (tmp_path / "ran").exists()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hetero_bfs.graph.edge_source import NO_ID
-from hetero_bfs.graph.kernels.list_order import largest_of
+from hetero_bfs.graph.kernels.neighbour_lists import largest_of
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
