@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from hetero_bfs import __version__
-from hetero_bfs.algorithms.table import commands
-from hetero_bfs.cli import output, terminal
+from hetero_bfs.algorithms import table
+from hetero_bfs.cli import commands, output, terminal
 from hetero_bfs.cli.arguments import make_parser, option_names
 from hetero_bfs.cli.preparation import load_numba, prepare
 from hetero_bfs.errors import HeteroBFSError
@@ -75,9 +75,12 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
-    name = "algorithms" if options.command in commands() else options.command
-    module = import_module(f"hetero_bfs.cli.{name}")
-    status: int = module.run(options)
+    name = "algorithms" if options.command in table.commands() else options.command
+    if name in ("algorithms", "bfs"):
+        run = import_module(f"hetero_bfs.cli.{name}").run
+    else:
+        run = getattr(commands, name)
+    status: int = run(options)
     return status
 
 

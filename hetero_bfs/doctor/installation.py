@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hetero_bfs
-from hetero_bfs.doctor.examination import Finding
+from hetero_bfs.doctor import Finding
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support import environment
 from hetero_bfs.support.cores import bound_cores, cpu_quota

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.doctor.examination import Finding
+from hetero_bfs.doctor import Finding
 from hetero_bfs.support.messages import announce
 from hetero_bfs.support.processes import Answer, run_main, run_module, say
 

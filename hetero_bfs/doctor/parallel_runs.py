@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hetero_bfs.doctor.examination import Finding
+from hetero_bfs.doctor import Finding
 from hetero_bfs.support.processes import run_main, run_module, say
 
 MPI = "MPI"

@@ -186,7 +186,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     files = (
         *DeviceSweeps.files,
-        "devices/opencl/block_marks.cl",
+        "devices/opencl/tiles.cl",
         "programs/kernels/sweep_blocks.cl",
     )
 

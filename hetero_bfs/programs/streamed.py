@@ -48,11 +48,7 @@ class StreamedProgram(InBlocks):
     each part. Raises `BudgetError` if vertex arrays and a few blocks do not fit.
     """
 
-    files = (
-        *DeviceProgram.files,
-        "devices/opencl/block_marks.cl",
-        "programs/kernels/blocks.cl",
-    )
+    files = (*DeviceProgram.files, "programs/kernels/blocks.cl")
 
     def _bind_expand(self) -> None:
         """Bind the kernels that choose blocks, and allocate memory for the blocks."""

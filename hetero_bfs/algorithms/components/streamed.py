@@ -25,12 +25,6 @@ class StreamedComponents(StreamedRun, DeviceComponents):
     if its driver fails.
     """
 
-    files = (
-        *DeviceComponents.files[:-1],
-        "devices/opencl/block_marks.cl",
-        DeviceComponents.files[-1],
-    )
-
     def _bind_links(self) -> None:
         """Bind the kernels that choose tiles, and allocate memory for the adjacency."""
         n, (_, *arrays) = np.uint32(self._vertices), self._arrays.values()

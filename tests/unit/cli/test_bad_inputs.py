@@ -203,7 +203,7 @@ def test_a_mistake_of_the_program_is_a_line_too(monkeypatch, capsys):
     def fail(options):
         raise KeyError("some\nname")
 
-    monkeypatch.setattr("hetero_bfs.cli.devices.run", fail)
+    monkeypatch.setattr("hetero_bfs.cli.commands.devices", fail)
     assert run("devices") == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "internal error: KeyError: 'some\\nname'" in line

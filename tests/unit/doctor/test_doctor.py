@@ -12,8 +12,7 @@ from cli_runs import command, run
 from made_devices import CPU
 
 from hetero_bfs.devices.opencl import verdicts
-from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
-from hetero_bfs.doctor.examination import Finding, examine
+from hetero_bfs.doctor import Finding, examine, installation, opencl_drivers, parallel_runs
 from hetero_bfs.doctor.installation import check_kept_files, check_meters, check_models
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import check_mpi
