@@ -30,8 +30,7 @@ from tables import run_script
 import hetero_bfs as hb
 from hetero_bfs import energy
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, machine_slug
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.kronecker import search_keys

@@ -23,7 +23,7 @@ from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys

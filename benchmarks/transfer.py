@@ -25,8 +25,7 @@ from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, machine_slug
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph

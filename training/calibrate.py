@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, machine_slug
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError

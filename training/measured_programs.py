@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families

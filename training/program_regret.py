@@ -40,7 +40,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.search_graph import build_search_graph

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.errors import AgreedError, BudgetError, CheckOutcome, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph

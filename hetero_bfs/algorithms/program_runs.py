@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Prepared
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex

@@ -17,7 +17,7 @@ from hetero_bfs.support import messages
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 
 if TYPE_CHECKING:
-    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.doctor import Finding
 
 _REMEDY = 11  # columns before a remedy
@@ -62,8 +62,8 @@ def convert(options: Namespace) -> int:
 def view(options: Namespace) -> int:
     """Write the timeline of a trace, for a trace viewer or a browser."""
     from hetero_bfs.support.files import check_writable
+    from hetero_bfs.timeline.rendering import check_timeline_path, write_timeline
     from hetero_bfs.timeline.spans import read_rows, spans_of
-    from hetero_bfs.timeline.timeline_files import check_timeline_path, write_timeline
 
     path: Path = options.out or options.input.with_suffix(".trace.json")
     check_timeline_path(path)

@@ -37,8 +37,8 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     from hetero_bfs.scheduling.trace import write_csv
+    from hetero_bfs.timeline.rendering import is_timeline_path, write_timeline
     from hetero_bfs.timeline.spans import spans_of
-    from hetero_bfs.timeline.timeline_files import is_timeline_path, write_timeline
 
     if is_timeline_path(path):
         write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")

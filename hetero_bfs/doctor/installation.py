@@ -20,7 +20,7 @@ from hetero_bfs.support import environment
 from hetero_bfs.support.cores import bound_cores, cpu_quota
 
 if TYPE_CHECKING:
-    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.scheduling.speed_model import SpeedModel
 
 PYTHON, MACHINE = "Python", "machine"
@@ -214,7 +214,7 @@ def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
 
 
 def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
-    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+    from hetero_bfs.devices.machine import DeviceInfo
 
     return None if fields is None else DeviceInfo(**fields)
 

@@ -60,8 +60,8 @@ class OpenCLDrivers:
 
 
 def _tested_again(fields: dict[str, Any]) -> dict[str, Any]:
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.devices.opencl import verdicts
-    from hetero_bfs.devices.opencl.device_info import DeviceInfo
 
     info = DeviceInfo(**fields)
     for family in verdicts.FAMILIES:

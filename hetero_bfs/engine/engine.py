@@ -20,9 +20,13 @@ from hetero_bfs.algorithms.base import A, Prepared, within_limits
 from hetero_bfs.algorithms.bfs.correction import factors_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
-from hetero_bfs.algorithms.bfs.opening import bytes_streamed_by, open_devices, streaming_of
 from hetero_bfs.algorithms.bfs.paged_graph import Streaming
-from hetero_bfs.algorithms.bfs.platform import Platform
+from hetero_bfs.algorithms.bfs.platform import (
+    Platform,
+    bytes_streamed_by,
+    open_devices,
+    streaming_of,
+)
 from hetero_bfs.algorithms.bfs.query import (
     ManyWant,
     Query,
@@ -45,7 +49,7 @@ from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.verdicts import seconds_of_tests
 from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
@@ -61,7 +65,7 @@ from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import ObjectiveName, Strategy
 from hetero_bfs.support import processes
 from hetero_bfs.support.processes import OfOneProcess
-from hetero_bfs.timeline.timeline_svg import as_html
+from hetero_bfs.timeline.rendering import as_html
 
 P = ParamSpec("P")
 R = TypeVar("R")

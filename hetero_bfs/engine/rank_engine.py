@@ -35,8 +35,7 @@ from hetero_bfs.ranks.gathered_result import (
     gathered_parents,
     level_traces,
 )
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import FileShare, read_share, share_out
+from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
 from hetero_bfs.support.checks import check_flag
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess

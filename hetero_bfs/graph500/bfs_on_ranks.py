@@ -10,13 +10,12 @@ from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.ranks_check import RankValidator
 from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph500.rank_kernel import RankKernel, RanksReport, RankStep, step_figures
+from hetero_bfs.graph500.kernel import RankKernel, RanksReport, RankStep, step_figures
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import FileShare
+from hetero_bfs.ranks.partition import FileShare, RankGraph
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.strategies import Direction
 

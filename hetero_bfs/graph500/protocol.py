@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hetero_bfs import energy
-from hetero_bfs.devices.machine import source_commit
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, source_commit
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph500.kernel import Graph500Options, GroupValidator, Kernel, Outcome, Processes

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs import energy
-from hetero_bfs.devices.machine import describe_machine
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, describe_machine
 from hetero_bfs.graph.relabel import Order
 from hetero_bfs.support.files import printable
 

@@ -11,13 +11,12 @@ import numpy as np
 from hetero_bfs.algorithms.sssp.ranks import RankPaths, RankPathSearch
 from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph500.rank_kernel import RankKernel, RanksReport, RankStep, step_figures
+from hetero_bfs.graph500.kernel import RankKernel, RanksReport, RankStep, step_figures
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import FileShare
+from hetero_bfs.ranks.partition import FileShare, RankGraph
 
 
 class RankSSSP(RankKernel):

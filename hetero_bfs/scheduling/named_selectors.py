@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hetero_bfs.devices.machine import cpu_slug, device_slug, machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.model_files import default_model, find_model
 from hetero_bfs.scheduling.model_selectors import model_selector

@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_files import default_model
 from hetero_bfs.scheduling.model_selectors import model_selector

@@ -14,7 +14,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy

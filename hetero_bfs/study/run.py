@@ -13,8 +13,7 @@ import numba
 import pandas as pd
 
 from hetero_bfs import energy
-from hetero_bfs.devices.machine import describe_machine, source_commit
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, describe_machine, source_commit
 from hetero_bfs.graph500.report import command_line
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
@@ -33,7 +32,7 @@ from hetero_bfs.study.page import SECTIONS, Part, Section, page
 from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of
 from hetero_bfs.study.searches import Row, Subject, open_subject, relabelling, throughput
 from hetero_bfs.support.messages import announce
-from hetero_bfs.timeline.timeline_svg import svg_file
+from hetero_bfs.timeline.rendering import svg_file
 from hetero_bfs.training.program_regret import regret_of_programs
 from hetero_bfs.training.regret import ORACLE
 from hetero_bfs.training.regret import measure_graph as measure_regret

@@ -220,7 +220,7 @@ def test_with_room_for_all_nothing_is_sent(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
     with (
-        mock.patch("hetero_bfs.algorithms.bfs.opening.bytes_in_memory", return_value=2**40),
+        mock.patch("hetero_bfs.algorithms.bfs.platform.bytes_in_memory", return_value=2**40),
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=2**20) as engine,
     ):
         assert engine.streaming.resident_pages == engine.streaming.pages

@@ -26,7 +26,7 @@ from hetero_bfs.algorithms.bfs.device_memory import (
     common_degrees,
     offset_type_of,
 )
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, Launch, OpenCLDevice, Slots
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.csr import CSRGraph

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.colouring.check import check_colouring
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
 from hetero_bfs.support.messages import number_of
-from hetero_bfs.timeline.timeline_svg import as_html, with_unit
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _LARGEST_CLASSES = 5  # printed by the command
 

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import HostComponents
 from hetero_bfs.algorithms.components.result import Components, ComponentsReport
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling.trace import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
 from hetero_bfs.algorithms.multi_source.result import Rows, Sums
 from hetero_bfs.devices.cpu.vectors import LANES
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.graph.edge_source import NO_VERTEX

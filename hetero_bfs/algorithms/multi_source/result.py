@@ -12,7 +12,7 @@ from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
-from hetero_bfs.timeline.timeline_svg import as_html, with_unit
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _DTYPES = (np.int8, np.int16, np.int32)
 

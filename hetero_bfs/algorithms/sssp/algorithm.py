@@ -17,7 +17,7 @@ from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.errors import GraphError
+from hetero_bfs.errors import CheckOutcome, GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, check_ends, check_vertex
 from hetero_bfs.graph.weights import weight_dtype_of, weighted_chunks

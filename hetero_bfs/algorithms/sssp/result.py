@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.sssp.check import check_paths
-from hetero_bfs.errors import GraphError
+from hetero_bfs.errors import CheckOutcome, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.support.messages import number_of
-from hetero_bfs.timeline.timeline_svg import as_html, with_unit
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 
 class WindowTrace(NamedTuple):

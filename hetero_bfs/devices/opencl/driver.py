@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from hetero_bfs.devices.machine import DeviceInfo, describe
 from hetero_bfs.devices.opencl.built_programs import forget
-from hetero_bfs.devices.opencl.device_info import DeviceInfo, describe
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import processes
 from hetero_bfs.support.checks import check_type

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.built_programs import programs_of
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.driver import device_error, driver_errors
 from hetero_bfs.devices.opencl.verdicts import Family, check_verdict
 from hetero_bfs.errors import DeviceError

@@ -109,7 +109,7 @@ after = []
 entries = [f"from hetero_bfs import {name}" for name in hetero_bfs.__all__]
 entries += ["import hetero_bfs; hetero_bfs.kronecker(3)"]
 entries += ["from hetero_bfs.networkx_backend import backend_interface, conversion"]
-entries += ["from hetero_bfs.cli.preparation import load_numba; load_numba()"]
+entries += ["from hetero_bfs.cli.main import load_numba; load_numba()"]
 entries += ["from hetero_bfs.doctor import trial; trial.main()"]
 entries += ["from hetero_bfs.engine import compile_beside"]
 for entry in entries:
