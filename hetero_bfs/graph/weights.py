@@ -238,7 +238,6 @@ def place_weights(
 
 
 def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
-    """Return the identity element of a rule."""
     if rule == "sum":
         return 0
     if dtype.kind == "f":

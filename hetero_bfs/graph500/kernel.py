@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -199,9 +198,6 @@ class Processes(ABC):
         """Return fields of the report."""
 
 
-Rows = npt.NDArray[np.float64]
-
-
 class OneByOne:
     """A validator of groups of one search, which all ranks check together."""
 
@@ -241,12 +237,10 @@ class RankKernel(Kernel):
         """Return the validator of the five checks."""
 
     def make_validator(self, size: int) -> OneByOne:
-        """Return a validator of single searches."""
         self._validator = self.open_validator(self._share)
         return OneByOne(self._validator.validate)
 
     def end_validation(self) -> None:
-        """Release the memory that the ranks of a host share."""
         self._validator.close()
 
     def get_ready(self, keys: list[int]) -> int:
@@ -254,7 +248,6 @@ class RankKernel(Kernel):
         return len(keys)
 
     def record(self, key: int, result: Any, validator: OneByOne | None) -> KeyRecord:
-        """Validate a search; return the combined figures of all ranks."""
         seconds = -1.0
         if validator is not None:
             started = time.perf_counter()
@@ -272,13 +265,29 @@ class RankKernel(Kernel):
     def figures(self, result: Any) -> tuple[float, int, int, list[Any]]:
         """Return the largest distance, reached vertices, traversed edges, and the steps."""
 
-    def combined(self, rows: Sequence[tuple[float, ...]]) -> tuple[Rows, Rows]:
-        """Return the maximum and the sum over ranks, for each figure of each step of a search."""
+    def combined(
+        self, steps: Sequence[Any], own: Callable[[Any], tuple[float, ...]]
+    ) -> Iterator[tuple[Any, list[int], dict[str, Any]]]:
+        """Yield each step of a search, sums over ranks, and the fields of `RankStep`.
+
+        `own` returns the figures of a step on this rank to sum: vertices, edges, and others.
+        """
+        ranks = self.communicator.size
+        rows = [(s.seconds, s.exchange_seconds, s.bytes_sent, *own(s)) for s in steps]
         most = np.array(rows, np.float64)
         total = most.copy()
         self.communicator.reduce_to_all(most.reshape(-1), "max")
         self.communicator.reduce_to_all(total.reshape(-1), "sum")
-        return most, total
+        for step, largest, sums in zip(steps, most, total, strict=True):
+            seconds, _, sent, _, edges, *_ = sums
+            fields = {
+                "seconds": float(largest[0]),
+                "mean_seconds": float(seconds) / ranks,
+                "exchange_seconds": float(largest[1]),
+                "bytes_sent": int(sent),
+                "imbalance": float(largest[4] * ranks / edges) if edges else 1.0,
+            }
+            yield step, [int(number) for number in sums[3:]], fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,20 +311,6 @@ class RankStep:
         return asdict(self)
 
 
-def step_figures(most: Rows, total: Rows, edges: int, ranks: int) -> dict[str, Any]:
-    """Return the fields of `RankStep` from combined seconds, seconds of exchange, and bytes.
-
-    `edges` is the index of the number of edges.
-    """
-    return {
-        "seconds": float(most[0]),
-        "mean_seconds": float(total[0]) / ranks,
-        "exchange_seconds": float(most[1]),
-        "bytes_sent": int(total[2]),
-        "imbalance": float(most[edges] * ranks / total[edges]) if total[edges] else 1.0,
-    }
-
-
 @dataclass(kw_only=True)
 class RanksReport(Graph500Report):
     """Results that both kernels produce on several ranks."""
@@ -329,7 +324,6 @@ class RanksReport(Graph500Report):
     """Bytes of each rank that do not shrink with more ranks."""
 
     def own_figures(self) -> dict[str, Any]:
-        """Return the figures that only the JSON of several ranks has."""
         return {
             "hosts": self.hosts,
             "threads_per_rank": self.threads,
@@ -338,7 +332,6 @@ class RanksReport(Graph500Report):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return seconds of exchange and bytes of a search."""
         steps = record.result.traces
         return {
             "exchange_seconds": sum(step.exchange_seconds for step in steps),
@@ -346,7 +339,6 @@ class RanksReport(Graph500Report):
         }
 
     def machine_lines(self) -> list[str]:
-        """Return the ranks, and their memory."""
         return [
             f"ranks: {self.processes} on {self.hosts} host{'s' if self.hosts > 1 else ''}, "
             f"{self.threads} thread{'s' if self.threads > 1 else ''} each",

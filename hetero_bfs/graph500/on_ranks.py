@@ -63,7 +63,6 @@ class ManyRanks(Processes):
             self.agreed(self._check_memory)
 
     def agreed(self, work: Callable[[], T]) -> T:
-        """Do work without communication; raise `AgreedError` on all ranks if it fails on any."""
         return agreed(self._communicator, work)
 
     def compile(self) -> None:
@@ -83,7 +82,6 @@ class ManyRanks(Processes):
                 self._communicator.barrier()
 
     def read(self) -> list[str]:
-        """Read or generate this rank's edges."""
         options, communicator = self.options, self._communicator
         started = time.perf_counter()
         if options.graph is None:
@@ -101,7 +99,6 @@ class ManyRanks(Processes):
         return []
 
     def construct(self) -> None:
-        """Distribute the edges, and build each rank's part of the graph."""
         share = self.share
         started = time.perf_counter()
         self.graph = construct(
@@ -116,7 +113,6 @@ class ManyRanks(Processes):
         return not self._answer[0]
 
     def open(self) -> Kernel:
-        """Open the kernel."""
         started = time.perf_counter()
         kernel = self._kernel(
             self._communicator, self.graph, self.share, self.options.engine, self._threads
@@ -125,7 +121,6 @@ class ManyRanks(Processes):
         return kernel
 
     def least(self, number: int) -> int:
-        """Return the least number of all ranks."""
         numbers: list[int] = self._communicator.collect(number)
         return min(numbers)
 

@@ -56,7 +56,6 @@ class OneProcess(Processes):
             check_memory(self.options.generator())
 
     def compile(self) -> None:
-        """Build, search and validate a tiny graph, in all orders that the options may lead to."""
         order = self.options.engine.order
         with hidden():
             for each in self._orders if order == "auto" else (order,):
@@ -64,7 +63,6 @@ class OneProcess(Processes):
             _KERNELS[self.options.kernel].compile(self._tiny, graph)
 
     def read(self) -> list[str]:
-        """Read or generate the edges; return notes."""
         options = self.options
         notes: list[str] = []
         started = time.perf_counter()
@@ -88,11 +86,9 @@ class OneProcess(Processes):
             self.construction_seconds -= sum(self.edges.pass_seconds)
 
     def is_isolated(self, vertex: int) -> bool:
-        """Tell whether a vertex has no edge to another one."""
         return self.graph.is_isolated(vertex)
 
     def open(self) -> Kernel:
-        """Open the kernel."""
         return _KERNELS[self.options.kernel](self.edges, self.graph, self.options.engine)
 
     def figures(self) -> dict[str, Any]:
@@ -112,7 +108,6 @@ class TimedEdges(KroneckerEdges):
     pass_seconds: list[float] = field(default_factory=list, compare=False)
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges in index order; see `EdgeSource.chunks`."""
         return self._timed(super().chunks(size))
 
     def weighted_chunks(

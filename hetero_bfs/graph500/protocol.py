@@ -159,7 +159,6 @@ def _most_back_to_back(kernel: Kernel, host_size: int) -> int:
 
 
 def _validate_group(validator: GroupValidator, group: list[KeyRecord]) -> list[KeyRecord]:
-    """Return the group with its outcomes."""
     started = time.perf_counter()
     outcomes: Sequence[Outcome] = validator.finish()
     share = (time.perf_counter() - started) / len(group)

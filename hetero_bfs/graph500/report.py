@@ -6,7 +6,7 @@ import datetime
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -301,6 +301,19 @@ class Graph500Report(ABC):
             for record in self.sources
             for trace in record.result.traces
         ]
+
+
+def means_by_strategy(
+    sources: Sequence[KeyRecord], figures: Callable[[Any], Sequence[float]]
+) -> dict[str, list[float]]:
+    """Return a search's mean number of steps of each strategy, and the means of their figures."""
+    sums: dict[str, list[float]] = {}
+    for record in sources:
+        for step in record.result.traces:
+            row = [1, *figures(step)]
+            so_far = sums.get(step.strategy, [0.0] * len(row))
+            sums[step.strategy] = [a + b for a, b in zip(so_far, row, strict=True)]
+    return {name: [total / len(sources) for total in row] for name, row in sums.items()}
 
 
 def format_report(report: Graph500Report, every_key: bool = False) -> str:

@@ -234,7 +234,6 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         return self.device.bind(self._program, name, *visit, *arguments, *self.arrays())
 
     def _launch_spread(self) -> None:
-        """Queue the kernel that marks the neighbours of initially active vertices."""
         if self.plan.all_active:
             return
         chosen = self._chosen(Phase.STARTS, 0, self.marks.size - 1)

@@ -247,12 +247,10 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def forward(self) -> CSRGraph:
-        """Receivers of each vertex."""
         return self._arranged(self._placed.forward)
 
     @cached_property
     def backward(self) -> CSRGraph:
-        """Senders to each vertex."""
         placed = self._placed
         is_one = placed.backward is placed.forward
         return self.forward if is_one else self._arranged(placed.backward)
@@ -275,12 +273,10 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def names(self) -> Order:
-        """The caller's id of each vertex, shape (num_vertices,)."""
         return self._placed.names[self._order]
 
     @cached_property
     def degree(self) -> Order:
-        """Number of edges along which each vertex sends, shape (num_vertices,)."""
         return self._placed.degree[self._order]
 
 

@@ -70,7 +70,6 @@ class DevicePlanes(DeviceRun):
         self._bind(self.build(SHORT_LIST=_SHORT_LIST), self.buffers(0), self.buffers(-1))
 
     def _bind(self, program: Any, forward: list[Any], backward: list[Any]) -> None:
-        """Bind all kernels."""
         bind, n, first = self.device.bind, np.uint32(self._n), self._planes[0]
         self._start = bind(program, "start", n, VARIES, self._mask, self._seen, first)
         self._seed = bind(program, "seed", VARIES, self._sources, self._seen, first)

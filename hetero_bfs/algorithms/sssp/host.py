@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,18 @@ _POOL_EDGES = 1 << 14
 _MOST_RECORDS = 1 << 14
 
 
+def _in_narrowest(
+    dtypes: Sequence[np.dtype[Any]],
+    source: int,
+    run_as: Callable[[np.dtype[Any], int], Windows | None],
+) -> Windows:
+    for dtype in dtypes:
+        found = run_as(dtype, source)
+        if found is not None:
+            return found
+    raise AssertionError("a distance exceeds 64 bits")
+
+
 class HostSearch:
     """Searches on the host's cores. `threads` includes the caller's thread."""
 
@@ -104,14 +117,7 @@ class HostSearch:
 
         If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
-        *narrow, wide = self.lists.distance_dtypes
-        for dtype in narrow:
-            found = self.run_as(dtype, source)
-            if found is not None:
-                return found
-        found = self.run_as(wide, source)
-        assert found is not None
-        return found
+        return _in_narrowest(self.lists.distance_dtypes, source, self.run_as)
 
     def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
         """Search with distances of one type; None if it has 32 bits and a distance exceeds it.
@@ -267,14 +273,7 @@ class ChainSearch:
 
         If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
-        *narrow, wide = self.lists.distance_dtypes
-        for dtype in narrow:
-            found = self._run_as(dtype, source)
-            if found is not None:
-                return found
-        found = self._run_as(wide, source)
-        assert found is not None
-        return found
+        return _in_narrowest(self.lists.distance_dtypes, source, self._run_as)
 
     def _run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
         """Search with distances of one type; None if one exceeds it. In int64 none does."""

@@ -172,7 +172,6 @@ def _table_end(num_sections: int) -> int:
 
 
 def _checksum(array: npt.NDArray[Any]) -> int:
-    """Return the checksum of an array with its padding."""
     from hetero_bfs.graph.io.file_kernels import sum_of_words
 
     raw = array.view(np.uint8)
