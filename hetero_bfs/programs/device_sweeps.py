@@ -209,11 +209,10 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     def _kernel_on(self, name: str, room: Part | Slot, backward: Part | Slot) -> BoundKernel:
         """Return a kernel bound to the buffers of `room`, and of `backward` if it reads both."""
-        key = name, id(room), id(backward)
-        if key not in self.kernels_of:
-            self.kernels_of[key] = self._bind_on(name, room.buffers, backward.buffers)
-        found: BoundKernel = self.kernels_of[key]
-        return found
+        return self.bound_once(
+            (name, id(room), id(backward)),
+            lambda: self._bind_on(name, room.buffers, backward.buffers),
+        )
 
     def _bind_on(
         self, name: str, forward: list[Any] | None, backward: list[Any] | None

@@ -64,21 +64,17 @@ class StreamedProgram(InBlocks):
         self._batch = self._most_batch = 1
         self.memory.take()
 
-    def _kernels_on(self, room: Part | Slot) -> _Kernels:
-        """Return kernels bound to the buffers of `room`; each call passes the number of blocks."""
-        if id(room) not in self.kernels_of:
-            rows, *lists = room.buffers
-            lists = [*lists, self._nothing][:2]
-            arguments = [
-                self.offsets(0), *lists, *self.sizes(), self.offsets(-1), *lists, rows, VARIES,
-                *self._slots, *self.arrays(),
-            ]  # fmt: skip
-            short, long = self._expand_names
-            bind, program = self.device.bind, self._program
-            kernels = bind(program, short, *arguments), bind(program, long, *arguments)
-            self.kernels_of[id(room)] = kernels
-        found: _Kernels = self.kernels_of[id(room)]
-        return found
+    def _bind_on(self, buffers: Sequence[Any]) -> _Kernels:
+        """Return kernels bound to a room's buffers; each call passes the number of blocks."""
+        rows, *lists = buffers
+        lists = [*lists, self._nothing][:2]
+        arguments = [
+            self.offsets(0), *lists, *self.sizes(), self.offsets(-1), *lists, rows, VARIES,
+            *self._slots, *self.arrays(),
+        ]  # fmt: skip
+        short, long = self._expand_names
+        bind, program = self.device.bind, self._program
+        return bind(program, short, *arguments), bind(program, long, *arguments)
 
     def _launch_iteration(self) -> None:
         """Run an iteration; after the end of the run it does nothing."""
@@ -95,7 +91,7 @@ class StreamedProgram(InBlocks):
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
             count = room.end - room.begin if isinstance(room, Part) else blocks.size
-            short, long = self._kernels_on(room)
+            short, long = self.bound_once(id(room), lambda: self._bind_on(room.buffers))
             rows = np.uint32(count)
             event = self.launch(short, count * self.group, rows, after=after)
             if has_long[blocks].any():

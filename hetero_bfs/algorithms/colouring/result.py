@@ -49,11 +49,6 @@ class Colouring(Iterated):
         """Vertices of each colour, int64 (num_colours,)."""
         return np.bincount(self.colour, minlength=self.num_colours).astype(np.int64)
 
-    @property
-    def edges_scanned(self) -> int:
-        """Entries of neighbour lists that were read."""
-        return sum(trace.edges_scanned for trace in self.traces)
-
     def _repr_html_(self) -> str:
         facts = {
             "vertices": self.colour.size,

@@ -49,10 +49,9 @@ class StreamedColouring(StreamedRun, DeviceColouring):
 
     def _kernels_on(self, room: Part | Slot) -> Kernels:
         """Return the kernels bound to a room's buffers."""
-        if id(room) not in self.kernels_of:
-            self.kernels_of[id(room)] = self._bind_on(self.offsets(0), room.buffers[1], VARIES)
-        kernels: Kernels = self.kernels_of[id(room)]
-        return kernels
+        return self.bound_once(
+            id(room), lambda: self._bind_on(self.offsets(0), room.buffers[1], VARIES)
+        )
 
     def run(self) -> Coloured:
         """Colour all vertices. The rounds of a buffer run while the next buffer is sent."""

@@ -50,11 +50,6 @@ class Components(Iterated):
         counts: npt.NDArray[np.int64] = np.bincount(self.component).astype(np.int64, copy=False)
         return counts[counts > 0]
 
-    @property
-    def edges_scanned(self) -> int:
-        """Entries of neighbour lists that were read."""
-        return sum(trace.edges_scanned for trace in self.traces)
-
     def _repr_html_(self) -> str:
         facts = {
             "vertices": self.component.size,

@@ -66,9 +66,7 @@ class StreamedComponents(StreamedRun, DeviceComponents):
 
     def _kernels_on(self, room: Part | Slot, way: int) -> tuple[BoundKernel, BoundKernel]:
         """Return the kernels that read the adjacency of a direction, bound to a room's buffers."""
-        key = id(room), way
-        if key not in self.kernels_of:
-            rows, neighbours = room.buffers
-            self.kernels_of[key] = self._bind_on(self.offsets(way), neighbours, rows)
-        found: tuple[BoundKernel, BoundKernel] = self.kernels_of[key]
-        return found
+        rows, neighbours = room.buffers
+        return self.bound_once(
+            (id(room), way), lambda: self._bind_on(self.offsets(way), neighbours, rows)
+        )

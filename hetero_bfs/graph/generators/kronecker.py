@@ -36,8 +36,30 @@ _Fill = Callable[..., None]  # takes the first edge's number and the arrays
 _Arrays = tuple[npt.NDArray[Any], ...]
 
 
+class _Drawn:
+    """Sizes of a graph whose edges are drawn; a subclass has its scale and edgefactor."""
+
+    scale: int
+    edgefactor: int
+
+    @property
+    def num_vertices(self) -> int:
+        """2**scale."""
+        return 1 << self.scale
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edgefactor times the number of vertices."""
+        return self.edgefactor << self.scale
+
+    @property
+    def both_directions(self) -> bool:
+        """False: every edge is drawn once."""
+        return False
+
+
 @dataclass(frozen=True)
-class KroneckerEdges:
+class KroneckerEdges(_Drawn):
     """The edges of a Graph500 graph, generated whenever they are read (an `EdgeSource`).
 
     Parameters
@@ -67,21 +89,6 @@ class KroneckerEdges:
         check_flag("weighted", self.weighted)
         seeds = {name: check_integer(name, getattr(self, name)) for name in ("seed1", "seed2")}
         self.__dict__.update(scale=scale, edgefactor=edgefactor, **seeds)
-
-    @property
-    def num_vertices(self) -> int:
-        """2**scale."""
-        return 1 << self.scale
-
-    @property
-    def num_input_edges(self) -> int:
-        """Edgefactor times the number of vertices."""
-        return self.edgefactor << self.scale
-
-    @property
-    def both_directions(self) -> bool:
-        """False: every edge is drawn once."""
-        return False
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
@@ -140,7 +147,7 @@ class KroneckerEdges:
 
 
 @dataclass(frozen=True)
-class RMATEdges:
+class RMATEdges(_Drawn):
     """R-MAT edges with free quadrant probabilities (Chakrabarti et al. 2004; an `EdgeSource`).
 
     Each of the `scale` bits of an edge falls into one quadrant with probability a, b, c or d,
@@ -166,21 +173,6 @@ class RMATEdges:
         self.__dict__.update(zip("abcd", quadrants, strict=True))
         if not (min(quadrants) >= 0 and abs(sum(quadrants) - 1) <= 1e-6):
             raise GraphError(f"a, b, c, d = {quadrants}; give four shares >= 0 that add up to 1")
-
-    @property
-    def num_vertices(self) -> int:
-        """2**scale."""
-        return 1 << self.scale
-
-    @property
-    def num_input_edges(self) -> int:
-        """Edgefactor times the number of vertices."""
-        return self.edgefactor << self.scale
-
-    @property
-    def both_directions(self) -> bool:
-        """False: every edge is drawn once."""
-        return False
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""
