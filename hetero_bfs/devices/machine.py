@@ -16,8 +16,6 @@ from hetero_bfs.support.cores import usable_cores
 
 _INT64_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
-POCL = "Portable Computing Language"
-
 
 @dataclass(frozen=True)
 class DeviceInfo:

@@ -29,8 +29,16 @@ from hetero_bfs.study.levels import (
     search_rows,
 )
 from hetero_bfs.study.page import SECTIONS, Part, Section, page
-from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of
-from hetero_bfs.study.searches import Row, Subject, open_subject, relabelling, throughput
+from hetero_bfs.study.searches import (
+    Planned,
+    Row,
+    StudyOptions,
+    Subject,
+    graphs_of,
+    open_subject,
+    relabelling,
+    throughput,
+)
 from hetero_bfs.support.messages import announce
 from hetero_bfs.timeline.rendering import svg_file
 from hetero_bfs.training.program_regret import regret_of_programs
