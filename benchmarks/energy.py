@@ -30,15 +30,14 @@ from tables import run_script
 import hetero_bfs as hb
 from hetero_bfs import energy
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, machine_slug
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.options import device_settings
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.objective import Power, unmetered_share
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND

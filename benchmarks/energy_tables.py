@@ -8,7 +8,7 @@ from statistics import stdev
 import pandas as pd
 from tables import markdown, provenance
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling.objective import Power
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.files import replacing

@@ -16,7 +16,7 @@ import pandas as pd
 from tables import markdown, provenance, run_script
 
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.support.files import replacing

@@ -23,7 +23,7 @@ from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
@@ -33,7 +33,7 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.selectors import Selector, alpha_beta
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.support.files import replacing
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 
 Factors = dict[str, float]
 Row = dict[str, Any]

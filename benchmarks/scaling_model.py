@@ -28,8 +28,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.exchange import WORD_BYTES
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import KroneckerShare
+from hetero_bfs.ranks.partition import KroneckerShare, RankGraph
 from hetero_bfs.ranks.simulated import SimulatedCommunicator, run_ranks
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 

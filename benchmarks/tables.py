@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hetero_bfs.devices.machine import describe_machine
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, describe_machine
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.scheduling.named_selectors import model_of
 

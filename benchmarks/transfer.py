@@ -25,18 +25,17 @@ from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive
-from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, machine_slug
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.scheduling.model_files import shipped_models
 from hetero_bfs.scheduling.model_selectors import model_selector
-from hetero_bfs.scheduling.model_store import shipped_models
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 from hetero_bfs.support.files import replacing
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.calibrate import (
     FITTED_GRAPHS,
     JUDGED_GRAPHS,

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     )
     from hetero_bfs.programs.result import ProgramResult
     from hetero_bfs.scheduling.trace import IterationTrace, LevelFeatures, LevelTrace
-    from hetero_bfs.timeline.timeline_files import save_timeline
+    from hetero_bfs.timeline.rendering import save_timeline
 
     colour = _one_call(_Algorithms.colour)
     connected_components = _one_call(_Algorithms.connected_components)
@@ -160,7 +160,7 @@ _MODULE_OF = {
     "minimum": "programs.program",
     "most_frequent": "programs.program",
     "plus": "programs.program",
-    "save_timeline": "timeline.timeline_files",
+    "save_timeline": "timeline.rendering",
     "validate": "algorithms.bfs.check",
 }
 

@@ -1,4 +1,11 @@
-"""Errors that a user can cause and fix. The command line prints them as one line and exits 1."""
+"""Errors that a user can cause and fix. The command line prints them as one line and exits 1.
+
+A check of a result returns a `CheckOutcome`, which raises an error on request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 
 class HeteroBFSError(Exception):
@@ -55,3 +62,16 @@ class ModelError(HeteroBFSError, ValueError):
 
 class ValidationError(HeteroBFSError, RuntimeError):
     """A result that breaks a rule of its check, or is not a finite number."""
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """Whether a result is valid, and a message of one line."""
+
+    valid: bool
+    message: str
+
+    def raise_if_invalid(self) -> None:
+        """Raise `ValidationError` unless the result is valid."""
+        if not self.valid:
+            raise ValidationError(self.message)

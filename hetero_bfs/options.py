@@ -9,7 +9,7 @@ from functools import update_wrapper, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hetero_bfs.devices.cpu.host_run import check_threads
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import NO_DEVICE, choose_devices, plain_device_name
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import ArgumentError, DeviceError

@@ -21,7 +21,7 @@ from posing import pose_as_asked
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.support import private_cache
 
 # Workers of pytest-xdist leave no core idle, so a thread of OpenMP that spins takes the time of

@@ -17,18 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, machine_slug
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions, device_settings
-from hetero_bfs.scheduling.model_store import default_model, named_model
+from hetero_bfs.scheduling.model_files import default_model, named_model
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import host_only
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.train import (

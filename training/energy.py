@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.energy import MeterError, PowerLog, Unmeasured
 from hetero_bfs.graph500.protocol import meters_of
-from hetero_bfs.scheduling.model_format import write_model
+from hetero_bfs.scheduling.model_files import write_model
 from hetero_bfs.scheduling.objective import METERS_REMEDY, Power
 from hetero_bfs.scheduling.speed_model import SpeedModel
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training import objectives as objective_rows
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering

@@ -1,6 +1,6 @@
 """Measures vertex programs, and fits the costs of their iterations.
 
-One program for each kind of message (scheduling/program_costs.py) runs over a few graphs, pushed
+One program for each kind of message (scheduling/speed_model.py) runs over a few graphs, pushed
 and pulled, on the host and on the device. The active vertices of each iteration are the same in
 both directions. On a device the host waits for each iteration to time it; the cost of waiting is
 the same for both directions. Seconds are medians of several runs. An untimed run comes first, since
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families
@@ -25,10 +25,10 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program, any_one, minimum
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.program_costs import CostTable, ProgramCosts
+from hetero_bfs.scheduling.selectors import Place
+from hetero_bfs.scheduling.speed_model import CostTable, ProgramCosts
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.scheduling.trials import Place
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.fit import fit_linear
 from hetero_bfs.training.regret import draw_from_largest_component
 
@@ -153,7 +153,7 @@ def measure_programs(
     -------
     DataFrame
         A row for each graph, kind of message, place, direction and iteration. Columns: `iterations`
-        (always 1), vertices, senders, edges, changes, misses (scheduling/program_costs.py),
+        (always 1), vertices, senders, edges, changes, misses (scheduling/speed_model.py),
         seconds.
     """
     rows: list[dict[str, Any]] = []

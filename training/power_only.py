@@ -7,7 +7,7 @@ from pathlib import Path
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.model_store import user_models_folder
+from hetero_bfs.scheduling.model_files import user_models_folder
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 from hetero_bfs.training.energy import add_watts

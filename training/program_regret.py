@@ -40,14 +40,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.options import STRATEGIES, RunOptions, Where
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.trials import Place
-from hetero_bfs.support.progress import progress
+from hetero_bfs.scheduling.selectors import Place
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.measured_programs import MEASURED, drawn_sources, run_measured, weighted
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import ROUNDS, SLOWEST

@@ -30,8 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hetero_bfs.devices.machine import machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, machine_slug
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import StudyGraph
@@ -41,7 +40,7 @@ from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
 

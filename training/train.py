@@ -17,21 +17,23 @@ import numba
 import pandas as pd
 
 from hetero_bfs import __version__
-from hetero_bfs.devices.machine import describe_machine, machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, describe_machine, machine_slug
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import study_graphs
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions, device_settings
-from hetero_bfs.scheduling.model_format import UNREADABLE, write_model
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE, user_models_folder
-from hetero_bfs.scheduling.program_costs import CostTable
-from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.model_files import (
+    MODELS_VARIABLE,
+    UNREADABLE,
+    user_models_folder,
+    write_model,
+)
+from hetero_bfs.scheduling.speed_model import CostTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from statistics import median
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import DeviceError, GraphError

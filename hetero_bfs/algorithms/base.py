@@ -12,16 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.errors import AgreedError, BudgetError, CheckOutcome, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.scheduling.selectors import Place, Places
 from hetero_bfs.scheduling.trace import format_iterations
-from hetero_bfs.scheduling.trials import Place, Places
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions

@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Prepared
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.programs.arranged import ArrangedGraph, by_class, by_level
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
@@ -24,18 +23,17 @@ from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
-from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
+from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_class, by_level
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.place_costs import MigrationCosts, RunSizes
 from hetero_bfs.scheduling.place_estimates import PlaceEstimates
-from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
-from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.selectors import Place, Trials
+from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel, first_guess
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.scheduling.trials import Place, Trials
 from hetero_bfs.support.checks import check_type
 
 _NUM_EXACT = 16

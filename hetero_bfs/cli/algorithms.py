@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.table import Row, commands
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.launched import run_together
-from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json, write_trace
+from hetero_bfs.cli.output import (
+    print_notes,
+    run_together,
+    save_array,
+    text_stream,
+    write_json,
+    write_trace,
+)
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.io.registry import read, vertices_by_header

@@ -15,8 +15,8 @@ from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json, write_trace
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.graph.io.graph_files import read_vertices
 from hetero_bfs.graph.io.registry import read, vertices_by_header
-from hetero_bfs.graph.io.text_lines import read_vertices
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.scheduling.trace import format_levels
 

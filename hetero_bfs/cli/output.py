@@ -1,18 +1,28 @@
-"""Output of commands: text, notes and JSON."""
+"""Output of commands: text, notes and JSON.
+
+Under an MPI launcher all ranks share one run, and only one of them prints.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from hetero_bfs.algorithms.table import commands
+from hetero_bfs.errors import AgreedError, HeteroBFSError
+from hetero_bfs.support.environment import launched_rank, launched_ranks, tasks_without_mpi
 from hetero_bfs.support.files import replacing, write_array
 
-if TYPE_CHECKING:  # `hetero-bfs doctor` prints without NumPy
+if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from hetero_bfs.ranks.communicator import Communicator
 
 
 def text_stream(options: Namespace) -> TextIO:
@@ -27,8 +37,8 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     from hetero_bfs.scheduling.trace import write_csv
+    from hetero_bfs.timeline.rendering import is_timeline_path, write_timeline
     from hetero_bfs.timeline.spans import spans_of
-    from hetero_bfs.timeline.timeline_files import is_timeline_path, write_timeline
 
     if is_timeline_path(path):
         write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")
@@ -56,3 +66,78 @@ def write_json(path: Path | None, data: Any) -> None:
         return
     with replacing(path) as stream:
         stream.write(text + "\n")
+
+
+T = TypeVar("T")
+
+
+def _on_ranks() -> list[str]:
+    return ["graph500", *(name for name, row in commands().items() if row.on_ranks)]
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Let only rank 0 print while all ranks do the same work."""
+    if launched_rank() == 0:
+        yield
+        return
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield
+
+
+def check_command(options: Namespace) -> None:
+    """Raise `AgreedError` for a command that every rank would run independently.
+
+    Tasks that srun started without MPI are noted on stderr.
+    """
+    if (tasks := tasks_without_mpi()) > 1 and options.command in _on_ranks():
+        print(
+            f"note: srun started {tasks} tasks without MPI, and each runs alone; srun --mpi=pmi2 "
+            "starts ranks of one run",
+            file=sys.stderr,
+        )
+    ranks = launched_ranks()
+    if ranks > 1 and options.command not in _on_ranks():
+        raise AgreedError(
+            f"{options.command} runs in one process, and the launcher started {ranks}; "
+            f"{', '.join(_on_ranks())} run on several"
+        )
+
+
+def agreed_by_all(work: Callable[[], None]) -> None:
+    """Do work without communication; if it fails on any rank, all ranks raise `AgreedError`."""
+    if launched_ranks() == 1:
+        work()
+        return
+    from hetero_bfs.ranks.communicator import agreed
+    from hetero_bfs.ranks.mpi import world
+
+    agreed(world(), work)
+
+
+def says(error: HeteroBFSError) -> bool:
+    """Whether this process prints the error: only rank 0 prints one that all ranks raise."""
+    return not (isinstance(error, AgreedError) and launched_rank() > 0)
+
+
+def run_together(work: Callable[[Communicator], T]) -> T:
+    """Run work on all ranks; an error of a single rank ends all of them with status 1.
+
+    An `AgreedError`, which all ranks have raised, is passed on.
+    """
+    from hetero_bfs.ranks.mpi import world
+
+    communicator = world()
+    try:
+        return work(communicator)
+    except AgreedError:
+        raise
+    except Exception as error:  # otherwise the other ranks would wait for ever
+        known = isinstance(error, (HeteroBFSError, OSError, MemoryError))
+        text = str(error) or type(error).__name__
+        if not known:
+            text = f"{type(error).__name__}: {text}"
+        print(f"hetero-bfs: rank {communicator.rank}: {text}", file=sys.stderr)
+        sys.stderr.flush()
+        communicator.abort()
+        raise

@@ -159,7 +159,7 @@ def _dense_rows(csgraph: Any) -> Rows:
 
 def _both_ways(rows: MatrixLists) -> MatrixLists:
     """Append each vertex's column to its row."""
-    from hetero_bfs.graph.kernels.list_order import join_with_transpose
+    from hetero_bfs.graph.kernels.neighbour_lists import join_with_transpose
 
     indptr, indices = rows.lists
     weights = np.empty(0) if rows.weights is None else rows.weights

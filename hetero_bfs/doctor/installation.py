@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hetero_bfs
-from hetero_bfs.doctor.examination import Finding
+from hetero_bfs.doctor import Finding
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support import environment
 from hetero_bfs.support.cores import bound_cores, cpu_quota
 
 if TYPE_CHECKING:
-    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.scheduling.speed_model import SpeedModel
 
 PYTHON, MACHINE = "Python", "machine"
@@ -117,7 +117,7 @@ def check_machine() -> Iterator[Finding]:
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.control_groups import memory_limit
+    from hetero_bfs.support.cores import memory_limit
     from hetero_bfs.support.memory import format_bytes, free_bytes
 
     total, limit = psutil.virtual_memory().total, memory_limit()
@@ -197,7 +197,7 @@ MODELS, METERS = "speed model", "energy meters"
 def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
     """`default` has the default device's fields of `DeviceInfo`."""
     from hetero_bfs.errors import ModelError
-    from hetero_bfs.scheduling.model_store import user_models_folder
+    from hetero_bfs.scheduling.model_files import user_models_folder
     from hetero_bfs.scheduling.named_selectors import model_of
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
@@ -214,14 +214,14 @@ def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
 
 
 def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
-    from hetero_bfs.devices.opencl.device_info import DeviceInfo
+    from hetero_bfs.devices.machine import DeviceInfo
 
     return None if fields is None else DeviceInfo(**fields)
 
 
 def _missing(info: DeviceInfo | None) -> Finding:
     from hetero_bfs.devices.machine import machine_slug
-    from hetero_bfs.scheduling.model_store import default_model
+    from hetero_bfs.scheduling.model_files import default_model
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
     other = default_model(None if info is None else info.type)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.doctor.examination import Finding
-from hetero_bfs.doctor.opencl_probe import DEFAULT_VENDORS, vendor_files
-from hetero_bfs.support.elsewhere import Answer, run_module
-from hetero_bfs.support.progress import announce
+from hetero_bfs.doctor import Finding
+from hetero_bfs.support.messages import announce
+from hetero_bfs.support.processes import Answer, run_main, run_module, say
 
 OPENCL = "OpenCL"
-_PROBE = "hetero_bfs.doctor.opencl_probe"
 _TIMEOUT_SECONDS = 60.0
 _POCL = "apt-get install pocl-opencl-icd"
 _ASKS_DRIVERS = ("platforms", "devices")
@@ -30,7 +29,7 @@ class OpenCLDrivers:
         self._retest = retest
 
     def check(self) -> Iterator[Finding]:
-        answer = run_module(_PROBE, _TIMEOUT_SECONDS)
+        answer = run_module(__name__, _TIMEOUT_SECONDS)
         yield from _drivers(answer)
         yield from _loader(answer)
         if answer.problem is not None:
@@ -61,8 +60,8 @@ class OpenCLDrivers:
 
 
 def _tested_again(fields: dict[str, Any]) -> dict[str, Any]:
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.devices.opencl import verdicts
-    from hetero_bfs.devices.opencl.device_info import DeviceInfo
 
     info = DeviceInfo(**fields)
     for family in verdicts.FAMILIES:
@@ -141,5 +140,64 @@ def _is_guilty(file: Path, step: dict[str, Any]) -> bool:
     """Whether a driver ends a process: it was loaded last, or fails when probed separately."""
     if step["step"] not in _ASKS_DRIVERS:
         return step.get("file") == str(file)
-    alone = run_module(_PROBE, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file))
+    alone = run_module(__name__, _TIMEOUT_SECONDS, OCL_ICD_VENDORS=str(file))
     return alone.problem is not None
+
+
+# The rest runs in a separate process (`python -m hetero_bfs.doctor.opencl_drivers`), since a driver
+# may crash or hang. Each output line is a JSON object. A step that may never end is announced
+# first, so that the reader knows where the process stopped.
+
+DEFAULT_VENDORS = "/etc/OpenCL/vendors"
+
+
+def vendor_files() -> list[Path]:
+    """Return the files in $OCL_ICD_VENDORS, else in the default folder."""
+    place = Path(os.environ.get("OCL_ICD_VENDORS") or DEFAULT_VENDORS)
+    if place.suffix == ".icd":
+        return [place]
+    return sorted(place.glob("*.icd")) if place.is_dir() else []
+
+
+def library_of(file: Path) -> str:
+    """Return the first line of a vendor's file."""
+    return (file.read_text(errors="replace").strip().splitlines() or [""])[0].strip()
+
+
+def main() -> None:
+    for file in vendor_files():
+        say(step="driver", file=str(file))
+        library = ""
+        try:
+            library = library_of(file)
+            ctypes.CDLL(library)
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+            say(driver=str(file), library=library, problem=str(error))
+        else:
+            say(driver=str(file), library=library, problem=None)
+    say(step="loader")
+    import pyopencl
+
+    say(pyopencl=pyopencl.VERSION_TEXT)
+    say(step="platforms")
+    try:
+        platforms = [(platform.name, platform.version) for platform in pyopencl.get_platforms()]
+    except pyopencl.Error as error:
+        say(problem=" ".join(str(error).split()))
+        return
+    for name, version in platforms:
+        say(platform=name.strip(), version=version.strip())
+    say(step="devices")
+    from hetero_bfs.devices.opencl import verdicts
+    from hetero_bfs.devices.opencl.driver import choose_device, list_devices
+
+    found = list_devices()
+    usable = any(device.problem is None for device in found)
+    default = choose_device().index if usable else None
+    for device in found:
+        tests = verdicts.kept_as_json(device)
+        say(device=device.to_dict(), default=device.index == default, self_test=tests)
+
+
+if __name__ == "__main__":
+    run_main(main)

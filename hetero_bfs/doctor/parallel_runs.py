@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hetero_bfs.doctor.examination import Finding
-from hetero_bfs.support.elsewhere import run_main, run_module, say
+from hetero_bfs.doctor import Finding
+from hetero_bfs.support.processes import run_main, run_module, say
 
 MPI = "MPI"
 _TIMEOUT_SECONDS = 60.0

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.programs.program import Program, minimum
-from hetero_bfs.support.elsewhere import run_main, say
+from hetero_bfs.support.processes import run_main, say
 
 _HUB_EDGES = 700
 _PATH = 40

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hetero_bfs.doctor.examination import Finding
+from hetero_bfs.doctor import Finding
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support.elsewhere import run_main, run_module, say
+from hetero_bfs.support.processes import run_main, run_module, say
 
 SEARCHES = "searches"
 _TIMEOUT_SECONDS = 600.0  # the first run on a slow machine compiles everything

@@ -20,9 +20,13 @@ from hetero_bfs.algorithms.base import A, Prepared, within_limits
 from hetero_bfs.algorithms.bfs.correction import factors_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
-from hetero_bfs.algorithms.bfs.opening import bytes_streamed_by, open_devices, streaming_of
 from hetero_bfs.algorithms.bfs.paged_graph import Streaming
-from hetero_bfs.algorithms.bfs.platform import Platform
+from hetero_bfs.algorithms.bfs.platform import (
+    Platform,
+    bytes_streamed_by,
+    open_devices,
+    streaming_of,
+)
 from hetero_bfs.algorithms.bfs.query import (
     ManyWant,
     Query,
@@ -45,7 +49,7 @@ from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.verdicts import seconds_of_tests
 from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
@@ -59,9 +63,9 @@ from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import ObjectiveName, Strategy
-from hetero_bfs.support import forks
-from hetero_bfs.support.forks import OfOneProcess
-from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.support import processes
+from hetero_bfs.support.processes import OfOneProcess
+from hetero_bfs.timeline.rendering import as_html
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -102,7 +106,7 @@ class Engine(Algorithms, OfOneProcess):
         self.options = options
         self.decision_interval = options.decision_interval
         self.threads = options.threads
-        self._generation = forks.generation()
+        self._generation = processes.generation()
         self._one_at_a_time = threading.Lock()
         self._platform: Platform | None = None
         self.device_info: DeviceInfo | None = None
@@ -164,7 +168,7 @@ class Engine(Algorithms, OfOneProcess):
         Attributes such as `device_info` remain. In a forked process this does nothing, since
         everything belongs to the parent process.
         """
-        if self._generation != forks.generation():
+        if self._generation != processes.generation():
             return
         with self._one_at_a_time:
             if self._platform is None:
@@ -211,7 +215,7 @@ class Engine(Algorithms, OfOneProcess):
 
         Every search reads it. It raises if the engine is closed or was opened in another process.
         """
-        forks.refuse_other_process(self._generation)
+        processes.refuse_other_process(self._generation)
         if self._platform is None:
             raise EngineClosedError(
                 "the engine is closed; search before close() and within its `with` block, or open "

@@ -22,10 +22,10 @@ from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_ve
 from hetero_bfs.graph.lists import input_degree_of
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.options import Limits, RunOptions
-from hetero_bfs.programs.placed import usual_step, weight_sums
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.ranks import RankProgram, graph_along
+from hetero_bfs.programs.renumbered import usual_step, weight_sums
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.gathered_result import (
@@ -35,11 +35,10 @@ from hetero_bfs.ranks.gathered_result import (
     gathered_parents,
     level_traces,
 )
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import FileShare, read_share, share_out
+from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
 from hetero_bfs.support.checks import check_flag
-from hetero_bfs.support.forks import OfOneProcess
 from hetero_bfs.support.parallel import at_most
+from hetero_bfs.support.processes import OfOneProcess
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from hetero_bfs.support.checks import (
     check_integer,
     refuse_masked,
 )
-from hetero_bfs.support.wording import shown
+from hetero_bfs.support.messages import shown
 
 NO_VERTEX = 0xFFFFFFFF
 """The uint32 that means "no vertex": an unreached parent, an absent first neighbour."""

@@ -92,7 +92,7 @@ def _all_below(indices: IntegerArray, limit: int) -> bool:
 
 def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
     """Find a neighbour that is not above the one before it in its list, or is the vertex itself."""
-    from hetero_bfs.graph.kernels.list_order import first_out_of_order
+    from hetero_bfs.graph.kernels.neighbour_lists import first_out_of_order
 
     first = int(first_out_of_order(indptr, indices))
     if first < 0:
@@ -104,7 +104,7 @@ def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
 
 def reverse_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
     """Find an edge of an undirected graph that lacks its reverse; searches need it."""
-    from hetero_bfs.graph.kernels.list_order import pairing
+    from hetero_bfs.graph.kernels.neighbour_lists import pairing
 
     if pairing(indptr, indices) == 0:
         return None

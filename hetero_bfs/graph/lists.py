@@ -27,9 +27,9 @@ from hetero_bfs.graph.weights import (
     placing_bytes,
     weight_dtype_of,
 )
-from hetero_bfs.support import forks
+from hetero_bfs.support import processes
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 
 if TYPE_CHECKING:
     from hetero_bfs.graph.kernels.buckets import Buckets
@@ -87,7 +87,7 @@ def build_bytes(edges: EdgeSource) -> int:
 
 def check_memory(edges: EdgeSource) -> None:
     """Raise `GraphError` if less than `build_bytes` is free."""
-    forks.use_loops()  # the estimate depends on the number of threads
+    processes.use_loops()  # the estimate depends on the number of threads
     check_free_memory(
         build_bytes(edges),
         f"building a graph of {edges.num_vertices} vertices and {_yielded(edges)} edges",

@@ -24,7 +24,7 @@ from hetero_bfs.graph.edge_source import (
 from hetero_bfs.graph.list_checks import Fault, check_equal, convert, frozen
 from hetero_bfs.support.checks import as_array
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.wording import shown
+from hetero_bfs.support.messages import shown
 
 Duplicates = Literal["min", "max", "sum"]
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
@@ -238,7 +238,6 @@ def place_weights(
 
 
 def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
-    """Return the identity element of a rule."""
     if rule == "sum":
         return 0
     if dtype.kind == "f":

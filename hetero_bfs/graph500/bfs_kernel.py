@@ -44,11 +44,9 @@ class BFSKernel(Kernel):
         self._edges = edges
 
     def close(self) -> None:
-        """End the engine."""
         self.engine.close()
 
     def make_report(self, **shared: Any) -> Graph500Report:
-        """Return the report after the last search."""
         engine = self.engine
         return BFSReport(
             selector=engine.selector.name,
@@ -68,11 +66,9 @@ class BFSKernel(Kernel):
         return group_size(self.engine.graph.num_vertices, len(keys), deepest)
 
     def make_validator(self, size: int) -> Validator:
-        """Return the validator of the five checks."""
         return Validator(self._edges, size)
 
     def search(self, keys: list[int]) -> list[BFSResult]:
-        """Search from keys back-to-back."""
         return self.engine.bfs_back_to_back(keys)
 
     def search_only(self, key: int) -> None:
@@ -132,7 +128,6 @@ class BFSReport(Graph500Report):
         return dict(Counter(r.result.rule for r in self.sources if r.result.rule).most_common())
 
     def own_figures(self) -> dict[str, Any]:
-        """Return the figures that only this kernel's JSON has."""
         streaming = self.streaming
         return {
             "selector": self.selector,
@@ -147,7 +142,6 @@ class BFSReport(Graph500Report):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return the figures of a search that only this kernel's JSON has."""
         return {
             "levels": record.furthest,
             "streamed_bytes": record.result.streamed_bytes,
@@ -155,7 +149,6 @@ class BFSReport(Graph500Report):
         }
 
     def machine_lines(self) -> list[str]:
-        """Return lines on the selector and on the storage of edges."""
         return [
             f"selector: {self.selector}{_rules(self)}{_corrections(self)}",
             f"speed model: {self.model.origin_text if self.model else 'none of this machine'}",
@@ -164,11 +157,25 @@ class BFSReport(Graph500Report):
         ]
 
     def schedule(self) -> str:
-        """Count which strategies ran at each level over all searches."""
-        return _schedule(self)
+        by_level: list[Counter[str]] = []
+        seconds: list[float] = []
+        for record in self.sources:
+            for level, trace in enumerate(record.result.traces):
+                if level == len(by_level):
+                    by_level.append(Counter())
+                    seconds.append(0.0)
+                by_level[level][trace.strategy] += 1
+                seconds[level] += trace.seconds + trace.transfer_seconds
+        lines = ["level  mean ms  strategies over all searches"]
+        for level, counts in enumerate(by_level[:32]):
+            named = ", ".join(f"{name} {count}" for name, count in counts.most_common())
+            mean = 1e3 * seconds[level] / counts.total()
+            lines.append(f"{level:>5} {mean:>8.3f}  {named}")
+        if len(by_level) > 32:
+            lines.append(f"... and {len(by_level) - 32} more levels (--trace has them all)")
+        return "\n".join(lines)
 
     def details(self, record: KeyRecord) -> str:
-        """Return a table of the levels of a search."""
         return format_levels(record.result.traces)
 
 
@@ -207,24 +214,3 @@ def _edge_array(report: BFSReport) -> str:
         return f"{report.parts} part{'s' if report.parts > 1 else ''}"
     sent = format_bytes(report.mean_streamed_bytes())
     return f"{report.streaming}; {sent} sent per search"
-
-
-def _schedule(report: BFSReport) -> str:
-    """Count which strategies ran at each level over all searches."""
-    by_level: list[Counter[str]] = []
-    seconds: list[float] = []
-    for record in report.sources:
-        for level, trace in enumerate(record.result.traces):
-            if level == len(by_level):
-                by_level.append(Counter())
-                seconds.append(0.0)
-            by_level[level][trace.strategy] += 1
-            seconds[level] += trace.seconds + trace.transfer_seconds
-    lines = ["level  mean ms  strategies over all searches"]
-    for level, counts in enumerate(by_level[:32]):
-        named = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-        mean = 1e3 * seconds[level] / counts.total()
-        lines.append(f"{level:>5} {mean:>8.3f}  {named}")
-    if len(by_level) > 32:
-        lines.append(f"... and {len(by_level) - 32} more levels (--trace has them all)")
-    return "\n".join(lines)

@@ -10,13 +10,12 @@ from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.ranks_check import RankValidator
 from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph500.rank_kernel import RankKernel, RanksReport, RankStep, step_figures
+from hetero_bfs.graph500.kernel import RankKernel, RanksReport, RankStep
 from hetero_bfs.graph500.report import KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import FileShare
+from hetero_bfs.ranks.partition import FileShare, RankGraph
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.strategies import Direction
 
@@ -61,53 +60,38 @@ class RankBFS(RankKernel):
         )
 
     def close(self) -> None:
-        """End the rank's threads."""
         self._search.close()
 
     def search(self, keys: list[int]) -> list[RankResult]:
-        """Search from keys back-to-back."""
         return self._search.search_in_a_row(keys)
 
     def open_validator(self, share: FileShare) -> RankValidator:
-        """Return the validator of the five checks."""
         return RankValidator(self.communicator, share.edges, share.input_degree)
 
     def found(self, result: RankResult) -> tuple[Any, ...]:
-        """Return the parents."""
         return (result.parent,)
 
     def figures(self, result: RankResult) -> tuple[float, int, int, list[RankLevel]]:
-        """Return the number of levels, and figures of them."""
-        ranks = self.communicator.size
-        figures = [
-            (
-                level.seconds,
-                level.exchange_seconds,
-                level.bytes_sent,
-                level.frontier_vertices,
-                level.frontier_edges,
-                level.on_device,
-            )
-            for level in result.levels
-        ]
-        rows = zip(result.levels, *self.combined(figures), strict=True)
+        rows = self.combined(
+            result.levels,
+            lambda level: (level.frontier_vertices, level.frontier_edges, level.on_device),
+        )
         levels = [
             RankLevel(
                 level=number,
                 direction=level.direction,
-                frontier_vertices=int(total[3]),
-                frontier_edges=int(total[4]),
-                on_devices=int(total[5]),
+                frontier_vertices=vertices,
+                frontier_edges=edges,
+                on_devices=on_devices,
                 push_seconds=level.push_seconds,
                 pull_seconds=level.pull_seconds,
-                **step_figures(most, total, 4, ranks),
+                **fields,
             )
-            for number, (level, most, total) in enumerate(rows)
+            for number, (level, (vertices, edges, on_devices), fields) in enumerate(rows)
         ]
         return len(levels), result.reached, result.nedge, levels
 
     def make_report(self, **shared: Any) -> RanksReport:
-        """Return the report after the last search."""
         info = self.device_info
         names = self.communicator.collect(None if info is None else f"{info.index}: {info.name}")
         return RankBFSReport(
@@ -150,7 +134,6 @@ class RankBFSReport(RanksReport):
     costs: ExchangeCosts
 
     def own_figures(self) -> dict[str, Any]:
-        """Return the figures that only this kernel's JSON has."""
         return super().own_figures() | {
             "selector": self.selector,
             "rank_devices": self.devices,
@@ -162,13 +145,11 @@ class RankBFSReport(RanksReport):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return the figures of a search that only this kernel's JSON has."""
         directions = [trace.direction for trace in record.result.traces]
         own = {"levels": record.furthest, "directions": directions}
         return own | super().figures_of(record)
 
     def machine_lines(self) -> list[str]:
-        """Return lines on the ranks, the selector, and the memory."""
         ranks, memory = super().machine_lines()
         costs = self.costs
         devices = [
@@ -185,7 +166,6 @@ class RankBFSReport(RanksReport):
         ]
 
     def schedule(self) -> str:
-        """Sum up the levels over all searches."""
         lines = [
             "level  top-down  bottom-up  on devices   mean ms  exchange ms  bytes sent  imbalance"
         ]
@@ -209,7 +189,6 @@ class RankBFSReport(RanksReport):
         return "\n".join(lines)
 
     def details(self, record: KeyRecord) -> str:
-        """Return a table of the levels of a search."""
         lines = [
             "level   frontier   its edges  direction        ms  exch ms  bytes sent  imbalance"
             "  push us  pull us"

@@ -16,16 +16,14 @@ from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.graph500.bfs_on_ranks import RankBFS
-from hetero_bfs.graph500.kernel import Kernel, Processes
-from hetero_bfs.graph500.options import Graph500Options, KernelName
+from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName, Processes
 from hetero_bfs.graph500.sssp_on_ranks import RankSSSP
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import FileShare, KroneckerShare, read_share
+from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
 from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.support import memory
-from hetero_bfs.support.progress import hidden
+from hetero_bfs.support.messages import hidden
 
 T = TypeVar("T")
 
@@ -65,7 +63,6 @@ class ManyRanks(Processes):
             self.agreed(self._check_memory)
 
     def agreed(self, work: Callable[[], T]) -> T:
-        """Do work without communication; raise `AgreedError` on all ranks if it fails on any."""
         return agreed(self._communicator, work)
 
     def compile(self) -> None:
@@ -85,7 +82,6 @@ class ManyRanks(Processes):
                 self._communicator.barrier()
 
     def read(self) -> list[str]:
-        """Read or generate this rank's edges."""
         options, communicator = self.options, self._communicator
         started = time.perf_counter()
         if options.graph is None:
@@ -103,7 +99,6 @@ class ManyRanks(Processes):
         return []
 
     def construct(self) -> None:
-        """Distribute the edges, and build each rank's part of the graph."""
         share = self.share
         started = time.perf_counter()
         self.graph = construct(
@@ -118,7 +113,6 @@ class ManyRanks(Processes):
         return not self._answer[0]
 
     def open(self) -> Kernel:
-        """Open the kernel."""
         started = time.perf_counter()
         kernel = self._kernel(
             self._communicator, self.graph, self.share, self.options.engine, self._threads
@@ -127,7 +121,6 @@ class ManyRanks(Processes):
         return kernel
 
     def least(self, number: int) -> int:
-        """Return the least number of all ranks."""
         numbers: list[int] = self._communicator.collect(number)
         return min(numbers)
 

@@ -20,12 +20,10 @@ from hetero_bfs.graph.relabel import Order
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.graph500.bfs_kernel import BFSKernel
-from hetero_bfs.graph500.kernel import Kernel, Processes
-from hetero_bfs.graph500.options import Graph500Options, KernelName
+from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName, Processes
 from hetero_bfs.graph500.sssp_kernel import SSSPKernel
 from hetero_bfs.support import memory
-from hetero_bfs.support.progress import hidden
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import hidden, setting
 
 _LIST_BYTES_PER_EDGE = 8  # two vertex ids
 _WEIGHT_BYTES = 4
@@ -58,7 +56,6 @@ class OneProcess(Processes):
             check_memory(self.options.generator())
 
     def compile(self) -> None:
-        """Build, search and validate a tiny graph, in all orders that the options may lead to."""
         order = self.options.engine.order
         with hidden():
             for each in self._orders if order == "auto" else (order,):
@@ -66,7 +63,6 @@ class OneProcess(Processes):
             _KERNELS[self.options.kernel].compile(self._tiny, graph)
 
     def read(self) -> list[str]:
-        """Read or generate the edges; return notes."""
         options = self.options
         notes: list[str] = []
         started = time.perf_counter()
@@ -90,11 +86,9 @@ class OneProcess(Processes):
             self.construction_seconds -= sum(self.edges.pass_seconds)
 
     def is_isolated(self, vertex: int) -> bool:
-        """Tell whether a vertex has no edge to another one."""
         return self.graph.is_isolated(vertex)
 
     def open(self) -> Kernel:
-        """Open the kernel."""
         return _KERNELS[self.options.kernel](self.edges, self.graph, self.options.engine)
 
     def figures(self) -> dict[str, Any]:
@@ -114,7 +108,6 @@ class TimedEdges(KroneckerEdges):
     pass_seconds: list[float] = field(default_factory=list, compare=False)
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges in index order; see `EdgeSource.chunks`."""
         return self._timed(super().chunks(size))
 
     def weighted_chunks(

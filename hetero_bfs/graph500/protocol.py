@@ -14,17 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from hetero_bfs import energy
-from hetero_bfs.devices.machine import source_commit
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, source_commit
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.graph500.kernel import GroupValidator, Kernel, Outcome, Processes
+from hetero_bfs.graph500.kernel import Graph500Options, GroupValidator, Kernel, Outcome, Processes
 from hetero_bfs.graph500.one_process import OneProcess
-from hetero_bfs.graph500.options import Graph500Options
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.support import memory
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 
 _HELD_SHARE = 0.05  # share of the free memory for the results of back-to-back searches
 _MOST_HELD_BYTES = 1 << 28  # bytes of these results if the searches' data is in the same memory
@@ -161,7 +159,6 @@ def _most_back_to_back(kernel: Kernel, host_size: int) -> int:
 
 
 def _validate_group(validator: GroupValidator, group: list[KeyRecord]) -> list[KeyRecord]:
-    """Return the group with its outcomes."""
     started = time.perf_counter()
     outcomes: Sequence[Outcome] = validator.finish()
     share = (time.perf_counter() - started) / len(group)

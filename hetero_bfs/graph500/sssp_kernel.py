@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from hetero_bfs.algorithms.sssp.result import ShortestPaths, format_windows
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel
-from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures
+from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures, means_by_strategy
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support import memory
 
@@ -61,11 +60,9 @@ class SSSPKernel(Kernel):
         self._edges = edges
 
     def close(self) -> None:
-        """End the threads and release the device."""
         self.searches.close()
 
     def make_report(self, **shared: Any) -> Graph500Report:
-        """Return the report after the last search."""
         return SSSPReport(
             weights=str(self.searches.lists.weight_dtype),
             sort_seconds=self.searches.lists.sort_seconds,
@@ -82,15 +79,12 @@ class SSSPKernel(Kernel):
         return max(min(fits, MAX_SEARCHES, len(keys)), 1)
 
     def make_validator(self, size: int) -> PathChecker:
-        """Return the validator of the five checks."""
         return PathChecker(self._edges, size)
 
     def search(self, keys: list[int]) -> list[ShortestPaths]:
-        """Search from keys back-to-back; return distances and parents."""
         return self.searches.run_with_parents(keys)
 
     def record(self, key: int, result: ShortestPaths, validator: PathChecker | None) -> KeyRecord:
-        """Pass a search's result to the validator, and keep its figures."""
         graph, reached, seconds = self.searches.graph, np.isfinite(result.distance), -1.0
         if validator is not None:
             started = time.perf_counter()
@@ -127,7 +121,6 @@ class SSSPReport(Graph500Report):
         return sum(record.result.used_device for record in self.sources)
 
     def own_figures(self) -> dict[str, Any]:
-        """Return the figures that only this kernel's JSON has."""
         return {
             "weights": self.weights,
             "sort_time_seconds": self.sort_seconds,
@@ -135,7 +128,6 @@ class SSSPReport(Graph500Report):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return the figures of a search that only this kernel's JSON has."""
         return {
             "largest_distance": record.furthest,
             "windows": len(record.result.traces),
@@ -144,7 +136,6 @@ class SSSPReport(Graph500Report):
         }
 
     def machine_lines(self) -> list[str]:
-        """Return lines on where searches ran, and what was timed."""
         on_device = self.device_searches()
         return [
             f"places: {len(self.sources) - on_device} searches on the CPU, {on_device} on the "
@@ -155,26 +146,19 @@ class SSSPReport(Graph500Report):
         ]
 
     def schedule(self) -> str:
-        """Sum up each strategy over all searches."""
-        sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 4)
-        for record in self.sources:
-            for trace in record.result.traces:
-                figures = 1, trace.vertices, trace.edges_scanned, trace.seconds
-                sums[trace.strategy] = [
-                    a + b for a, b in zip(sums[trace.strategy], figures, strict=True)
-                ]
-        count = len(self.sources)
+        means = means_by_strategy(
+            self.sources, lambda window: (window.vertices, window.edges_scanned, window.seconds)
+        )
         lines = ["strategy       windows     vertices        edges        ms  means of a search"]
-        for strategy, (windows, vertices, edges, seconds) in sums.items():
+        for strategy, (windows, vertices, edges, seconds) in means.items():
             lines.append(
-                f"{strategy:<13} {windows / count:>8.1f} {vertices / count:>12.0f} "
-                f"{edges / count:>12.0f} {1e3 * seconds / count:>9.3f}"
+                f"{strategy:<13} {windows:>8.1f} {vertices:>12.0f} {edges:>12.0f} "
+                f"{1e3 * seconds:>9.3f}"
             )
-        rest = sum(record.result.seconds for record in self.sources)
-        rest -= sum(seconds for *_, seconds in sums.values())
-        lines.append(f"{'parents, rest':<48}{1e3 * rest / count:>10.3f}")
+        rest = sum(record.result.seconds for record in self.sources) / len(self.sources)
+        rest -= sum(seconds for *_, seconds in means.values())
+        lines.append(f"{'parents, rest':<48}{1e3 * rest:>10.3f}")
         return "\n".join(lines)
 
     def details(self, record: KeyRecord) -> str:
-        """Return a table of the windows of a search."""
         return format_windows(record.result.traces)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +10,12 @@ import numpy as np
 from hetero_bfs.algorithms.sssp.ranks import RankPaths, RankPathSearch
 from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph500.rank_kernel import RankKernel, RanksReport, RankStep, step_figures
-from hetero_bfs.graph500.report import KeyRecord
+from hetero_bfs.graph500.kernel import RankKernel, RanksReport, RankStep
+from hetero_bfs.graph500.report import KeyRecord, means_by_strategy
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.shares import FileShare
+from hetero_bfs.ranks.partition import FileShare, RankGraph
 
 
 class RankSSSP(RankKernel):
@@ -51,19 +49,15 @@ class RankSSSP(RankKernel):
         """Do nothing: the kernel has no threads."""
 
     def search(self, keys: list[int]) -> list[RankPaths]:
-        """Search from keys back-to-back."""
         return [self._search.search(key) for key in keys]
 
     def open_validator(self, share: FileShare) -> RankPathValidator:
-        """Return the validator of the five checks."""
         return RankPathValidator(self.communicator, share.edges, share.input_degree)
 
     def found(self, result: RankPaths) -> tuple[Any, ...]:
-        """Return distances and parents."""
         return result.distance, result.parent
 
     def figures(self, result: RankPaths) -> tuple[float, int, int, list[RankWindow]]:
-        """Return the largest distance, and figures of the windows."""
         reached = np.isfinite(result.distance)
         ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
         totals = np.array([np.count_nonzero(reached), ends], np.int64)
@@ -75,27 +69,21 @@ class RankSSSP(RankKernel):
         return float(furthest[0]), count, nedge, self._windows(result)
 
     def _windows(self, result: RankPaths) -> list[RankWindow]:
-        ranks = self.communicator.size
-        figures = [
-            (w.seconds, w.exchange_seconds, w.bytes_sent, w.vertices, w.edges)
-            for w in result.windows
-        ]
-        rows = zip(result.windows, *self.combined(figures), strict=True)
+        rows = self.combined(result.windows, lambda window: (window.vertices, window.edges))
         return [
             RankWindow(
                 window=number,
                 start=window.start,
                 strategy=window.strategy,
                 rounds=window.rounds,
-                vertices=int(total[3]),
-                edges=int(total[4]),
-                **step_figures(most, total, 4, ranks),
+                vertices=vertices,
+                edges=edges,
+                **fields,
             )
-            for number, (window, most, total) in enumerate(rows)
+            for number, (window, (vertices, edges), fields) in enumerate(rows)
         ]
 
     def make_report(self, **shared: Any) -> RanksReport:
-        """Return the report after the last search."""
         return RankSSSPReport(
             upload_seconds=0.0,
             compile_seconds=self.open_seconds - self.construction_seconds,
@@ -134,12 +122,10 @@ class RankSSSPReport(RanksReport):
     """Part of the construction: sorting neighbour lists by weight, on the slowest rank."""
 
     def own_figures(self) -> dict[str, Any]:
-        """Return the figures that only this kernel's JSON has."""
         own = {"weights": self.weights, "sort_time_seconds": self.sort_seconds}
         return super().own_figures() | own
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        """Return the figures of a search that only this kernel's JSON has."""
         traces = record.result.traces
         own = {
             "largest_distance": record.furthest,
@@ -150,7 +136,6 @@ class RankSSSPReport(RanksReport):
         return own | super().figures_of(record)
 
     def machine_lines(self) -> list[str]:
-        """Return the ranks, the timed work, and the memory."""
         return [
             *super().machine_lines(),
             f"weights: {self.weights}",
@@ -159,33 +144,28 @@ class RankSSSPReport(RanksReport):
         ]
 
     def schedule(self) -> str:
-        """Sum up each strategy over all searches."""
-        sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 7)
-        for record in self.sources:
-            for w in record.result.traces:
-                own = w.rounds, w.vertices, w.edges, w.seconds, w.exchange_seconds, w.bytes_sent
-                so_far = sums[w.strategy]
-                sums[w.strategy] = [a + b for a, b in zip(so_far, (1, *own), strict=True)]
-        count = len(self.sources)
+        means = means_by_strategy(
+            self.sources,
+            lambda w: (
+                w.rounds, w.vertices, w.edges, w.seconds, w.exchange_seconds, w.bytes_sent,
+            ),
+        )  # fmt: skip
         lines = [
             "strategy windows  rounds   vertices       edges        ms  exch ms  bytes sent"
             "  means of a search"
         ]
-        for strategy, figures in sums.items():
-            windows, rounds, vertices, edges, seconds, exchange, sent = (
-                figure / count for figure in figures
-            )
+        for strategy, mean in means.items():
+            windows, rounds, vertices, edges, seconds, exchange, sent = mean
             lines.append(
                 f"{strategy:<8} {windows:>7.1f} {rounds:>7.1f} {vertices:>10.0f} {edges:>11.0f} "
                 f"{1e3 * seconds:>9.3f} {1e3 * exchange:>8.3f} {sent:>11.0f}"
             )
-        rest = sum(record.result.seconds for record in self.sources)
-        rest -= sum(figures[4] + figures[5] for figures in sums.values())
-        lines.append(f"{'parents, rest':<47}{1e3 * rest / count:>10.3f}")
+        rest = sum(record.result.seconds for record in self.sources) / len(self.sources)
+        rest -= sum(mean[4] + mean[5] for mean in means.values())
+        lines.append(f"{'parents, rest':<47}{1e3 * rest:>10.3f}")
         return "\n".join(lines)
 
     def details(self, record: KeyRecord) -> str:
-        """Return a table of the windows of a search."""
         lines = [
             "window    starts at strategy  rounds   vertices       edges        ms  exch ms"
             "  bytes sent  imbalance"

@@ -10,18 +10,14 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from hetero_bfs.networkx_backend import measures, traversal, weighted_paths
+from hetero_bfs.networkx_backend import measures, traversal
 from hetero_bfs.networkx_backend.backend_info import FUNCTIONS
 from hetero_bfs.networkx_backend.conversion import convert_from_nx, convert_to_nx
-from hetero_bfs.support.wording import shown
+from hetero_bfs.support.messages import shown
 
 __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
-_MODULES = (
-    measures,
-    traversal,
-    weighted_paths,
-)
+_MODULES = (measures, traversal)
 # NetworkX looks up each function in this module.
 globals().update({n: vars(m)[n] for m in _MODULES for n in FUNCTIONS if n in vars(m)})
 

@@ -65,7 +65,7 @@ class ConvertedGraph:
     @cached_property
     def components(self) -> tuple[VertexArray, int]:
         """Each node's component, numbered by first nodes, and their number."""
-        from hetero_bfs.algorithms.components.kernels.ids_of_components import number_components
+        from hetero_bfs.algorithms.components.kernels.hook import number_components
 
         label = np.empty(len(self), np.uint32)
         count = int(number_components(*self.successors, label))
@@ -161,7 +161,7 @@ def _lists(
     number: dict[Any, int] | None,
 ) -> Lists:
     """Return neighbours' ids; without `number` each node equals its id."""
-    from hetero_bfs.networkx_backend.kernels.adjacency import read_ids
+    from hetero_bfs.networkx_backend.adjacency_kernels import read_ids
     from hetero_bfs.support.python_objects import are_readable
 
     rows = _rows(adjacency, nodes)

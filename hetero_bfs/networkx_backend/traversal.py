@@ -1,7 +1,8 @@
-"""NetworkX's searches without weights: orders, trees, and shortest paths."""
+"""NetworkX's searches: orders, trees, and shortest paths, without weights and with them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import chain, groupby, repeat
 from typing import Any
@@ -11,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.serial import QueueSearch, search_from
-from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.algorithms.sssp.serial import HeapSearch, search_by_weight
+from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.networkx_backend.conversion import ConvertedGraph
-from hetero_bfs.networkx_backend.engine_pool import levels_from
+from hetero_bfs.networkx_backend.engine_pool import distances_from, levels_from
 
 
 def bfs_edges(
@@ -254,12 +256,93 @@ def by_level(
 def _paths(
     G: ConvertedGraph, lists: Lists, start: int, cutoff: float | None, to_start: bool = False
 ) -> Paths:
-    """Return a path for each node reached, from the start, or to it if `to_start`."""
     search = search_from(lists, start, cutoff)
-    found = search.queue[1:]
-    first = G.nodes[start]
-    paths = {first: [first]}
-    parents = G.objects_of(search.parent[found])
-    for parent, node in zip(parents, G.objects_of(found), strict=True):
-        paths[node] = [node, *paths[parent]] if to_start else [*paths[parent], node]
+    return _paths_of(G, search.queue, search.parent, to_start)
+
+
+def _paths_of(
+    G: ConvertedGraph, order: VertexArray, parent: VertexArray, to_start: bool = False
+) -> Paths:
+    """Return a path for each node in `order`, from the first one, or to it if `to_start`."""
+    nodes = G.objects_of(order)
+    paths = {nodes[0]: [nodes[0]]}
+    parents = G.objects_of(parent[order[1:]])
+    for parent_node, node in zip(parents, nodes[1:], strict=True):
+        paths[node] = [node, *paths[parent_node]] if to_start else [*paths[parent_node], node]
     return paths
+
+
+Distances = dict[Any, float]
+
+
+def single_source_dijkstra(
+    G: ConvertedGraph,
+    source: Any,
+    target: Any = None,
+    cutoff: float | None = None,
+    weight: Any = "weight",
+) -> tuple[Any, Any]:
+    """NetworkX's paths, in NetworkX's order."""
+    start = _known_node(G, source)
+    if target == source:
+        return 0, [target]
+    end = None if target is None else G.id_of(target)
+    search = _by_weight(G, start, end, cutoff, weight)
+    if target is None:
+        lengths = _weighted_lengths(G, search.distance, search.order, weight)
+        return lengths, _paths_of(G, search.order, search.parent)
+    if end is None or search.parent[end] == NO_VERTEX:
+        raise nx.NetworkXNoPath(f"No path to {target}.")
+    path = [end]
+    while path[-1] != start:
+        path.append(int(search.parent[path[-1]]))
+    [length] = _weighted_lengths(G, search.distance, np.array([end]), weight).values()
+    return length, [G.nodes[v] for v in reversed(path)]
+
+
+def single_source_dijkstra_path(
+    G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
+) -> Paths:
+    """NetworkX's paths, in NetworkX's order."""
+    search = _by_weight(G, _known_node(G, source), None, cutoff, weight)
+    return _paths_of(G, search.order, search.parent)
+
+
+def single_source_dijkstra_path_length(
+    G: ConvertedGraph, source: Any, cutoff: float | None = None, weight: Any = "weight"
+) -> Distances:
+    """Nearest first; equal distances in any order."""
+    start = _known_node(G, source)
+    if G.weights is not None and weight is not None and not G.may_overflow:
+        found = distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)
+        order = np.argsort(found, kind="stable")[: np.count_nonzero(found < np.inf)]
+        return _weighted_lengths(G, found, order, weight)
+    search = _by_weight(G, start, None, cutoff, weight)
+    return _weighted_lengths(G, search.distance, search.order, weight)
+
+
+def _known_node(G: ConvertedGraph, node: Any) -> int:
+    number = G.id_of_hashable(node)
+    if number is None:
+        raise nx.NodeNotFound(f"Node {node} not found in graph")
+    return number
+
+
+def _by_weight(
+    G: ConvertedGraph, start: int, end: int | None, cutoff: float | None, weight: Any
+) -> HeapSearch:
+    weights = G.weights
+    if weight is None or weights is None:
+        weights = np.ones(G.num_entries)
+    limit = math.inf if cutoff is None else cutoff
+    return search_by_weight(G.successors, weights, start, end, limit)
+
+
+def _weighted_lengths(
+    G: ConvertedGraph, distance: npt.NDArray[np.float64], nodes: npt.NDArray[Any], weight: Any
+) -> Distances:
+    """Integers where NetworkX returns integers."""
+    lengths = distance[nodes]
+    integral = weight is None or G.integral
+    values = (lengths.astype(np.int64) if integral else lengths).tolist()
+    return dict(zip(G.objects_of(nodes), values, strict=True))

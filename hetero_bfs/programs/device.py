@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, kernel_source
 from hetero_bfs.errors import DeviceError, GridStalledError
@@ -18,11 +18,11 @@ from hetero_bfs.programs import schema
 from hetero_bfs.programs.codegen.device_code import device_text, state_arrays
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.schema import RECORD_WIDTH, Counter, Limit, Mode, Word
 from hetero_bfs.scheduling.place_costs import NUM_COSTS, lone_costs
-from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 _PHASES = ("state", "monotone", "messages", "device", "loop")
 _OF_GRAPH = ("names", "degree")

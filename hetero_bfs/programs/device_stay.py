@@ -18,8 +18,8 @@ from hetero_bfs.programs.handover import (
     is_listed,
 )
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import Record
 from hetero_bfs.programs.schema import Counter, Limit, Mode, Waiting, Word
 from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, NUM_COSTS
 

@@ -13,20 +13,18 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Sent
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.programs.arranged import END, TIMES, ArrangedGraph
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import END, TIMES, ArrangedGraph, Record
 from hetero_bfs.programs.schema import Counter, Phase, Word
 from hetero_bfs.programs.streamed import InBlocks
-from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 _BATCH_LAUNCHES = 1 << 9
 """Launches that are queued at once, unless one sweep has more."""
@@ -188,7 +186,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     files = (
         *DeviceSweeps.files,
-        "devices/opencl/block_marks.cl",
+        "devices/opencl/tiles.cl",
         "programs/kernels/sweep_blocks.cl",
     )
 
@@ -211,11 +209,10 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
     def _kernel_on(self, name: str, room: Part | Slot, backward: Part | Slot) -> BoundKernel:
         """Return a kernel bound to the buffers of `room`, and of `backward` if it reads both."""
-        key = name, id(room), id(backward)
-        if key not in self.kernels_of:
-            self.kernels_of[key] = self._bind_on(name, room.buffers, backward.buffers)
-        found: BoundKernel = self.kernels_of[key]
-        return found
+        return self.bound_once(
+            (name, id(room), id(backward)),
+            lambda: self._bind_on(name, room.buffers, backward.buffers),
+        )
 
     def _bind_on(
         self, name: str, forward: list[Any] | None, backward: list[Any] | None
@@ -236,7 +233,6 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         return self.device.bind(self._program, name, *visit, *arguments, *self.arrays())
 
     def _launch_spread(self) -> None:
-        """Queue the kernel that marks the neighbours of initially active vertices."""
         if self.plan.all_active:
             return
         chosen = self._chosen(Phase.STARTS, 0, self.marks.size - 1)

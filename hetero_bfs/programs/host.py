@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.host_run import HostRun
-from hetero_bfs.programs.arranged import ArrangedGraph
 from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import PlacedGraph, Record, Run
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run
 from hetero_bfs.programs.schema import SLOTS
 from hetero_bfs.scheduling.place_costs import lone_costs
-from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 
 _POOL_EDGES = 1 << 14
@@ -161,7 +160,7 @@ class HostProgram(HostRun):
         host_module(self.plan, self._kernels).link_work(struct, self.fields["work"])
 
     def _visible(self, struct: Any) -> Any:
-        from hetero_bfs.support.by_address import Head
+        from hetero_bfs.support.parallel import Head
 
         return Head(self._name, struct, self._num_common)
 

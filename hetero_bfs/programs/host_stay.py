@@ -10,8 +10,8 @@ import numpy.typing as npt
 from hetero_bfs.programs.handover import Handover, VertexSet, bitmap_words, crosses_whole
 from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import Record
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import Record
 from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, LOST, MIGRATION, NUM_CHANGED
 
 _NO_ITEMS = np.empty(0, np.uint32)

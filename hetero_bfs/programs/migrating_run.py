@@ -19,8 +19,8 @@ from hetero_bfs.programs.handover import Handover
 from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import Record, Run
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import Record, Run
 from hetero_bfs.scheduling.place_costs import NUM_DIRECTION_COSTS, lone_costs
 from hetero_bfs.scheduling.place_estimates import PlaceEstimates
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind

@@ -12,8 +12,8 @@ from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import Run
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import Run
 from hetero_bfs.programs.schema import Word
 from hetero_bfs.programs.streamed import program_in_phases
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.support.checks import check_choice, check_integer, check_real, check_type
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 DIRECTIONS = ("auto", "push", "pull")
 STRATEGIES: dict[str, tuple[DeviceKind, bool]] = {

@@ -29,7 +29,7 @@ from hetero_bfs.programs.program import (
 )
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.support.checks import refuse_masked
-from hetero_bfs.support.wording import shown
+from hetero_bfs.support.messages import shown
 
 REQUIRED = ("initial", "message", "apply")
 OPTIONAL = ("receives", "measure", "finished", "priority", "combine")

@@ -21,16 +21,16 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
-from hetero_bfs.programs.placed import join_lists
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Along
+from hetero_bfs.programs.renumbered import join_lists
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.gathered_result import RankProgramResult
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import Struct
 
 _PULL_SHARE = 8
 """An iteration pulls if the active vertices have more than 1 / 8 of all edges. A pull reads all
@@ -82,7 +82,7 @@ class RankProgram:
     def _compile(self) -> None:
         import numba
 
-        from hetero_bfs.ranks.kernels import mailing
+        from hetero_bfs.ranks import owner_kernels
 
         phases, arrays, vertices, sums = self._phases, self._arrays, self._listed, self._sums
         outbox, messages = self._fields["outbox"], self._fields["outbox_messages"]
@@ -92,9 +92,9 @@ class RankProgram:
         calls: list[tuple[Any, tuple[Any, ...]]] = [
             (phases.begin, (arrays, vertices, sums)),
             (phases.ends, (arrays,)),
-            (mailing.count_by_owner, (outbox, owners, counts)),
+            (owner_kernels.count_by_owner, (outbox, owners, counts)),
             (
-                mailing.sort_by_owner,
+                owner_kernels.sort_by_owner,
                 (outbox, messages, owners, counts, counts, outbox, messages),
             ),
         ]

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from hetero_bfs.programs.options import ModeName
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 
 @dataclass(eq=False)

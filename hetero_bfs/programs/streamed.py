@@ -7,20 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.options import Limits, RunOptions
-from hetero_bfs.programs.placed import PlacedGraph, Run
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.renumbered import PlacedGraph, Run
 from hetero_bfs.programs.schema import Mode
-from hetero_bfs.scheduling.program_costs import ProgramCosts, first_guess
+from hetero_bfs.scheduling.speed_model import ProgramCosts, first_guess
 
 _Kernels = tuple[BoundKernel, BoundKernel]
 """`expand` and `expand_long`, or `count` and `count_long`, for one part."""
@@ -49,11 +48,7 @@ class StreamedProgram(InBlocks):
     each part. Raises `BudgetError` if vertex arrays and a few blocks do not fit.
     """
 
-    files = (
-        *DeviceProgram.files,
-        "devices/opencl/block_marks.cl",
-        "programs/kernels/blocks.cl",
-    )
+    files = (*DeviceProgram.files, "programs/kernels/blocks.cl")
 
     def _bind_expand(self) -> None:
         """Bind the kernels that choose blocks, and allocate memory for the blocks."""
@@ -69,21 +64,17 @@ class StreamedProgram(InBlocks):
         self._batch = self._most_batch = 1
         self.memory.take()
 
-    def _kernels_on(self, room: Part | Slot) -> _Kernels:
-        """Return kernels bound to the buffers of `room`; each call passes the number of blocks."""
-        if id(room) not in self.kernels_of:
-            rows, *lists = room.buffers
-            lists = [*lists, self._nothing][:2]
-            arguments = [
-                self.offsets(0), *lists, *self.sizes(), self.offsets(-1), *lists, rows, VARIES,
-                *self._slots, *self.arrays(),
-            ]  # fmt: skip
-            short, long = self._expand_names
-            bind, program = self.device.bind, self._program
-            kernels = bind(program, short, *arguments), bind(program, long, *arguments)
-            self.kernels_of[id(room)] = kernels
-        found: _Kernels = self.kernels_of[id(room)]
-        return found
+    def _bind_on(self, buffers: Sequence[Any]) -> _Kernels:
+        """Return kernels bound to a room's buffers; each call passes the number of blocks."""
+        rows, *lists = buffers
+        lists = [*lists, self._nothing][:2]
+        arguments = [
+            self.offsets(0), *lists, *self.sizes(), self.offsets(-1), *lists, rows, VARIES,
+            *self._slots, *self.arrays(),
+        ]  # fmt: skip
+        short, long = self._expand_names
+        bind, program = self.device.bind, self._program
+        return bind(program, short, *arguments), bind(program, long, *arguments)
 
     def _launch_iteration(self) -> None:
         """Run an iteration; after the end of the run it does nothing."""
@@ -100,7 +91,7 @@ class StreamedProgram(InBlocks):
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
             count = room.end - room.begin if isinstance(room, Part) else blocks.size
-            short, long = self._kernels_on(room)
+            short, long = self.bound_once(id(room), lambda: self._bind_on(room.buffers))
             rows = np.uint32(count)
             event = self.launch(short, count * self.group, rows, after=after)
             if has_long[blocks].any():

@@ -62,7 +62,7 @@ def construct(
     bits. Raises `GraphError`, only on the rank that reads them, if the edges change between two
     reads.
     """
-    from hetero_bfs.ranks.kernels.owned_lists import renumber_keys
+    from hetero_bfs.ranks.owner_kernels import renumber_keys
 
     rank = communicator.rank
     rule: Duplicates = getattr(share, "duplicates", "min")
@@ -120,7 +120,7 @@ def _collect_keys(
 
     If the graph is directed, the keys are of one direction.
     """
-    from hetero_bfs.ranks.kernels.owned_lists import count_keys, make_keys
+    from hetero_bfs.ranks.owner_kernels import count_keys, make_keys
 
     weight_dtype, ranks = weight_dtype_of(share), communicator.size
     both = not (share.both_directions or share.directed)
@@ -174,7 +174,7 @@ def _collect_keys(
 
 def _count_degrees(keys: Keys, owned: int) -> VertexArray:
     """Return the input degrees of this rank's old ids."""
-    from hetero_bfs.ranks.kernels.owned_lists import count_degrees
+    from hetero_bfs.ranks.owner_kernels import count_degrees
 
     degree = np.zeros(owned, np.uint32)
     count_degrees(keys, degree)
@@ -217,7 +217,7 @@ def _sorted_lists(
     keys: Keys, weights: WeightArray | None, duplicates: Duplicates, size: int
 ) -> _Lists:
     """Return the neighbour lists of `size` vertices; without weights, in the memory of `keys`."""
-    from hetero_bfs.ranks.kernels.owned_lists import lists_of_keys
+    from hetero_bfs.ranks.owner_kernels import lists_of_keys
 
     if weights is not None:
         return _weighted_lists(keys, weights, duplicates, size)
@@ -244,7 +244,7 @@ def _sort(keys: Keys, threads: int) -> None:
 def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
     """Return neighbour lists with weights; raise `GraphError` if a sum is beyond int32."""
     from hetero_bfs.graph.kernels.weight_places import sort_by_weight
-    from hetero_bfs.ranks.kernels.owned_lists import combine_duplicates, place_by_vertex
+    from hetero_bfs.ranks.owner_kernels import combine_duplicates, place_by_vertex
 
     degree = _count_degrees(keys, size)
     indptr = np.zeros(size + 1, np.int64)
@@ -269,7 +269,7 @@ def _as_graph(
     lists: _Lists, partition: Partition, directed: bool, num_input_edges: int
 ) -> CSRGraph:
     """Return the graph, with columns instead of sorting numbers."""
-    from hetero_bfs.ranks.kernels.owned_lists import columns_of_numbers
+    from hetero_bfs.ranks.owner_kernels import columns_of_numbers
 
     degree, indices, weights = lists
     columns_of_numbers(indices, partition.first_column)
@@ -284,7 +284,7 @@ def _old_of_columns(
     first: npt.NDArray[np.int64],
     owned: npt.NDArray[np.int64],
 ) -> VertexArray:
-    from hetero_bfs.ranks.kernels.owned_lists import old_of_columns
+    from hetero_bfs.ranks.owner_kernels import old_of_columns
 
     old_of_column = np.full(partition.num_columns, NO_VERTEX, np.uint32)
     old_of_columns(all_numbers, first, owned, partition.first_column, old_of_column)

@@ -48,7 +48,7 @@ def mail(
     messages: npt.NDArray[Any],
 ) -> Mail:
     """Send each message to the owner of its column, by three collective calls."""
-    from hetero_bfs.ranks.kernels.mailing import count_by_owner, sort_by_owner
+    from hetero_bfs.ranks.owner_kernels import count_by_owner, sort_by_owner
 
     counts, received = (np.zeros(communicator.size, np.int64) for _ in range(2))
     owners, first = partition.owner_of_line, partition.first_column

@@ -7,5 +7,5 @@ ones:
     place_rule.py       the iteration of a vertex program: direction and place; place_estimates.py
                         learns from whole runs
     rank_decision.py    the level of a search on several ranks: direction for all, place for each
-    trials.py           a whole run of any other algorithm: place and mode
+    selectors.py        a whole run of any other algorithm: place and mode
 """

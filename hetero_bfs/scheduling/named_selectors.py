@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hetero_bfs.devices.machine import cpu_slug, device_slug, machine_slug
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
+from hetero_bfs.scheduling.model_files import default_model, find_model
 from hetero_bfs.scheduling.model_selectors import model_selector
-from hetero_bfs.scheduling.model_store import default_model, find_model
 from hetero_bfs.scheduling.objective import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
 from hetero_bfs.scheduling.selectors import (
     DirectionSelector,
@@ -29,7 +28,7 @@ from hetero_bfs.scheduling.strategies import (
     schedule_names,
     strategy_named,
 )
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 

@@ -27,7 +27,7 @@ from hetero_bfs.energy import DOMAINS, Domain
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, ObjectiveName, Strategy
 from hetero_bfs.scheduling.trace import LevelTrace
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 POWER_OBJECTIVES: tuple[ObjectiveName, ...] = ("energy", "edp")
 """The objectives that need watts."""
@@ -73,7 +73,7 @@ class Power:
 
 
 def read_power(data: Mapping[str, Any]) -> Power:
-    """Read the measured watts of a model file; model_format.py checks `auto`.
+    """Read the measured watts of a model file; model_files.py checks `auto`.
 
     Raises `ModelError` if a strategy, domain or objective is unknown, a value is not a number of
     watts, or watts lack an error, idle watts or a meter.

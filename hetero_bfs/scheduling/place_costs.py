@@ -17,7 +17,7 @@ from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import DeviceKind
 
 PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION_COST = range(7)
-"""Seconds of an iteration's parts (program_costs.py explains them), and its constant seconds."""
+"""Seconds of an iteration's parts (speed_model.py explains them), and its constant seconds."""
 
 NUM_DIRECTION_COSTS = 6
 

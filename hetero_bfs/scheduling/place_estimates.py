@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hetero_bfs.scheduling import place_costs
 from hetero_bfs.scheduling.place_costs import NUM_DIRECTION_COSTS, MigrationCosts, RunSizes
-from hetero_bfs.scheduling.program_costs import ProgramCosts
+from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 _ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}

@@ -25,10 +25,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_files import default_model
 from hetero_bfs.scheduling.model_selectors import model_selector
-from hetero_bfs.scheduling.model_store import default_model
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.policy import CAUTION
 from hetero_bfs.scheduling.selectors import ALPHA, BETA

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 Direction = Literal["top-down", "bottom-up"]
 DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")

@@ -274,20 +274,29 @@ def numbered(records: Iterable[tuple[str, int, int, float]]) -> list[IterationTr
     return [IterationTrace(number, *record) for number, record in enumerate(records)]
 
 
-class Iterated:
-    """Properties of results that have `traces`, a list of IterationTrace."""
+class Traced:
+    """Properties of results that have `traces`, steps with a strategy and the edges scanned."""
 
-    traces: list[IterationTrace]
-
-    @property
-    def iterations(self) -> int:
-        """Number of iterations, or of an algorithm's phases."""
-        return len(self.traces)
+    traces: list[Any]
 
     @property
     def used_device(self) -> bool:
         """Whether an OpenCL device took part."""
         return any(trace.strategy.startswith("device") for trace in self.traces)
+
+    @property
+    def edges_scanned(self) -> int:
+        """Entries of neighbour lists that were read."""
+        return sum(trace.edges_scanned for trace in self.traces)
+
+
+class Iterated(Traced):
+    """Properties of results that have `traces`, a list of IterationTrace."""
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations, or of an algorithm's phases."""
+        return len(self.traces)
 
 
 def format_iterations(traces: Sequence[IterationTrace]) -> str:

@@ -1,11 +1,11 @@
 """The paper's tables and figures for this machine (Zhang et al. 2018). Runs as `hetero-bfs study`.
 
-`plan` selects the graphs. `searches`, `levels`, `choices` and `efficiency` make the tables.
-`figures` and `choice_figures` draw them in the style of `style`, and `findings` summarises them in
-sentences. `page` makes one HTML page, and `folder` writes all files at once.
+`searches` selects the graphs. It makes the tables with `levels`, `efficiency` and `run`. `figures`
+draws them in the style of `style`, and `findings` summarises them in sentences. `page` makes one
+HTML page, and `folder` writes all files at once.
 """
 
-from hetero_bfs.study.plan import StudyOptions
 from hetero_bfs.study.run import run_study
+from hetero_bfs.study.searches import StudyOptions
 
 __all__ = ["StudyOptions", "run_study"]

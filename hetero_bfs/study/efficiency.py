@@ -15,9 +15,8 @@ from hetero_bfs import energy
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.scheduling.objective import unmetered_share
-from hetero_bfs.study.plan import StudyOptions
-from hetero_bfs.study.searches import Configuration, Row, Subject
-from hetero_bfs.support.progress import progress
+from hetero_bfs.study.searches import Configuration, Row, StudyOptions, Subject
+from hetero_bfs.support.messages import progress
 
 _IDLE_SECONDS = 1.0
 _MOST_UNSEEN = 0.1  # largest share of the time without a meter; beyond it joules are incomplete

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 
 from hetero_bfs.scheduling.strategies import STRATEGIES
-from hetero_bfs.study import choice_figures, figures, style
+from hetero_bfs.study import figures, style
 from hetero_bfs.training.program_regret import summarise_programs
 from hetero_bfs.training.regret import NONE, ORACLE, summarise
 
@@ -193,7 +193,7 @@ def schedule_finding(table: pd.DataFrame) -> str:
 
 
 def regret_finding(table: pd.DataFrame) -> str:
-    percent = choice_figures.regret_by_family(table)
+    percent = figures.regret_by_family(table)
     chosen = percent.drop(index=[ORACLE, NONE], errors="ignore").iloc[0]
     families = percent.columns.drop(["mean", "worst"])
     text = (

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.files import check_new_entry, temporary_beside, unbroken
-from hetero_bfs.support.progress import announce
+from hetero_bfs.support.messages import announce
 
 MARKER = "study.json"
 _PROGRAM = "hetero-bfs study"

@@ -20,9 +20,9 @@ from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.study.findings import format_seconds
 from hetero_bfs.study.searches import Row, Subject, add_note
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
+from hetero_bfs.timeline.rendering import timeline_svg
 from hetero_bfs.timeline.spans import Span, spans_of
-from hetero_bfs.timeline.timeline_svg import timeline_svg
 from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_search
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hetero_bfs.scheduling.trace import ROW_COLUMNS
-from hetero_bfs.study import choice_figures, figures, findings, levels
+from hetero_bfs.study import figures, findings, levels
 from hetero_bfs.study.efficiency import METERED
 from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
@@ -175,7 +175,7 @@ SECTIONS = (
             "level_seconds",
             "oracle_level_seconds",
         ),
-        choice_figures.schedule,
+        figures.schedule,
         findings.schedule_finding,
         findings.no_brief,
     ),
@@ -203,7 +203,7 @@ SECTIONS = (
         "that would take more than eight times as long as the oracle's are estimated from their "
         "levels, and marked as such.",
         REGRET_COLUMNS,
-        choice_figures.regret,
+        figures.regret,
         findings.regret_finding,
         findings.regret_brief,
     ),
@@ -215,7 +215,7 @@ SECTIONS = (
         "minus 1; all schedules, directions and places, are replayed in turn. Lower is better. "
         "Cells are single runs; the CSV has seconds, schedules, and the share of choosing.",
         (*_GRAPH, *PROGRAM_COLUMNS),
-        choice_figures.programs,
+        figures.programs,
         findings.programs_finding,
         findings.no_brief,
     ),

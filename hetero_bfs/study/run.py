@@ -4,30 +4,101 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import pandas as pd
 
 from hetero_bfs import energy
-from hetero_bfs.devices.machine import describe_machine, source_commit
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, describe_machine, source_commit
 from hetero_bfs.graph500.report import command_line
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.study import findings, style
-from hetero_bfs.study.choices import program_rows, regret_rows, schedule_rows
 from hetero_bfs.study.efficiency import efficiency
 from hetero_bfs.study.folder import check_folder, write_folder
-from hetero_bfs.study.levels import level_rows, measure_levels, prediction_rows, search_rows
+from hetero_bfs.study.levels import (
+    MeasuredLevel,
+    level_rows,
+    measure_levels,
+    prediction_rows,
+    search_rows,
+)
 from hetero_bfs.study.page import SECTIONS, Part, Section, page
-from hetero_bfs.study.plan import Planned, StudyOptions, graphs_of
-from hetero_bfs.study.searches import Row, open_subject, relabelling, throughput
-from hetero_bfs.support.progress import announce
-from hetero_bfs.timeline.timeline_svg import svg_file
+from hetero_bfs.study.searches import (
+    Planned,
+    Row,
+    StudyOptions,
+    Subject,
+    graphs_of,
+    open_subject,
+    relabelling,
+    throughput,
+)
+from hetero_bfs.support.messages import announce
+from hetero_bfs.timeline.rendering import svg_file
+from hetero_bfs.training.program_regret import regret_of_programs
+from hetero_bfs.training.regret import ORACLE
+from hetero_bfs.training.regret import measure_graph as measure_regret
+
+# Compares selectors' choices with the best ones: schedules, and regret of searches and programs.
+#
+# training/regret.py and training/program_regret.py measure regret. The functions below add the
+# study's columns to their rows, and split the schedules of searches into levels.
+
+
+def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
+    graph = subject.about.graph
+    return list(measure_regret(subject.engine, graph, len(subject.sources), options.rounds))
+
+
+def program_rows(subject: Subject, options: StudyOptions) -> list[Row]:
+    threads = options.engine.threads or numba.get_num_threads()
+    info = subject.engine.device_info
+    found = regret_of_programs(subject.edges, info, threads, options.rounds)
+    return [{**subject.row(), **row} for row in found]
+
+
+def schedule_rows(
+    subject: Subject, regrets: Sequence[Row], measured: Sequence[MeasuredLevel]
+) -> list[Row]:
+    """Return one row for each level and selector: its strategy and the oracle's.
+
+    `level_seconds` excludes migration; it is None if not measured.
+    """
+    seconds = {(one.key, one.features.level, one.strategy.name): one.seconds for one in measured}
+    schedules = {(row["root"], row["selector"]): row["schedule"] for row in regrets}
+    rows = []
+    for (key, selector), text in schedules.items():
+        if selector.startswith("fixed:"):
+            continue
+        best = list(strategies_of(schedules[key, ORACLE]))
+        for level, (strategy, oracle) in enumerate(zip(strategies_of(text), best, strict=True)):
+            rows.append(
+                {
+                    **subject.row(),
+                    "key": key,
+                    "selector": selector,
+                    "level": level,
+                    "strategy": strategy,
+                    "oracle_strategy": oracle,
+                    "level_seconds": seconds.get((key, level, strategy)),
+                    "oracle_level_seconds": seconds.get((key, level, oracle)),
+                }
+            )
+    return rows
+
+
+def strategies_of(text: str) -> Iterator[str]:
+    """Yield each level's strategy from the text that `schedule_text` wrote, such as "TC BG*3"."""
+    for run in text.split():
+        name, _, count = run.partition("*")
+        yield from [name] * int(count or 1)
+
 
 _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.support.wording import setting, shown
+from hetero_bfs.support.messages import setting, shown
 
 
 def check_flag(name: str, value: Any) -> None:

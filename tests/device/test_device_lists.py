@@ -20,7 +20,7 @@ from hetero_bfs.devices.opencl.device_run import DeviceArray, DeviceLists, offse
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.scheduling.trials import Trials
+from hetero_bfs.scheduling.selectors import Trials
 
 DRAWN = random_graph(3000, 20_000, 3)
 SOURCES = tuple(range(0, 130, 2))

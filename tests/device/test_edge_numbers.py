@@ -26,7 +26,7 @@ from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
-from hetero_bfs.csgraph import distance_matrices
+from hetero_bfs.csgraph import matrix_searches
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import write
@@ -244,7 +244,7 @@ def matrix_of(graph):
 def test_distances_of_matrices(opens, graph):
     matrix, n = matrix_of(graph), graph.num_vertices
     expected = np.array([array_of(exact_distances(graph, v), n) for v in range(n)])
-    with mock.patch.object(distance_matrices, "opening_seconds", return_value=0 if opens else 1e9):
+    with mock.patch.object(matrix_searches, "opening_seconds", return_value=0 if opens else 1e9):
         found, parents = hb.csgraph.dijkstra(matrix, return_predecessors=True)
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(parents >= 0, np.isfinite(found) & ~np.eye(n, dtype=bool))

@@ -47,8 +47,8 @@ def test_several_daemon_threads():
 
 ABORTS = """
 import ctypes, sys, threading, time
-from hetero_bfs.devices.opencl import ending
-ending._sleep_instead_of_aborting()
+from hetero_bfs.devices.opencl import driver
+driver._sleep_instead_of_aborting()
 terminate = ctypes.CDLL("libstdc++.so.6")._ZSt9terminatev
 threading.Thread(target=terminate, daemon=True).start()
 time.sleep(0.2)

@@ -19,7 +19,7 @@ from hetero_bfs.cli import main as cli
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph500.options import Graph500Options
+from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.options import EngineOptions

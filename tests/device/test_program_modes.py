@@ -18,11 +18,11 @@ from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ArgumentError, DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_sweeps
 from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs import device_sweeps, renumbered
 from hetero_bfs.programs import host as host_run
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.programs.placed import PlacedGraph
+from hetero_bfs.programs.renumbered import PlacedGraph
 
 MODES = {"asynchronous": {"mode": "asynchronous"}, "layered": {"mode": "layered", "root": 0}}
 
@@ -32,7 +32,7 @@ def small_parts(monkeypatch):
     """Lists of over 40 entries are long ones, levels of fewer than 500 edges are joined."""
     monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES_OF_CPU", 40)
     monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES", 40)
-    monkeypatch.setattr(arranged, "_PART_EDGES", 500)
+    monkeypatch.setattr(renumbered, "_PART_EDGES", 500)
     monkeypatch.setattr(host_run, "_POOL_EDGES", 1)
     monkeypatch.setattr(host_run, "_FIRST_PORTION", 1)
 
@@ -158,11 +158,11 @@ def test_a_device_without_memory_for_another_copy(apart):
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_memory_of_an_arranged_graph(directed):
     placed = PlacedGraph(build_search_graph(weighted(nasty("Kronecker 12", directed))))
-    graph = arranged.by_level(placed, 0, 40)
+    graph = renumbered.by_level(placed, 0, 40)
     parts = graph.parts
-    assert parts[0, arranged.BEGIN] == 0
-    np.testing.assert_array_equal(parts[1:, arranged.BEGIN], parts[:-1, arranged.END])
-    assert parts[-1, arranged.END] == graph.num_vertices
+    assert parts[0, renumbered.BEGIN] == 0
+    np.testing.assert_array_equal(parts[1:, renumbered.BEGIN], parts[:-1, renumbered.END])
+    assert parts[-1, renumbered.END] == graph.num_vertices
     np.testing.assert_array_equal(np.sort(graph.names), np.arange(graph.num_vertices))
 
     def size(lists) -> int:

@@ -27,8 +27,8 @@ from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_sweeps
 from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs import device_sweeps, renumbered
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.streamed import StreamedProgram
 
@@ -59,7 +59,7 @@ def _small():
         mock.patch.multiple(device_run, **SMALL),
         mock.patch.object(DeviceProgram, "GROUP", 32),
         mock.patch.multiple(device_sweeps, _HEAVY_EDGES_OF_CPU=40, _HEAVY_EDGES=40),
-        mock.patch.object(arranged, "_PART_EDGES", 200),
+        mock.patch.object(renumbered, "_PART_EDGES", 200),
     ):
         yield
 

@@ -27,7 +27,7 @@ from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.scheduling.trials import Places
+from hetero_bfs.scheduling.selectors import Places
 
 DTYPES = [np.int32, np.float32, np.float64]
 

@@ -17,8 +17,7 @@ from streams import SELECTORS, streaming
 from hetero_bfs.algorithms.bfs.kernels.pages import gather_pages
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.slots import NUM_SLOTS
+from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, BoundKernel, OpenCLDevice
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
@@ -221,7 +220,7 @@ def test_with_room_for_all_nothing_is_sent(apart, directed):
     edges = nasty("Kronecker 10", directed)
     graph = build_search_graph(edges)
     with (
-        mock.patch("hetero_bfs.algorithms.bfs.opening.bytes_in_memory", return_value=2**40),
+        mock.patch("hetero_bfs.algorithms.bfs.platform.bytes_in_memory", return_value=2**40),
         engine_on(apart, graph, selector="fixed:TG", device_memory_bytes=2**20) as engine,
     ):
         assert engine.streaming.resident_pages == engine.streaming.pages

@@ -19,7 +19,7 @@ from hetero_bfs.cli.main import main
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph500.options import Graph500Options
+from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.graph500.report import format_report
 from hetero_bfs.options import EngineOptions

@@ -16,7 +16,7 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy, available
-from hetero_bfs.study import choice_figures, figures
+from hetero_bfs.study import figures
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit
@@ -163,7 +163,7 @@ def test_it_is_drawn_in_a_study():
     (line,) = [line for line in axes.get_lines() if line.get_label() == "XC"]
     assert (line.get_color(), line.get_marker(), line.get_linestyle()) == ("#654321", "8", "--")
     assert line.get_markerfacecolor() == "white"  # as strategies have, and selectors have not
-    (axes,) = choice_figures.schedule(table).axes
+    (axes,) = figures.schedule(table).axes
     cells = zip(axes.texts, axes.patches, strict=True)
     colors = {text.get_text(): to_hex(cell.get_facecolor()) for text, cell in cells}
     assert len(set(colors.values())) == len(colors) == 2

@@ -17,7 +17,7 @@ from unittest import mock
 import hetero_bfs as hb
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from tests.fuzz.campaign import Attempt, Campaign
 from tests.fuzz.files import DAMAGES, TEXT_DAMAGES
 

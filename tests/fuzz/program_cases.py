@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.search_graph import build_search_graph
 from tests.fuzz.cases import ORDERS, Case, Step, draw_graph
 

@@ -19,7 +19,7 @@ from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
 from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.search_graph import build_search_graph

@@ -29,7 +29,7 @@ from oracle import engine_on
 from sample_programs import Labels
 
 import hetero_bfs as hb
-from hetero_bfs.devices.opencl import ending
+from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 
@@ -114,9 +114,9 @@ def _raise() -> None:
 
 def _search_at_exit() -> None:
     engine = _engine()
-    atexit.unregister(ending.end)
+    atexit.unregister(driver.end)
     atexit.register(lambda: print("reached", np.count_nonzero(engine.bfs(1).level >= 0) > 0))
-    atexit.register(ending.end)  # before the search: the last to come is the first to run
+    atexit.register(driver.end)  # before the search: the last to come is the first to run
 
 
 def _pool() -> None:
@@ -145,7 +145,7 @@ def _spawned() -> None:
 
 def _hang() -> None:
     """Leave a thread in a call that does not return."""
-    ending.MOST_SECONDS = 1.0
+    driver.MOST_SECONDS = 1.0
 
     def sleep(*_: object, **__: object) -> None:
         time.sleep(1e6)

@@ -12,7 +12,7 @@ from oracle import true_levels
 from hetero_bfs.algorithms.bfs import restoring as results
 from hetero_bfs.engine import engine as engines
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.graph500.options import Graph500Options
+from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.graph500.report import Graph500Report
 from hetero_bfs.options import EngineOptions

@@ -38,22 +38,21 @@ from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.lists import RankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import default_tuning
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weighted_lists import WeightedLists
-from hetero_bfs.programs.arranged import by_class
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import Packing
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.programs.placed import PlacedGraph
 from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.renumbered import PlacedGraph, by_class
 from hetero_bfs.programs.streamed import StreamedProgram
-from hetero_bfs.scheduling.program_costs import first_guess
+from hetero_bfs.scheduling.speed_model import first_guess
 
 PACKAGE = Path(hetero_bfs.__file__).parent
 KERNEL_FILES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 
 CPU = DeviceInfo(
     index=0,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_bfs.scheduling import model_store
+from hetero_bfs.scheduling import model_files
 from hetero_bfs.scheduling.speed_model import FORMAT
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
@@ -56,4 +56,4 @@ def ship(monkeypatch: pytest.MonkeyPatch, folder: Path, *models: dict) -> None:
     paths = {model["name"]: folder / f"{model['name']}.json" for model in models}
     for model in models:
         paths[model["name"]].write_text(json.dumps(model))
-    monkeypatch.setattr(model_store, "_shipped_files", lambda: dict(paths))
+    monkeypatch.setattr(model_files, "_shipped_files", lambda: dict(paths))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl import driver
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
 from hetero_bfs.errors import DeviceError
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import check_kernels as loops
-from hetero_bfs.algorithms.bfs.check_asked import AskedEdges
 from hetero_bfs.algorithms.bfs.check_report import (
+    AskedEdges,
     CheckedSearch,
     Failure,
     Validation,
@@ -36,10 +36,9 @@ from hetero_bfs.graph.edge_source import (
     check_vertex,
     typed_chunks,
 )
-from hetero_bfs.support import forks, memory
+from hetero_bfs.support import memory, processes
 from hetero_bfs.support.checks import as_array, as_integer, check_integer
-from hetero_bfs.support.progress import progress
-from hetero_bfs.support.wording import shown
+from hetero_bfs.support.messages import progress, shown
 
 MAX_SEARCHES = 64
 """Maximum number of searches per pass: a tree edge has one bit for each."""
@@ -72,7 +71,7 @@ class Validator:
         if not 1 <= capacity <= MAX_SEARCHES:
             raise ValueError(f"capacity is {capacity}; it must be 1 to {MAX_SEARCHES}")
         check_edge_source(edges)
-        forks.use_loops()
+        processes.use_loops()
         self.edges = edges
         self.capacity = capacity
         self._empty()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.header import MIXED_DEGREES
 from hetero_bfs.devices.opencl.opencl_device import MappedMemory, OpenCLDevice, release_with
@@ -24,7 +24,7 @@ from hetero_bfs.devices.opencl.verdicts import check_verdict
 from hetero_bfs.errors import DeviceError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_copy
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 MAX_PARTS = 32
 """Maximum number of parts that the kernels can be compiled for (common.cl)."""

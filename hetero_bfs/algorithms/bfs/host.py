@@ -16,7 +16,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import Policy, fixed_policy
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
-from hetero_bfs.support import forks
+from hetero_bfs.support import processes
 from hetero_bfs.support.memory import Recycler, aligned_empty
 
 _POOL_EDGES = 1 << 15
@@ -62,7 +62,7 @@ class CPUExecutor(HostRun):
 
         n = graph.num_searched
         words = -(-n // 32)
-        forks.use_loops()
+        processes.use_loops()
         is_small = graph.graph.num_stored_edges < _POOL_EDGES
         super().__init__(1 if is_small else threads or numba.get_num_threads())
         self.graph = graph

@@ -26,14 +26,13 @@ from hetero_bfs.algorithms.bfs.device_memory import (
     common_degrees,
     offset_type_of,
 )
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
-from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.slots import NUM_SLOTS, Launch, Slots
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, Launch, OpenCLDevice, Slots
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_copy, format_bytes
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 SEGMENT_SHIFT = 4
 SEGMENT_EDGES = 1 << SEGMENT_SHIFT

@@ -13,7 +13,7 @@ from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_sources, check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.checks import as_array, check_choice, check_flag, check_integer
-from hetero_bfs.support.wording import shown
+from hetero_bfs.support.messages import shown
 
 Want = Literal["parents", "levels"]
 """Result of a search: parents, from which levels are computed when read; or only levels."""

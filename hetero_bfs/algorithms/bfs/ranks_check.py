@@ -43,7 +43,7 @@ class RankValidator(HostTree):
 
     def _check_tree(self, source: int) -> tuple[int, int, tuple[int, int, str] | None]:
         """Run check 1 on this rank's part of the vertices; return reached, depth and failure."""
-        from hetero_bfs.ranks.kernels.tree_checks import find_levels
+        from hetero_bfs.ranks.check_kernels import find_levels
 
         parents = self._parents
         if int(parents[source]) != source + 1:
@@ -59,7 +59,7 @@ class RankValidator(HostTree):
 
     def _check_edges(self, source: int) -> tuple[int, tuple[int, int, str] | None]:
         """Run checks 3, 4 and 5; return the number of edges of the search, and the failure."""
-        from hetero_bfs.ranks.kernels import tree_checks as loops
+        from hetero_bfs.ranks import check_kernels as loops
 
         parents, levels = self._parents, self._levels
         share, communicator = self._share, self._communicator

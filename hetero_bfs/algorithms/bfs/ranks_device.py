@@ -18,10 +18,10 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
 from hetero_bfs.algorithms.bfs.host import unpack_counter
-from hetero_bfs.algorithms.bfs.opening import trained_tuning
+from hetero_bfs.algorithms.bfs.platform import trained_tuning
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import ALL_DEVICES, choose_devices, usable_devices
 from hetero_bfs.devices.opencl.opencl_device import VARIES, OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError

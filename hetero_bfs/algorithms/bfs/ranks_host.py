@@ -15,8 +15,8 @@ from hetero_bfs.ranks.exchange import Words
 from hetero_bfs.ranks.partition import Partition, RankGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES, plain
-from hetero_bfs.support.by_address import Head, Struct
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import Head, Struct
 
 _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
 

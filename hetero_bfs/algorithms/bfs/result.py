@@ -20,8 +20,7 @@ from hetero_bfs.scheduling.strategies import (
     Representation,
 )
 from hetero_bfs.scheduling.trace import LevelTrace
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _START = np.zeros(schema.STATE_SIZE)
 _START[schema.FRONTIER_VERTICES] = 1

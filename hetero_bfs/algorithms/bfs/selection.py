@@ -14,8 +14,7 @@ from hetero_bfs.algorithms.bfs.correction import (
     has_high_diameter,
     reference_states,
 )
-from hetero_bfs.algorithms.bfs.opening import streaming_of
-from hetero_bfs.algorithms.bfs.platform import Platform
+from hetero_bfs.algorithms.bfs.platform import Platform, streaming_of
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.options import check_selector

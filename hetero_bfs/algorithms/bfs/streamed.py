@@ -29,8 +29,7 @@ from hetero_bfs.algorithms.bfs.paged_graph import (
 )
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.colouring.host import HostColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists
 from hetero_bfs.algorithms.colouring.result import Colouring, ColouringReport
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.trace import numbered
 

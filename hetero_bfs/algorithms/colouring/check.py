@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.graph.edge_source import (
     EdgeSource,
     check_edge_source,

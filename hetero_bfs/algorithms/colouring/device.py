@@ -10,7 +10,7 @@ import numpy as np
 
 from hetero_bfs.algorithms.colouring.host import finish_serially, sort_step
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 

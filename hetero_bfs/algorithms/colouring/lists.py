@@ -48,7 +48,7 @@ class UndirectedLists:
         self.indptr: OffsetArray = graph.graph.indptr
         self.indices: VertexArray = graph.graph.indices
         if graph.graph.directed:
-            from hetero_bfs.algorithms.colouring.kernels.lists import unite_lists
+            from hetero_bfs.algorithms.colouring.kernels.greedy import unite_lists
 
             self.indptr, self.indices = unite_lists(graph.graph, graph.graph.transpose)
         self.order, self.rank = (aligned_empty(graph.num_searched, np.uint32) for _ in range(2))
@@ -71,14 +71,14 @@ class UndirectedLists:
 
     def sort_vertices(self) -> None:
         """Fill `order` and `rank`. Every run does this, since it is a part of the run's work."""
-        from hetero_bfs.algorithms.colouring.kernels.lists import rank_vertices
+        from hetero_bfs.algorithms.colouring.kernels.greedy import rank_vertices
 
         new_of_old = self.graph.relabelling.new_of_old
         rank_vertices(self.degree, new_of_old, self.order, self.rank)
 
     def by_rank(self) -> tuple[OffsetArray, VertexArray]:
         """Return indptr and indices of the adjacency with each vertex numbered by its rank."""
-        from hetero_bfs.algorithms.colouring.kernels.lists import renumber_lists
+        from hetero_bfs.algorithms.colouring.kernels.greedy import renumber_lists
 
         self.sort_vertices()
         if np.array_equal(self.order, np.arange(self.num_vertices)):

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.colouring.check import check_colouring
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
-from hetero_bfs.support.wording import number_of
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.support.messages import number_of
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _LARGEST_CLASSES = 5  # printed by the command
 
@@ -49,11 +48,6 @@ class Colouring(Iterated):
     def class_sizes(self) -> npt.NDArray[np.int64]:
         """Vertices of each colour, int64 (num_colours,)."""
         return np.bincount(self.colour, minlength=self.num_colours).astype(np.int64)
-
-    @property
-    def edges_scanned(self) -> int:
-        """Entries of neighbour lists that were read."""
-        return sum(trace.edges_scanned for trace in self.traces)
 
     def _repr_html_(self) -> str:
         facts = {

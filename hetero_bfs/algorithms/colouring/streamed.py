@@ -15,8 +15,7 @@ from hetero_bfs.algorithms.colouring.device import DeviceColouring, Kernels
 from hetero_bfs.algorithms.colouring.host import finish_serially
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.device_run import Entries
-from hetero_bfs.devices.opencl.opencl_device import VARIES
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.opencl_device import VARIES, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 
@@ -50,10 +49,9 @@ class StreamedColouring(StreamedRun, DeviceColouring):
 
     def _kernels_on(self, room: Part | Slot) -> Kernels:
         """Return the kernels bound to a room's buffers."""
-        if id(room) not in self.kernels_of:
-            self.kernels_of[id(room)] = self._bind_on(self.offsets(0), room.buffers[1], VARIES)
-        kernels: Kernels = self.kernels_of[id(room)]
-        return kernels
+        return self.bound_once(
+            id(room), lambda: self._bind_on(self.offsets(0), room.buffers[1], VARIES)
+        )
 
     def run(self) -> Coloured:
         """Colour all vertices. The rounds of a buffer run while the next buffer is sent."""

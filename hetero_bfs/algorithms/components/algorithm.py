@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import HostComponents
 from hetero_bfs.algorithms.components.result import Components, ComponentsReport
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling.trace import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
@@ -38,7 +38,7 @@ class ComponentRuns(Analysis[Components]):
         return None if self.graph.num_searched else Components(np.arange(n), n, 0.0, 0.0, [])
 
     def _result(self, ran: Ran) -> Components:
-        from hetero_bfs.algorithms.components.kernels.ids_of_components import smallest_ids
+        from hetero_bfs.algorithms.components.kernels.hook import smallest_ids
 
         began = time.perf_counter()
         graph, found = self.graph, ran.found

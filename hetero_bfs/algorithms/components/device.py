@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.components.host import Labels
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.graph.search_graph import SearchGraph

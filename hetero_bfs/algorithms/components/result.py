@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.components.check import check_components
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
-from hetero_bfs.support.wording import number_of
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.support.messages import number_of
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 
 @dataclass(eq=False)
@@ -50,11 +49,6 @@ class Components(Iterated):
         """Vertices of each component, int64 (num_components,), in order of `component`."""
         counts: npt.NDArray[np.int64] = np.bincount(self.component).astype(np.int64, copy=False)
         return counts[counts > 0]
-
-    @property
-    def edges_scanned(self) -> int:
-        """Entries of neighbour lists that were read."""
-        return sum(trace.edges_scanned for trace in self.traces)
 
     def _repr_html_(self) -> str:
         facts = {

@@ -14,8 +14,7 @@ import numpy as np
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import Labels
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
-from hetero_bfs.devices.opencl.slots import Slot
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, Slot
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
 
 
@@ -25,12 +24,6 @@ class StreamedComponents(StreamedRun, DeviceComponents):
     Raises `BudgetError` if the device cannot hold these arrays and a few tiles, and `DeviceError`
     if its driver fails.
     """
-
-    files = (
-        *DeviceComponents.files[:-1],
-        "devices/opencl/block_marks.cl",
-        DeviceComponents.files[-1],
-    )
 
     def _bind_links(self) -> None:
         """Bind the kernels that choose tiles, and allocate memory for the adjacency."""
@@ -73,9 +66,7 @@ class StreamedComponents(StreamedRun, DeviceComponents):
 
     def _kernels_on(self, room: Part | Slot, way: int) -> tuple[BoundKernel, BoundKernel]:
         """Return the kernels that read the adjacency of a direction, bound to a room's buffers."""
-        key = id(room), way
-        if key not in self.kernels_of:
-            rows, neighbours = room.buffers
-            self.kernels_of[key] = self._bind_on(self.offsets(way), neighbours, rows)
-        found: tuple[BoundKernel, BoundKernel] = self.kernels_of[key]
-        return found
+        rows, neighbours = room.buffers
+        return self.bound_once(
+            (id(room), way), lambda: self._bind_on(self.offsets(way), neighbours, rows)
+        )

@@ -14,11 +14,11 @@ from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.multi_source.host import HostPlanes
 from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
-from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.cpu.vectors import LANES
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.scheduling.selectors import Place
 from hetero_bfs.scheduling.trace import IterationTrace, LevelTrace
-from hetero_bfs.scheduling.trials import Place
 from hetero_bfs.support.memory import Recycler, check_free_memory
 
 _WAYS = ("pull", "push", "push and pull")

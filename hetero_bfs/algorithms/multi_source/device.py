@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
 from hetero_bfs.algorithms.multi_source.result import Rows, Sums
-from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.cpu.vectors import LANES
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -70,7 +70,6 @@ class DevicePlanes(DeviceRun):
         self._bind(self.build(SHORT_LIST=_SHORT_LIST), self.buffers(0), self.buffers(-1))
 
     def _bind(self, program: Any, forward: list[Any], backward: list[Any]) -> None:
-        """Bind all kernels."""
         bind, n, first = self.device.bind, np.uint32(self._n), self._planes[0]
         self._start = bind(program, "start", n, VARIES, self._mask, self._seen, first)
         self._seed = bind(program, "seed", VARIES, self._sources, self._seen, first)

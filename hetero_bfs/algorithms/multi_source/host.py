@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.multi_source.result import Rows, Sums
 from hetero_bfs.devices.cpu.host_run import HostRun
-from hetero_bfs.devices.cpu.rows import LANES
+from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.cpu.rows import LANES
+from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _DTYPES = (np.int8, np.int16, np.int32)
 

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.pagerank.host import HostRanks
 from hetero_bfs.algorithms.pagerank.lists import RankLists, RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_flag

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.support.checks import numbers_of_vertices

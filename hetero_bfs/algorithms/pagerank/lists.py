@@ -15,7 +15,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights, refuse_negative
 from hetero_bfs.support.checks import as_array, check_integer, check_real
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 _MOST_GIVEN = 2.0**64
 """Larger sums of a vertex's weights, and sums below the inverse, are scaled: a score divided by an

@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.pagerank.check import check_pagerank
-from hetero_bfs.errors import ValidationError
+from hetero_bfs.errors import CheckOutcome, ValidationError
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
-from hetero_bfs.support.wording import number_of
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.support.messages import number_of
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _HIGHEST = 5  # vertices printed by the command
 

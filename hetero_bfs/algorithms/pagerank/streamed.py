@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.programs.built_in import PowerRanks, WeightedPowerRanks
 from hetero_bfs.programs.streamed import StreamedBuiltIn
 

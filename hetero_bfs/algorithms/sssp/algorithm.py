@@ -13,17 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
-from hetero_bfs.algorithms.sssp.chain_search import ChainSearch, search_on_host
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.algorithms.sssp.host import HostSearch
+from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import STRATEGY_NAMES, WeightedLists, Windows
-from hetero_bfs.support import forks
+from hetero_bfs.support import processes
 
 _STRATEGIES = *STRATEGY_NAMES, *(f"device {name}" for name in STRATEGY_NAMES)
 """By strategy number, and by the same plus `ON_DEVICE`."""
@@ -161,7 +160,7 @@ def _tree(
     """Find the parents: on a device that holds the adjacency, otherwise on the host."""
     from hetero_bfs.algorithms.sssp.kernels.tree import tree_parents
 
-    if isinstance(device, DeviceSearch) and not forks.lacks_opencl():
+    if isinstance(device, DeviceSearch) and not processes.lacks_opencl():
         with suppress(DeviceError):
             return device.parents(source, found.distance, is_last)
     return tree_parents(lists, found.distance, found.infinity, source)

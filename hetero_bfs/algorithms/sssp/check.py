@@ -21,15 +21,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
-from hetero_bfs.errors import GraphError
+from hetero_bfs.errors import CheckOutcome, GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, check_ends, check_vertex
 from hetero_bfs.graph.weights import weight_dtype_of, weighted_chunks
-from hetero_bfs.support import forks
+from hetero_bfs.support import processes
 from hetero_bfs.support.checks import numbers_of_vertices
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.progress import progress
+from hetero_bfs.support.messages import progress
 
 MAX_SEARCHES = 16
 """Most searches of a group: their float32 distances at one vertex fill one cache line."""
@@ -177,7 +176,7 @@ class PathChecker:
         up = np.ascontiguousarray(numbers_of_vertices("parent", parent, n), np.int64)
         search = _Search(source, _check_source(source, far, up))
         self._searches.append(search)
-        forks.use_loops()
+        processes.use_loops()
         for dtype in self._dtypes if search.failure is None else ():
             if dtype not in self._columns:
                 self._columns[dtype] = _Columns(n, self.capacity, dtype)

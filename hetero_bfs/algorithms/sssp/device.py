@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Entries, Grid
 from hetero_bfs.devices.opencl.header import C_TYPES
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel

@@ -28,8 +28,8 @@ from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, planned
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.support.by_address import Struct
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import Struct
 
 _EXACT = 2.0**52
 """Above this, float64 does not hold every integer, so the rest of a search is one window."""

@@ -104,7 +104,7 @@ class RankPathValidator(HostTree):
 
     def _check_tree(self, source: int) -> _Failure | None:
         """Make check 5 of this rank's part of the vertices."""
-        from hetero_bfs.ranks.kernels.tree_checks import find_levels
+        from hetero_bfs.ranks.check_kernels import find_levels
 
         _, _, wrong = find_levels(self._parents, self._levels, self._begin, self._end)
         if wrong < 0:

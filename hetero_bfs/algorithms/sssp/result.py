@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.sssp.check import check_paths
-from hetero_bfs.errors import GraphError
+from hetero_bfs.errors import CheckOutcome, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.support.wording import number_of
-from hetero_bfs.timeline.notebook import as_html
-from hetero_bfs.timeline.timeline_svg import with_unit
+from hetero_bfs.scheduling.trace import Traced
+from hetero_bfs.support.messages import number_of
+from hetero_bfs.timeline.rendering import as_html, with_unit
 
 
 class WindowTrace(NamedTuple):
@@ -31,7 +30,7 @@ class WindowTrace(NamedTuple):
         "prefix", "full" or "pull" (kernels/relax.py), after "device " if an OpenCL device ran it.
     vertices, edges_scanned : int
         Vertices whose neighbour lists were read, and the entries read. If the host contracted
-        chains (chain_search.py), they count those of the contracted graph.
+        chains (host.py), they count those of the contracted graph.
     rounds : int
         Number of queues of vertices that were relaxed. It is 1 if the host relaxes full neighbour
         lists, since its threads then do not wait for each other within a window.
@@ -50,7 +49,7 @@ class WindowTrace(NamedTuple):
 
 
 @dataclass(eq=False)
-class ShortestPaths:
+class ShortestPaths(Traced):
     """Shortest distances from one vertex.
 
     Parameters
@@ -100,16 +99,6 @@ class ShortestPaths:
     def largest_distance(self) -> float:
         """The largest finite distance."""
         return float(self.distance.max(where=np.isfinite(self.distance), initial=0.0))
-
-    @property
-    def used_device(self) -> bool:
-        """Whether an OpenCL device ran the search."""
-        return any(trace.strategy.startswith("device") for trace in self.traces)
-
-    @property
-    def edges_scanned(self) -> int:
-        """Entries of neighbour lists that the search read."""
-        return sum(trace.edges_scanned for trace in self.traces)
 
     def path_to(self, vertex: int) -> list[int]:
         """Return the vertices of a shortest path, the source first and `vertex` last.

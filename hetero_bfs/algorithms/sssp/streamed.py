@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hetero_bfs.algorithms.sssp.device import ON_DEVICE
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.weighted_lists import FULL, PULL_ONCE, Plan, WeightedLists, Windows
 from hetero_bfs.programs.built_in import PATHS, beyond_all
 from hetero_bfs.programs.streamed import StreamedBuiltIn

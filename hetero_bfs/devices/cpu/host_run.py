@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.support import forks
+from hetero_bfs.support import processes
 from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import aligned_empty
 
@@ -57,7 +57,7 @@ def start_workers(
     run_worker(control, shared, 1)
     control[SHUTDOWN] = 0
     workers: list[threading.Thread] = []
-    stop = weakref.finalize(owner, _stop_workers, control, workers, forks.generation())
+    stop = weakref.finalize(owner, _stop_workers, control, workers, processes.generation())
     for number in range(1, threads):
         worker = threading.Thread(
             target=run_worker,
@@ -79,7 +79,7 @@ def _stop_workers(
 ) -> None:
     from hetero_bfs.devices.cpu.thread_pool import shut_down
 
-    if generation != forks.generation():
+    if generation != processes.generation():
         return  # they belong to the parent process, whose mutex may stay locked for ever
     shut_down(control)
     for worker in workers:
@@ -117,7 +117,7 @@ class HostRun:
         return []
 
     def _worker(self) -> Any:
-        from hetero_bfs.devices.cpu.sharing import run_worker
+        from hetero_bfs.devices.cpu.thread_pool import run_worker
 
         return run_worker
 
@@ -127,7 +127,7 @@ class HostRun:
 
     @cached_property
     def struct(self) -> Any:
-        from hetero_bfs.support.by_address import Struct
+        from hetero_bfs.support.parallel import Struct
 
         return Struct(self._name, self.fields)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.header import C_TYPES, GAVE_UP, SHARED, Constants, header
 from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.verdicts import Family

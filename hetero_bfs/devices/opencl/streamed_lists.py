@@ -10,17 +10,18 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun
-from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.slots import NUM_SLOTS, Launch, Slot, Slots
+from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, Launch, OpenCLDevice, Slot, Slots
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_source import OffsetArray
+
+T = TypeVar("T")
 
 _MOST_SLOT_BYTES = 1 << 22
 _SLOTS_SHARE = 8  # slots take at most 1 / 8 of the free memory, unless that is too little
@@ -169,7 +170,7 @@ class BlockSlots(Slots):
 def _fill(
     blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
 ) -> tuple[int, list[npt.NDArray[Any]]]:
-    from hetero_bfs.devices.opencl.gather_kernels import gather_blocks
+    from hetero_bfs.graph.kernels.neighbour_lists import gather_blocks
 
     sizes = blocks.sizes[chosen]
     begins = np.cumsum(sizes) - sizes
@@ -341,14 +342,11 @@ class StreamedRun(DeviceRun):
     memory: BlockMemory
     firsts: npt.NDArray[Any]
 
-    kernels_of: dict[Any, Any]
-    """Kernels that are bound to buffers of the memory."""
-
     def _make_room(self, array_bytes: list[int], firsts: npt.NDArray[Any] | None = None) -> None:
         """Choose the blocks that are resident besides arrays of these sizes."""
         n = self.ways[0].indptr.size - 1
         self.firsts = np.append(np.arange(0, n, self.group), n) if firsts is None else firsts
-        self.kernels_of = {}
+        self._bound_kernels: dict[Any, Any] = {}  # kernels bound to buffers of the memory
         self.marks = np.zeros(self.firsts.size, np.uint8)
         self.memory = BlockMemory(
             self.device,
@@ -356,9 +354,16 @@ class StreamedRun(DeviceRun):
             [Blocks(*way, self.firsts) for way in self.ways],
             [*array_bytes, self.marks.nbytes],
             self._slot_bytes(),
-            self.kernels_of.clear,
+            self._bound_kernels.clear,
         )
         self.marks_buffer = self.device.buffer(self.marks.size, np.uint8)
+
+    def bound_once(self, key: Any, bind: Callable[[], T]) -> T:
+        """Return the kernels of a key, bound to buffers of the memory; bind them if needed."""
+        found: T | None = self._bound_kernels.get(key)
+        if found is None:
+            found = self._bound_kernels[key] = bind()
+        return found
 
     @property
     def launch_entries(self) -> int:

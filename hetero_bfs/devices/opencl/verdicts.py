@@ -23,10 +23,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import private_cache
-from hetero_bfs.support.elsewhere import Answer, run_module
+from hetero_bfs.support.processes import Answer, run_module
 
 VARIABLE = "HETERO_BFS_SELF_TEST"
 _MODULE = "hetero_bfs.doctor.self_test"

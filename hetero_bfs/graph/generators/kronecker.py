@@ -23,7 +23,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
 from hetero_bfs.graph.weights import WeightArray, needed_weights
-from hetero_bfs.support import forks
+from hetero_bfs.support import processes
 from hetero_bfs.support.checks import check_flag, check_integer, check_real
 
 MODULUS = 2**31 - 1
@@ -36,8 +36,30 @@ _Fill = Callable[..., None]  # takes the first edge's number and the arrays
 _Arrays = tuple[npt.NDArray[Any], ...]
 
 
+class _Drawn:
+    """Sizes of a graph whose edges are drawn; a subclass has its scale and edgefactor."""
+
+    scale: int
+    edgefactor: int
+
+    @property
+    def num_vertices(self) -> int:
+        """2**scale."""
+        return 1 << self.scale
+
+    @property
+    def num_input_edges(self) -> int:
+        """Edgefactor times the number of vertices."""
+        return self.edgefactor << self.scale
+
+    @property
+    def both_directions(self) -> bool:
+        """False: every edge is drawn once."""
+        return False
+
+
 @dataclass(frozen=True)
-class KroneckerEdges:
+class KroneckerEdges(_Drawn):
     """The edges of a Graph500 graph, generated whenever they are read (an `EdgeSource`).
 
     Parameters
@@ -67,21 +89,6 @@ class KroneckerEdges:
         check_flag("weighted", self.weighted)
         seeds = {name: check_integer(name, getattr(self, name)) for name in ("seed1", "seed2")}
         self.__dict__.update(scale=scale, edgefactor=edgefactor, **seeds)
-
-    @property
-    def num_vertices(self) -> int:
-        """2**scale."""
-        return 1 << self.scale
-
-    @property
-    def num_input_edges(self) -> int:
-        """Edgefactor times the number of vertices."""
-        return self.edgefactor << self.scale
-
-    @property
-    def both_directions(self) -> bool:
-        """False: every edge is drawn once."""
-        return False
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
@@ -134,13 +141,13 @@ class KroneckerEdges:
     def _fill(self, start: int, src: VertexArray, dst: VertexArray, weights: WeightArray) -> None:
         from hetero_bfs.graph.generators.kronecker_kernels import kronecker_range
 
-        forks.use_loops()
+        processes.use_loops()
         values, scramble = _seed_values(self.seed1, self.seed2)
         kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst, weights)
 
 
 @dataclass(frozen=True)
-class RMATEdges:
+class RMATEdges(_Drawn):
     """R-MAT edges with free quadrant probabilities (Chakrabarti et al. 2004; an `EdgeSource`).
 
     Each of the `scale` bits of an edge falls into one quadrant with probability a, b, c or d,
@@ -167,21 +174,6 @@ class RMATEdges:
         if not (min(quadrants) >= 0 and abs(sum(quadrants) - 1) <= 1e-6):
             raise GraphError(f"a, b, c, d = {quadrants}; give four shares >= 0 that add up to 1")
 
-    @property
-    def num_vertices(self) -> int:
-        """2**scale."""
-        return 1 << self.scale
-
-    @property
-    def num_input_edges(self) -> int:
-        """Edgefactor times the number of vertices."""
-        return self.edgefactor << self.scale
-
-    @property
-    def both_directions(self) -> bool:
-        """False: every edge is drawn once."""
-        return False
-
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""
         for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
@@ -200,7 +192,7 @@ class RMATEdges:
     def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
         from hetero_bfs.graph.generators.kronecker_kernels import rmat_range
 
-        forks.use_loops()
+        processes.use_loops()
         # Draws are multiples of 2**-53; as integers they compare the same, and faster.
         thresholds = np.ceil(np.cumsum([self.a, self.b, self.c]) * 2.0**53).astype(np.int64)
         rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.graph_files import opened
+from hetero_bfs.graph.io.graph_files import lines, opened
 from hetero_bfs.graph.io.text_columns import (
     Ids,
     Numbers,
@@ -20,7 +20,6 @@ from hetero_bfs.graph.io.text_columns import (
     is_comment,
     read_columns,
 )
-from hetero_bfs.graph.io.text_lines import lines
 
 if TYPE_CHECKING:
     from io import BufferedIOBase

@@ -14,7 +14,7 @@ import numpy as np
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.graph_files import opened
+from hetero_bfs.graph.io.graph_files import Line, lines, opened
 from hetero_bfs.graph.io.text_columns import (
     Ids,
     Numbers,
@@ -24,9 +24,8 @@ from hetero_bfs.graph.io.text_columns import (
     read_columns,
     write_columns,
 )
-from hetero_bfs.graph.io.text_lines import Line, lines
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase

@@ -38,7 +38,7 @@ from hetero_bfs.graph.io.text import edge_list_note, read_edge_list, write_edge_
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.support.checks import check_flag, check_type
 from hetero_bfs.support.files import replacing
-from hetero_bfs.support.wording import setting
+from hetero_bfs.support.messages import setting
 
 
 def load(path: str | os.PathLike[str], directed: bool = False, weighted: bool = False) -> CSRGraph:

@@ -1,6 +1,6 @@
 """Columns of text files: two vertex ids, and a weight on request.
 
-Compiled code parses a file in blocks (text_kernels.py). If a line is unusual, the file is parsed
+Compiled code parses a file in blocks (file_kernels.py). If a line is unusual, the file is parsed
 again line by line. That finds the first bad line, or reads a rare valid form such as a sign before
 an id.
 """
@@ -22,8 +22,7 @@ from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
-from hetero_bfs.graph.io.graph_files import opened
-from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, Line, lines
+from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, Line, lines, opened
 from hetero_bfs.graph.list_checks import MAX_VERTICES
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.support.memory import GIB, free_bytes
@@ -183,7 +182,7 @@ def _fast_columns(
 
 
 def _pairs_of(block: bytes, limits: tuple[int, ...]) -> Row | None:
-    from hetero_bfs.graph.io.text_kernels import SHORTEST_LINE, parse_pairs
+    from hetero_bfs.graph.io.file_kernels import SHORTEST_LINE, parse_pairs
 
     text = np.frombuffer(block, np.uint8)
     src, dst = np.empty((2, text.size // SHORTEST_LINE), np.uint32)
@@ -192,7 +191,7 @@ def _pairs_of(block: bytes, limits: tuple[int, ...]) -> Row | None:
 
 
 def _weighted_rows_of(block: bytes, limits: tuple[int, ...], numbers: Numbers) -> Row | None:
-    from hetero_bfs.graph.io.text_kernels import SHORTEST_WEIGHTED_LINE, parse_weighted
+    from hetero_bfs.graph.io.file_kernels import SHORTEST_WEIGHTED_LINE, parse_weighted
 
     text = np.frombuffer(block, np.uint8)
     most = text.size // SHORTEST_WEIGHTED_LINE

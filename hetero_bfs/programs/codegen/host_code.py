@@ -56,7 +56,7 @@ def host_text(plan: Plan, kernels: str = "host") -> str:
     files = [kernels]
     if kernels == "host":
         further = {
-            "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counted": plan.counts,
+            "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counting": plan.counts,
         }  # fmt: skip
         files += [name for name, wanted in further.items() if wanted]
     imports = [_statements(name, imports=True) for name in files]

@@ -27,7 +27,7 @@ import numpy as np
 from numba import int64, njit, types
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
-from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,
     HAS_FINISHED,
@@ -68,7 +68,6 @@ from hetero_bfs.programs.kernels.loop import (
     TRACKS,
     WAITING,
 )
-from hetero_bfs.support.by_address import chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_or,
@@ -80,6 +79,7 @@ from hetero_bfs.support.intrinsics import (
     trailing_zeros,
     value_of,
 )
+from hetero_bfs.support.parallel import chunk_address
 
 _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)

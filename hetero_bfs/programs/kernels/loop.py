@@ -1,6 +1,6 @@
 """The loop of a vertex program on the host; host.py has its phases.
 
-`arrays` is the head of a run's struct (by_address.py): the fields below, which all programs share.
+`arrays` is the head of a run's struct (parallel.py): the fields below, which all programs share.
 So the loop is compiled once, and calls a program's phases by address.
 
     threads, searched, num_vertices, num_edges, num_totals
@@ -27,13 +27,12 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import close_list
-from hetero_bfs.devices.cpu.sharing import ITEMS, even_size, share
-from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, even_size, share
 from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, MIGRATION
 from hetero_bfs.scheduling.place_rule import choose, learn, migrates
-from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
+from hetero_bfs.support.parallel import call_at
 
 NEXT, FAR, TOUCHED = range(3)
 """Numbers of the lists."""

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
-from hetero_bfs.devices.cpu.sharing import chunk_of
+from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
     IDENTITY,
     NUM_TOTALS,

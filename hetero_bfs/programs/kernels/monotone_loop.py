@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import close_list
-from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.devices.cpu.thread_pool import even_size, share
 from hetero_bfs.programs.kernels.loop import (
     ACTIVE,
     APPLY,

@@ -23,8 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, njit, types
 
-from hetero_bfs.devices.cpu.sharing import chunk_of
-from hetero_bfs.programs.arranged import BEGIN, EXACT
+from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,
     HAS_FINISHED,
@@ -52,8 +51,9 @@ from hetero_bfs.programs.kernels.sweep_loop import (
     START,
     STEP,
 )
-from hetero_bfs.support.by_address import chunk_address
+from hetero_bfs.programs.renumbered import BEGIN, EXACT
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import chunk_address
 
 PREPARED = HAS_IDENTITY and not WEIGHTED
 _ZERO = np.int64(0)

@@ -1,7 +1,7 @@
 """The loop of sweeps on the host, the same for all programs; sweep.py has the phases.
 
-A sweep goes through the parts of an arranged graph (arranged.py) in order. `arrays` is the head of
-a run's struct (by_address.py):
+A sweep goes through the parts of a graph (renumbered.py) in order. `arrays` is the head of a run's
+struct (parallel.py):
 
     threads, num_vertices, num_totals, all_active
     parts       int64 (parts, 5)        parts of the arranged graph
@@ -18,12 +18,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.devices.cpu.sharing import share
-from hetero_bfs.programs.arranged import BEGIN, END, EXACT, TIMES
+from hetero_bfs.devices.cpu.thread_pool import share
 from hetero_bfs.programs.kernels.loop import ITERATION, NUM_ACTIVE, RESUMES
-from hetero_bfs.support.by_address import call_at
+from hetero_bfs.programs.renumbered import BEGIN, END, EXACT, TIMES
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
+from hetero_bfs.support.parallel import call_at
 
 PART, STEP, SETTLED, PENDING = range(RESUMES + 1, RESUMES + 5)
 """Words of `loop`. PART: the current part. STEP: unique number of a pass through a part. SETTLED:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_integer

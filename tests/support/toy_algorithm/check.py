@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.errors import CheckOutcome
 
 
 def check_busy(edges: Any, count: Any, least: int) -> CheckOutcome:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES
 from hetero_bfs.graph.search_graph import SearchGraph

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Report
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
 from toy_algorithm import check
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import host
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.sssp.chain_search import ChainSearch
+from hetero_bfs.algorithms.sssp.host import ChainSearch
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 

@@ -16,7 +16,7 @@ import pytest
 from cli_runs import command, run
 
 from hetero_bfs.cli.arguments import make_parser
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 
 
 def npy(array) -> bytes:
@@ -203,7 +203,7 @@ def test_a_mistake_of_the_program_is_a_line_too(monkeypatch, capsys):
     def fail(options):
         raise KeyError("some\nname")
 
-    monkeypatch.setattr("hetero_bfs.cli.devices.run", fail)
+    monkeypatch.setattr("hetero_bfs.cli.commands.devices", fail)
     assert run("devices") == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "internal error: KeyError: 'some\\nname'" in line

@@ -243,7 +243,7 @@ def test_memory_and_interrupts_are_one_line_too(monkeypatch, capsys):
         def fail(options, error=error):
             raise error
 
-        monkeypatch.setattr("hetero_bfs.cli.devices.run", fail)
+        monkeypatch.setattr("hetero_bfs.cli.commands.devices", fail)
         assert run("devices") == status
         assert words in capsys.readouterr().err
 

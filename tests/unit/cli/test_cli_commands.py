@@ -15,9 +15,9 @@ from cli_runs import CPU, SMALL, one_line, run
 from made_models import model_json, ship
 
 from hetero_bfs.cli.arguments import make_parser
-from hetero_bfs.cli.preparation import outputs
+from hetero_bfs.cli.main import outputs
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 
 
 def test_bfs(graph, tmp_path, capsys):

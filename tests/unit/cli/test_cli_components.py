@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from cli_runs import one_line, run
 
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.components import result
+from hetero_bfs.errors import CheckOutcome
 
 
 @pytest.fixture

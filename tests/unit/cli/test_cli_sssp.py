@@ -10,8 +10,8 @@ import pytest
 from cli_runs import one_line, run
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.check_outcome import CheckOutcome
 from hetero_bfs.algorithms.sssp import result
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.graph.io.registry import write
 
 INF = np.inf

@@ -106,7 +106,7 @@ ENDING = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 COMMAND = """
 import sys
 from pathlib import Path
-from hetero_bfs.cli import devices
+from hetero_bfs.cli import commands
 from hetero_bfs.support import files
 def work(options):
     print("waiting in a buffer", flush=False)
@@ -114,7 +114,7 @@ def work(options):
         stream.write("half")
         ready = lambda: print("ready", file=sys.__stderr__, flush=True)
         WORK
-devices.run = work
+commands.devices = work
 from hetero_bfs.__main__ import main
 sys.exit(main(["devices"]))
 """

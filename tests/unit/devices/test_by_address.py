@@ -7,9 +7,8 @@ import pytest
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from hetero_bfs.support.by_address import Struct, address_of, call_at
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import Struct, address_of, call_at, in_parallel, part_of
 
 
 @kernel

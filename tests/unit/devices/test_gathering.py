@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hetero_bfs.devices.opencl.gather_kernels import _BY_ONE_THREAD, gather_blocks
+from hetero_bfs.graph.kernels.neighbour_lists import _BY_ONE_THREAD, gather_blocks
 
 
 @pytest.mark.parametrize("entries", [50, 2 * _BY_ONE_THREAD])

@@ -15,11 +15,11 @@ from made_devices import CPU
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.devices.opencl.verdicts import FAMILIES, VARIABLE, check_verdict, kept_verdict
-from hetero_bfs.doctor.opencl_probe import library_of, vendor_files
+from hetero_bfs.doctor.opencl_drivers import library_of, vendor_files
 from hetero_bfs.doctor.self_test import TESTS, Sample
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import private_cache
-from hetero_bfs.support.elsewhere import Answer
+from hetero_bfs.support.processes import Answer
 from tests.fuzz.failing_driver import library
 
 STEP = {"step": "auto"}

@@ -12,13 +12,12 @@ from cli_runs import command, run
 from made_devices import CPU
 
 from hetero_bfs.devices.opencl import verdicts
-from hetero_bfs.doctor import installation, opencl_drivers, parallel_runs
-from hetero_bfs.doctor.examination import Finding, examine
+from hetero_bfs.doctor import Finding, examine, installation, opencl_drivers, parallel_runs
 from hetero_bfs.doctor.installation import check_kept_files, check_meters, check_models
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
 from hetero_bfs.doctor.parallel_runs import check_mpi
 from hetero_bfs.support import private_cache
-from hetero_bfs.support.elsewhere import Answer, run_module
+from hetero_bfs.support.processes import Answer, run_module
 
 TOPICS = "Python", "machine", "OpenCL", "speed model", "energy meters", "MPI", "caches", "searches"
 
@@ -215,7 +214,7 @@ def test_nothing_is_run_from_the_current_folder(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text("open('ran', 'w')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as at a prompt
-    told = run_module("hetero_bfs.doctor.opencl_probe", 60)
+    told = run_module("hetero_bfs.doctor.opencl_drivers", 60)
     assert told.problem is None
     assert not (tmp_path / "ran").exists()
 

@@ -13,7 +13,7 @@ from hetero_bfs.algorithms.bfs import correction
 from hetero_bfs.algorithms.bfs.search import Recording
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND
-from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.model_selectors import migration_names, model_selector
 from hetero_bfs.scheduling.strategies import available
 

@@ -14,7 +14,7 @@ from array_memory import other_memory
 import hetero_bfs as hb
 from hetero_bfs import csgraph
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.graph.io.text_lines import read_vertices
+from hetero_bfs.graph.io.graph_files import read_vertices
 
 
 class OnADevice:

@@ -13,9 +13,9 @@ from graph_file_checks import error_of, put
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hetero_bfs.graph.io import graph_files, text_columns
 from hetero_bfs.graph.io import registry as io
-from hetero_bfs.graph.io import text_columns, text_lines
-from hetero_bfs.graph.io.text_lines import LONGEST_LINE_BYTES, lines
+from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, lines
 
 MIB = 2**20
 LONG = LONGEST_LINE_BYTES
@@ -26,7 +26,7 @@ def test_lines_and_their_places(parts: list[bytes], block: int) -> None:
     """As Python's own universal newlines have them, whatever the blocks."""
     content = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_lines, "_BLOCK_BYTES", block)
+        patch.setattr(graph_files, "_BLOCK_BYTES", block)
         found = list(lines(BytesIO(content), Path("g.txt")))
     expected = content.splitlines()
     assert [line.text for line in found] == expected

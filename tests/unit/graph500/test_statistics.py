@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs.graph500.statistics import graph500_lines, statistics, teps_statistics
+from hetero_bfs.graph500.report import graph500_lines, statistics, teps_statistics
 
 
 def test_five_numbers():

@@ -171,7 +171,7 @@ def test_runs_on_ranks_are_right_and_an_error_ends_all_ranks(tmp_path) -> None:
 def test_damaged_models_are_refused_or_used(tmp_path, monkeypatch) -> None:
     outcomes = [models.attempt(kind, n, 2, tmp_path) for kind in models.KINDS for n in range(3)]
     assert [one.wrong for one in outcomes] == [None] * 6
-    monkeypatch.setattr("hetero_bfs.scheduling.model_store.read_model", lambda *_: 1 / 0)
+    monkeypatch.setattr("hetero_bfs.scheduling.model_files.read_model", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in models.replay("values", outcomes[0].path)[0]
 
 

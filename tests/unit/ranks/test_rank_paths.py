@@ -15,7 +15,7 @@ from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read, write
-from hetero_bfs.graph500.options import Graph500Options
+from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.construction import construct

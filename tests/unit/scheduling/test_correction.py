@@ -15,7 +15,7 @@ from hetero_bfs.algorithms.bfs.correction import Correction, Probe, factors_of
 from hetero_bfs.algorithms.bfs.search import Recording
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
-from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names, model_selector
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.scheduling.speed_model import SpeedModel

@@ -23,7 +23,7 @@ from selector_levels import (
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling import model_store, schema
+from hetero_bfs.scheduling import model_files, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS
 from hetero_bfs.scheduling.named_selectors import make_selector
 from hetero_bfs.scheduling.policy import (
@@ -61,7 +61,7 @@ def test_a_trained_machine(trained, device, wanted, name):
 
 @pytest.mark.parametrize("wanted", ["auto", "learned", "average"])
 def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path, wanted):
-    monkeypatch.setenv(model_store.MODELS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(model_files.MODELS_VARIABLE, str(tmp_path))
     ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
     selector, notes = make_selector(wanted, GPU, ALL)
     assert selector.name == "average"
@@ -76,7 +76,7 @@ def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path,
 
 
 def test_no_model_at_all(monkeypatch, tmp_path):
-    monkeypatch.setenv(model_store.MODELS_VARIABLE, str(tmp_path / "none"))
+    monkeypatch.setenv(model_files.MODELS_VARIABLE, str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")
     selector, (note,) = make_selector("auto", GPU, ALL)
     assert "no speed model is installed" in note

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_models import model_json, power_json
 
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.model_format import read_model
+from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.objective import Objective, make_objective, read_power
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hetero_bfs.scheduling.trials import Trials
+from hetero_bfs.scheduling.selectors import Trials
 
 
 def runs(seconds: dict[str, float], disturbed: float, count: int) -> list[str]:

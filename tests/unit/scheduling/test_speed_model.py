@@ -10,13 +10,13 @@ from made_models import model_json, ship
 from hetero_bfs.devices.machine import NO_DEVICE
 from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling import model_store, schema
-from hetero_bfs.scheduling.model_format import read_model
-from hetero_bfs.scheduling.model_store import (
+from hetero_bfs.scheduling import model_files, schema
+from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
     default_model,
     find_model,
     named_model,
+    read_model,
     user_models_folder,
 )
 from hetero_bfs.scheduling.speed_model import FORMAT, Linear, column
@@ -355,7 +355,7 @@ def test_default_is_the_most_similar_machine(monkeypatch, tmp_path):
 def test_shipped_models_are_usable(monkeypatch):
     """Each is found by its name, and has every strategy and every migration of its machine."""
     monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
-    for model in model_store.shipped_models():
+    for model in model_files.shipped_models():
         host, device = model.name.split("__")
         has_device = device != NO_DEVICE
         assert find_model(host, device if has_device else None) == model

@@ -16,9 +16,9 @@ from study_runs import TINY, study, table
 
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.scheduling.strategies import available
-from hetero_bfs.study import choice_figures, figures, style
-from hetero_bfs.study.choices import strategies_of
+from hetero_bfs.study import figures, style
 from hetero_bfs.study.page import SECTIONS
+from hetero_bfs.study.run import strategies_of
 from hetero_bfs.training.oracle import schedule_text
 
 NAMES = [section.name for section in SECTIONS]
@@ -244,8 +244,8 @@ def test_relabelling_is_drawn_as_in_the_csv(made):
 
 def test_regret_is_drawn_as_in_the_csv(made):
     rows = table(made[0], "regret")
-    (axes,) = choice_figures.regret(rows).axes
-    percent = choice_figures.regret_by_family(rows)
+    (axes,) = figures.regret(rows).axes
+    percent = figures.regret_by_family(rows)
     assert len(axes.texts) == percent.size
     for y, selector in enumerate(percent.index):
         one = rows[(rows["selector"] == selector) & (rows["family"] == "file")]
@@ -272,7 +272,7 @@ def test_cells_name_strategies_and_hatch_what_differs():
             for level, strategy in enumerate(strategies_of(schedule))
         ]
     )
-    (axes,) = choice_figures.schedule(rows).axes
+    (axes,) = figures.schedule(rows).axes
     assert [text.get_text() for text in axes.texts] == ["TC", "TC", "BC", "TC", "BC", "BC"]
     hatched = [cell.get_hatch() is not None for cell in axes.patches]
     assert hatched == [False, False, False, True, False, False]

@@ -11,7 +11,7 @@ from study_runs import TINY, study, table
 
 from hetero_bfs import energy
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study import StudyOptions, figures, findings, run_study
 from hetero_bfs.study import efficiency as power

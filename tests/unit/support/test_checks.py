@@ -9,7 +9,7 @@ import hetero_bfs as hb
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.support.checks import as_integer, check_integer, check_real, refuse_masked
-from hetero_bfs.support.wording import naming_options, setting
+from hetero_bfs.support.messages import naming_options, setting
 
 
 class Index:

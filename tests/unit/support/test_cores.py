@@ -11,15 +11,15 @@ import pytest
 
 from hetero_bfs.devices.machine import cpu_slug
 from hetero_bfs.doctor.installation import MACHINE, check_machine
-from hetero_bfs.support import control_groups, cores
+from hetero_bfs.support import cores
 from tests.fuzz.control_group import cpu_group
 
 
 @pytest.fixture
 def mount(tmp_path, monkeypatch):
     """A folder in place of /sys/fs/cgroup, on a machine of eight cores."""
-    monkeypatch.setattr(control_groups, "_MOUNT", tmp_path / "cgroup")
-    monkeypatch.setattr(control_groups, "_MEMBERSHIPS", tmp_path / "memberships")
+    monkeypatch.setattr(cores, "_MOUNT", tmp_path / "cgroup")
+    monkeypatch.setattr(cores, "_MEMBERSHIPS", tmp_path / "memberships")
     monkeypatch.setattr(cores, "bound_cores", lambda: 8)
     cores.cpu_quota.cache_clear()
     yield tmp_path / "cgroup"
@@ -109,7 +109,7 @@ after = []
 entries = [f"from hetero_bfs import {name}" for name in hetero_bfs.__all__]
 entries += ["import hetero_bfs; hetero_bfs.kronecker(3)"]
 entries += ["from hetero_bfs.networkx_backend import backend_interface, conversion"]
-entries += ["from hetero_bfs.cli.preparation import load_numba; load_numba()"]
+entries += ["from hetero_bfs.cli.main import load_numba; load_numba()"]
 entries += ["from hetero_bfs.doctor import trial; trial.main()"]
 entries += ["from hetero_bfs.engine import compile_beside"]
 for entry in entries:

@@ -17,7 +17,7 @@ from sample_programs import Labels
 
 import hetero_bfs as hb
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.timeline.notebook import as_html
+from hetero_bfs.timeline.rendering import as_html
 
 DOCS = TOP / "docs"
 WITHOUT_END = {"meta", "br", "img"}

@@ -19,9 +19,14 @@ from hetero_bfs.scheduling.trace import (
     LevelTrace,
     write_csv,
 )
+from hetero_bfs.timeline.rendering import (
+    svg_file,
+    timeline_svg,
+    trace_events,
+    with_unit,
+    write_timeline,
+)
 from hetero_bfs.timeline.spans import read_rows, spans_of
-from hetero_bfs.timeline.timeline_files import trace_events, write_timeline
-from hetero_bfs.timeline.timeline_svg import svg_file, timeline_svg, with_unit
 
 
 def level(number, strategy, kind, seconds=1e-4, moving=0.0, choosing=1e-6):

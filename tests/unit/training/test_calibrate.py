@@ -13,9 +13,8 @@ from made_models import model_json, ship
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.errors import ModelError
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling import model_store, schema
-from hetero_bfs.scheduling.model_format import read_model
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling import model_files, schema
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE, read_model
 from hetero_bfs.scheduling.speed_model import Linear
 from hetero_bfs.training import calibrate as calibration
 from hetero_bfs.training.calibrate import choose_base, run_calibration
@@ -105,7 +104,7 @@ def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, m
     seen = []
 
     def compare(info, quick):
-        seen.append(model_store.find_model(*machine_slug(None).split("__")).about["probes"])
+        seen.append(model_files.find_model(*machine_slug(None).split("__")).about["probes"])
         graphs, seconds = {"deep": ["grid8", "roads8"]}, {"deep": {"learned": [0.5, 0.25]}}
         return {"auto": fastest, "graphs": graphs, "seconds": seconds}
 

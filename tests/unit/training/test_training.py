@@ -16,8 +16,7 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.model_format import read_model
-from hetero_bfs.scheduling.model_store import MODELS_VARIABLE
+from hetero_bfs.scheduling.model_files import MODELS_VARIABLE, read_model
 from hetero_bfs.scheduling.selectors import DirectionSelector
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.training import collect, train

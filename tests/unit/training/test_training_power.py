@@ -17,8 +17,7 @@ from hetero_bfs.engine import engine as engines
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.model_format import read_model
-from hetero_bfs.scheduling.model_store import find_model
+from hetero_bfs.scheduling.model_files import find_model, read_model
 from hetero_bfs.scheduling.objective import POWER_OBJECTIVES
 from hetero_bfs.training import energy as training_energy
 from hetero_bfs.training import metering, run_power_training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hetero_bfs.devices.opencl.device_info import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import default_tuning
 from hetero_bfs.training import tune as tuning_of
 from hetero_bfs.training.tune import TuningPlan, plan_for, tune

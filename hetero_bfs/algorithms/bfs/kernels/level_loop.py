@@ -71,9 +71,9 @@ from hetero_bfs.scheduling.schema import (
     has_queue,
     is_over,
 )
-from hetero_bfs.support.by_address import call_level
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, trailing_zeros
+from hetero_bfs.support.parallel import call_level
 
 _SCAN_WORDS = 4096  # minimum bitmap words per chunk, if most of them need no work
 # Minimum per chunk and thread: the master scans this number of words before the workers come.

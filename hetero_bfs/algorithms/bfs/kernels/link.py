@@ -1,4 +1,4 @@
-"""Compiles the kernels that the level loop and its phases call by address (by_address.py).
+"""Compiles the kernels that the level loop and its phases call by address (parallel.py).
 
 A kernel is compiled once, and only if searches of the graph can call it.
 """
@@ -44,7 +44,7 @@ from hetero_bfs.algorithms.bfs.kernels.level import (
 )
 from hetero_bfs.algorithms.bfs.kernels.restore import clear_or_restore
 from hetero_bfs.scheduling.strategies import STRATEGIES
-from hetero_bfs.support.by_address import Head, Struct, chunk_address, level_address
+from hetero_bfs.support.parallel import Head, Struct, chunk_address, level_address
 
 _CONTROL = types.Array(int64, 1, "C")
 

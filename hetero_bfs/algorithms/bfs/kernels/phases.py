@@ -41,8 +41,8 @@ from hetero_bfs.scheduling.schema import (
     QUEUE_INDEX,
     VISITED_INDEX,
 )
-from hetero_bfs.support.by_address import call_at
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import call_at
 
 CHUNKS_PER_THREAD = 8
 """Chunks of a phase per thread. A thread that finishes early takes chunks of others."""

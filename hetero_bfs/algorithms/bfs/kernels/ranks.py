@@ -45,10 +45,9 @@ from hetero_bfs.scheduling.schema import (
     advance,
     has_queue,
 )
-from hetero_bfs.support.by_address import call_level
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, prefetch
-from hetero_bfs.support.parallel import part_of
+from hetero_bfs.support.parallel import call_level, part_of
 
 COUNT_STRIDE = 8
 """Items between the counts of two ranks in `sent_counts`: a cache line."""

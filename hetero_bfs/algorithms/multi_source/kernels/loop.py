@@ -30,8 +30,8 @@ from hetero_bfs.algorithms.multi_source.kernels.phases import (
     add_list_to_rows,
     count_lanes,
 )
-from hetero_bfs.devices.cpu.rows import LANES
-from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.devices.cpu.thread_pool import even_size, share
+from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, prefetch

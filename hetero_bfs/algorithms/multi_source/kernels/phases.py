@@ -40,7 +40,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, types
 
-from hetero_bfs.devices.cpu.rows import (
+from hetero_bfs.devices.cpu.thread_pool import chunk_of
+from hetero_bfs.devices.cpu.vectors import (
     LANES,
     add_to_row_8,
     add_to_row_16,
@@ -51,10 +52,9 @@ from hetero_bfs.devices.cpu.rows import (
     write_row_16,
     write_row_32,
 )
-from hetero_bfs.devices.cpu.sharing import chunk_of
-from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, prefetch, trailing_zeros
+from hetero_bfs.support.parallel import Struct, chunk_address
 
 PLANES = 8
 

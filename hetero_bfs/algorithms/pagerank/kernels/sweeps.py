@@ -53,11 +53,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, njit, types
 
-from hetero_bfs.devices.cpu.sharing import chunk_of, even_size, share
+from hetero_bfs.devices.cpu.thread_pool import chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
-from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at, bits_of, clock_seconds
+from hetero_bfs.support.parallel import Struct, chunk_address
 
 ALPHA, BASE, RELAXATION, SCALE, RESTART_STEP = range(5)
 CHANGE, MASS, DANGLING = range(3)

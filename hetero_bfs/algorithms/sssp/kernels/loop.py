@@ -34,11 +34,11 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     reset,
 )
 from hetero_bfs.devices.cpu.blocks import close_list, push_item
-from hetero_bfs.devices.cpu.sharing import even_size, share
+from hetero_bfs.devices.cpu.thread_pool import even_size, share
 from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
-from hetero_bfs.support.by_address import Struct, chunk_address
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
+from hetero_bfs.support.parallel import Struct, chunk_address
 
 STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
 """Columns of a record; STARTS_AT is the start of the window, STEPS counts queues."""

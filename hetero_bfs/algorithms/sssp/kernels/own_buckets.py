@@ -57,8 +57,7 @@ from hetero_bfs.algorithms.sssp.kernels.relax import (
     note_lowest,
 )
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
-from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
-from hetero_bfs.devices.cpu.thread_pool import pause
+from hetero_bfs.devices.cpu.thread_pool import ITEMS, chunk_of, pause
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_min,

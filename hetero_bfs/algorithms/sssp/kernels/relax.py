@@ -49,8 +49,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
-from hetero_bfs.devices.cpu.sharing import ITEMS, chunk_of
-from hetero_bfs.devices.cpu.thread_pool import OWN
+from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_min,

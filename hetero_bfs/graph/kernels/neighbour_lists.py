@@ -1,8 +1,9 @@
-"""Compiled checks of neighbour lists, and the union of both directions."""
+"""Compiled checks and copies of neighbour lists, and the union of both directions."""
 
 from __future__ import annotations
 
 import numpy as np
+from numba import prange
 
 from hetero_bfs.graph.generators.kronecker_kernels import splitmix
 from hetero_bfs.support.compiling import kernel
@@ -101,3 +102,33 @@ def largest_of(indices, first, last):
     for k in range(np.uint64(first), np.uint64(last)):
         largest = max(largest, indices[k])
     return largest
+
+
+_BY_ONE_THREAD = 1 << 16
+"""Most entries that are copied by one thread: a parallel region would cost more than it saves."""
+
+
+@kernel(counted=False, inner=True)
+def _gather_block(block, begin, bounds, entries, gathered):
+    first = bounds[block]
+    for k in range(bounds[block + 1] - first):
+        gathered[begin + k] = entries[first + k]
+
+
+@kernel(parallel=True)
+def _gather_blocks(blocks, begins, bounds, entries, gathered):
+    for i in prange(blocks.size):
+        _gather_block(blocks[i], begins[i], bounds, entries, gathered)
+
+
+@kernel
+def gather_blocks(blocks, begins, bounds, entries, gathered):
+    """Copy entries[bounds[b]:bounds[b + 1]] to gathered[begins[i]:], for each b = blocks[i].
+
+    `blocks`, `begins` and `bounds` are int64. `begins` rises.
+    """
+    if blocks.size > 1 and begins[blocks.size - 1] > _BY_ONE_THREAD:
+        _gather_blocks(blocks, begins, bounds, entries, gathered)
+        return
+    for i in range(blocks.size):
+        _gather_block(blocks[i], begins[i], bounds, entries, gathered)

@@ -1,4 +1,6 @@
-"""Compiled loops that make a rank's neighbour lists from the edges that all ranks read.
+"""Compiled loops that sort by the ranks that own vertices: keys of neighbour lists, and messages.
+
+A rank's neighbour lists are made from the edges that all ranks read.
 
 A *key* is a uint64 for one entry of a neighbour list: the vertex in the upper half, the neighbour
 in the lower half. In transfer the vertex is its position among the owner's old ids, the neighbour
@@ -204,3 +206,28 @@ def old_of_columns(all_numbers, first, counts, first_column, old_of_column):
             number = all_numbers[first[owner] + place]
             if number != NO_ID:
                 old_of_column[first_column[owner] + np.int64(number)] = place * ranks + owner
+
+
+_LINE_SHIFT = np.uint32(9)
+
+
+@kernel(counted=False)
+def count_by_owner(columns, owner_of_line, counts):
+    """Count the columns of each rank in `counts`, int64 (ranks,)."""
+    counts[:] = 0
+    for i in range(columns.size):
+        counts[owner_of_line[columns[i] >> _LINE_SHIFT]] += 1
+
+
+@kernel(counted=False)
+def sort_by_owner(columns, messages, owner_of_line, first_column, places, numbers, sorted_messages):
+    """Write messages, and vertices by their owners' numbers, each owner's starting at its position.
+
+    `places`, the owners' positions, is advanced.
+    """
+    for i in range(columns.size):
+        owner = owner_of_line[columns[i] >> _LINE_SHIFT]
+        place = places[owner]
+        numbers[place] = np.int64(columns[i]) - first_column[owner]
+        sorted_messages[place] = messages[i]
+        places[owner] = place + 1

@@ -1,10 +1,16 @@
-"""Names of settings in messages: Python arguments, or options on the command line."""
+"""Messages: names of settings in them, and progress bars.
+
+Settings are named as Python arguments, or as options on the command line. Progress bars are shown
+on standard error, only by the command line and only after one second.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 _options: ContextVar[Mapping[str, str] | None] = ContextVar("hetero_bfs_options", default=None)
 
@@ -41,3 +47,44 @@ def setting(name: str, value: object = None) -> str:
     if option is not None:
         return option if value is None else f"{option} {value}"
     return name if value is None else f"{name}={value!r}"
+
+
+enabled = False
+"""Set by the command line; a library call stays silent."""
+
+T = TypeVar("T")
+
+
+def announce(text: str) -> None:
+    if enabled:
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    global enabled
+    before, enabled = enabled, False
+    try:
+        yield
+    finally:
+        enabled = before
+
+
+def progress(
+    items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
+) -> Iterator[T]:
+    """Draw a bar after `delay_seconds` if stderr is a terminal."""
+    if not enabled:
+        yield from items
+        return
+    from tqdm import tqdm
+
+    yield from tqdm(
+        items,
+        desc=description,
+        total=total,
+        delay=delay_seconds,
+        file=sys.stderr,
+        leave=False,
+        disable=None,  # disabled if stderr is not a terminal
+    )

@@ -1,0 +1,256 @@
+"""The commands that run no algorithm of the table, one function each; it returns the exit status.
+
+A function imports what its command needs, so that others start without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hetero_bfs import __version__
+from hetero_bfs.cli.output import print_notes, run_together, text_stream, write_json, write_trace
+from hetero_bfs.support import messages
+from hetero_bfs.support.environment import launched_rank, launched_ranks
+
+if TYPE_CHECKING:
+    from hetero_bfs.devices.machine import DeviceInfo
+    from hetero_bfs.doctor import Finding
+
+_REMEDY = 11  # columns before a remedy
+_OPENED_BY = {".json": "https://ui.perfetto.dev or chrome://tracing opens it"}
+
+
+def completion(options: Namespace) -> int:
+    """Print a script that lets a shell complete commands, options and files."""
+    import shtab
+
+    from hetero_bfs.cli.arguments import make_parser
+
+    parser = make_parser(__version__)
+    _complete_files(parser, shtab.FILE)
+    print(shtab.complete(parser, options.shell))
+    return 0
+
+
+def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
+    for action in parser._actions:
+        if action.type is Path:
+            action.complete = files  # type: ignore[attr-defined]
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_files(command, files)
+
+
+def convert(options: Namespace) -> int:
+    """Convert a graph file to another format."""
+    from hetero_bfs.graph.io.registry import check_output, read, write
+
+    check_output(options.output, options.weighted)
+    graph = read(options.input, options.directed, options.weighted)
+    write(graph, options.output)
+    print(
+        f"{options.output}: {graph.num_vertices} vertices, {graph.num_input_edges} input edges, "
+        f"{options.output.stat().st_size} bytes"
+    )
+    return 0
+
+
+def view(options: Namespace) -> int:
+    """Write the timeline of a trace, for a trace viewer or a browser."""
+    from hetero_bfs.support.files import check_writable
+    from hetero_bfs.timeline.rendering import check_timeline_path, write_timeline
+    from hetero_bfs.timeline.spans import read_rows, spans_of
+
+    path: Path = options.out or options.input.with_suffix(".trace.json")
+    check_timeline_path(path)
+    check_writable(path)
+    spans = spans_of(read_rows(options.input))
+    write_timeline(path, spans, f"Timeline of {options.input.name}")
+    runs, steps = (sum(span.lane == lane for span in spans) for lane in ("runs", "steps"))
+    opened = _OPENED_BY.get(path.suffix.lower(), "a browser opens it")
+    print(f"{path}: runs {runs}, steps {steps}; {opened}")
+    return 0
+
+
+def graph500(options: Namespace) -> int:
+    """Run the benchmark and print its report; return 1 if a search was wrong."""
+    from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.graph500.kernel import Graph500Options
+    from hetero_bfs.graph500.protocol import run_graph500
+    from hetero_bfs.graph500.report import format_report
+
+    settings = Graph500Options(
+        kernel=options.kernel,
+        scale=options.scale or Graph500Options.scale,
+        edgefactor=options.edgefactor or Graph500Options.edgefactor,
+        sources=options.sources,
+        seed1=options.seed1,
+        seed2=options.seed2,
+        graph=options.graph,
+        directed=options.directed,
+        regenerate=options.regenerate,
+        validate=options.validate,
+        power_log=options.power_log,
+        engine=engine_options(options),
+    )
+    if launched_ranks() > 1:
+        messages.enabled = launched_rank() == 0
+        report = run_together(lambda communicator: run_graph500(settings, communicator))
+        if launched_rank() > 0:
+            return 0 if report.valid else 1
+    else:
+        report = run_graph500(settings)
+    print_notes(report.notes)
+    print(format_report(report, options.verbose), file=text_stream(options))
+    if options.trace is not None:
+        write_trace(options.trace, report.trace_rows())
+    write_json(options.json, report.to_dict())
+    return 0 if report.valid else 1
+
+
+def study(options: Namespace) -> int:
+    """Measure this machine and write the page of tables and figures."""
+    from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.study import StudyOptions, run_study
+
+    families = options.families
+    if families is None:
+        families = not (options.scale or options.graph)
+    summary = run_study(
+        options.out_dir,
+        StudyOptions(
+            scales=tuple(options.scale),
+            graphs=tuple(options.graph),
+            directed=options.directed,
+            families=families,
+            keys=options.keys,
+            rounds=options.rounds,
+            quick=options.quick,
+            power_log=options.power_log,
+            engine=engine_options(options),
+        ),
+    )
+    print_notes(summary["notes"])
+    text = text_stream(options)
+    for name, finding in summary["findings"].items():
+        print(f"{name + ':':<13}{finding}", file=text)
+    print(f"the page is {options.out_dir / 'index.html'}", file=text)
+    write_json(options.json, summary)
+    return 0
+
+
+def train(options: Namespace) -> int:
+    """Measure this machine and fit its speed model."""
+    from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.training import run_calibration, run_power_training, run_training
+
+    engine = engine_options(options)
+    if options.power_only:
+        return int(run_power_training(options.quick, engine, options.power_log))
+    if options.calibrate:
+        return int(run_calibration(engine, options.out, options.source))
+    return int(run_training(options.quick, engine, options.out, options.power_log))
+
+
+def devices(options: Namespace) -> int:
+    """List the OpenCL devices."""
+    from hetero_bfs.cli.terminal import ended_at_once
+    from hetero_bfs.devices.machine import cpu_name
+    from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
+    from hetero_bfs.devices.opencl.verdicts import kept_as_json
+    from hetero_bfs.support.cores import usable_cores
+
+    with ended_at_once():  # a driver may hang; nothing is written yet
+        found = list_devices()
+        default = choose_device().index if any(d.problem is None for d in found) else None
+    if options.json is not None:
+        tests = [{"self_test": kept_as_json(device)} for device in found]
+        write_json(options.json, [d.to_dict() | test for d, test in zip(found, tests, strict=True)])
+        if str(options.json) == "-":
+            return 0
+    print(f"host: {cpu_name()}, {usable_cores()} cores")
+    if not found:
+        print(NO_RUNTIME)
+        return 0
+    for device in found:
+        _print_device(device, device.index == default)
+    return 0
+
+
+def _print_device(device: DeviceInfo, is_default: bool) -> None:
+    print(f"{device.index}: {device.name}{'  (default)' if is_default else ''}")
+    print(f"   platform         {device.platform}, {device.version}, driver {device.driver}")
+    print(f"   type             {device.type}, {device.compute_units} compute units")
+    print(
+        f"   memory           {device.memory_bytes / 2**30:.2f} GiB, "
+        f"{'shared with the host' if device.unified_memory else 'its own'}, "
+        f"at most {device.max_alloc_bytes / 2**30:.2f} GiB per buffer, "
+        f"{device.local_memory_bytes // 1024} KiB local"
+    )
+    if device.problem is not None:
+        print(f"   cannot be used   {device.problem}")
+        return
+    print(f"   self-test        {_self_test(device)}")
+
+
+def _self_test(device: DeviceInfo) -> str:
+    from hetero_bfs.devices.opencl.verdicts import FAMILIES, kept_verdict
+
+    kept = {family: kept_verdict(device, family) for family in FAMILIES}
+    failed = [f"{family} failed, {v.problem}" for family, v in kept.items() if v and v.problem]
+    right = [family for family, v in kept.items() if v and v.problem is None]
+    if not failed and not right:
+        return "not tested yet"
+    return "; ".join([*failed, f"right: {', '.join(right) or 'none'}"])
+
+
+def doctor(options: Namespace) -> int:
+    """Print what was found, what is missing, and how to fix it; return 1 if no search works."""
+    findings: list[Finding] = []
+    text = text_stream(options)
+    for finding in _examine_all(options.retest):
+        if not findings or finding.topic != findings[-1].topic:
+            print(finding.topic, file=text)
+        findings.append(finding)
+        print(f"  {finding.state:<8} {finding.name}: {finding.text}", file=text)
+        if finding.remedy:
+            print(f"{'':<{_REMEDY}}-> {finding.remedy}", file=text)
+        text.flush()
+    stopping = [finding for finding in findings if finding.stops_searches]
+    print(_end(findings, stopping), file=text)
+    summary = {"searches_work": not stopping, "findings": [f.to_dict() for f in findings]}
+    write_json(options.json, summary)
+    return 1 if stopping else 0
+
+
+def _examine_all(retest: bool) -> Iterator[Finding]:
+    from hetero_bfs.doctor import examine
+    from hetero_bfs.doctor import installation as here
+    from hetero_bfs.doctor.opencl_drivers import OPENCL, OpenCLDrivers
+    from hetero_bfs.doctor.parallel_runs import MPI, check_mpi
+    from hetero_bfs.doctor.trial import SEARCHES, check_searches
+
+    yield from examine(here.PYTHON, here.check_python)
+    yield from examine(here.MACHINE, here.check_machine)
+    opencl = OpenCLDrivers(retest)
+    yield from examine(OPENCL, opencl.check)
+    yield from examine(here.MODELS, lambda: here.check_models(opencl.default))
+    yield from examine(here.METERS, lambda: here.check_meters(opencl.default))
+    yield from examine(MPI, check_mpi)
+    yield from examine(here.CACHES, here.check_kept_files)
+    messages.announce(
+        "searching a small graph; the first search on a machine compiles for a minute or two"
+    )
+    yield from examine(SEARCHES, check_searches)
+
+
+def _end(findings: Sequence[Finding], stopping: Sequence[Finding]) -> str:
+    if stopping:
+        first = stopping[0]
+        return f"searches do not work; fix first: {first.topic}, {first.name}"
+    less = sum(finding.state != "ok" for finding in findings)
+    return f"searches work; otherwise missing or failed: {less}" if less else "all is well"

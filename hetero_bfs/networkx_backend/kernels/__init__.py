@@ -1,1 +1,0 @@
-"""Compiled loops over NetworkX's own dicts."""

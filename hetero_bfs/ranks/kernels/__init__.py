@@ -1,1 +1,0 @@
-"""Compiled loops of distributed runs: construction, pushes across ranks, validation."""
