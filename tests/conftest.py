@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -27,6 +28,9 @@ from hetero_bfs.support import private_cache
 # Workers of pytest-xdist leave no core idle, so a thread of OpenMP that spins takes the time of
 # another one. Before the first parallel loop; the commands that tests start have it, too.
 os.environ["GOMP_SPINCOUNT"] = "0"
+
+# Compiling makes millions of objects that stay; the collector looks at them ten times less often.
+gc.set_threshold(50_000, 20, 100)
 
 # Two workers and some two hundred commands read the same files: all but the first find bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -164,6 +168,14 @@ def kept():
     yield engine_of
     for engine in engines.values():
         engine.close()
+
+
+@pytest.fixture
+def few_objects():
+    """Let `gc` look only at what is made from here on, not at millions of objects."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.selectors import Trials
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 DRAWN = random_graph(3000, 20_000, 3)
 SOURCES = tuple(range(0, 130, 2))
 

@@ -36,6 +36,7 @@ def test_shared_memory_is_not_copied(shared):
             device.bytes_copied = 0
 
 
+@pytest.mark.usefixtures("few_objects")
 def test_shared_memory_is_unmapped_when_an_engine_goes(shared):
     edges = nasty("Kronecker 10")
     before = _count_mappings()

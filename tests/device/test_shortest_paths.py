@@ -184,8 +184,7 @@ def test_ids_are_restored_by_one_thread_or_by_all(monkeypatch, shared_from):
         confirm(edges, searches.run(sources_of(edges, 1)[0]))
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+@pytest.mark.parametrize("dtype", [np.int32, pytest.param(np.float32, marks=pytest.mark.thorough)])
 def test_distances_beyond_the_weights_type(plain_place, dtype):
     """Of int32 the search starts again with 64 bits; of float32 with float64."""
     large = 2**30 if dtype == np.int32 else np.float32(3e38)

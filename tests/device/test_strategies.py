@@ -166,10 +166,10 @@ def test_repeated_searches_do_not_disturb_each_other(place):
 
 
 @pytest.mark.parametrize("selector", ["fixed:TC", "fixed:TG", "fixed:BG"])
-def test_more_levels_than_counters(opencl_device, selector):
+def test_more_levels_than_counters(plain_device, selector):
     """A device counts 1024 levels before it clears its counters; a path of 2100 passes twice."""
     edges = path(2100)
-    with engine_on(opencl_device, edges, selector=selector) as engine:
+    with engine_on(plain_device, edges, selector=selector) as engine:
         for _ in range(2):
             result = check_search(engine, edges, 0)
         assert len(result.traces) in (2099, 2100)

@@ -83,11 +83,11 @@ DEVICES = {
 """Devices whose programs differ, by name."""
 
 
-def record(info: DeviceInfo) -> list[Build]:
-    """Return all programs that the package builds for a device like this one."""
+def record(info: DeviceInfo, directed: bool) -> list[Build]:
+    """Return all programs that the package builds for a device like this one and such a graph."""
     builds: list[Build] = []
     with _made_up_devices(builds):
-        for make in _makers(info):
+        for make in _makers(info, directed):
             try:
                 make()
             except DeviceError as error:  # the device lacks a type
@@ -136,22 +136,21 @@ def _sections(source: str) -> Iterator[tuple[str, str]]:
     yield "generated", source[end:]
 
 
-def _makers(info: DeviceInfo) -> Iterator[Callable[[], Any]]:
+def _makers(info: DeviceInfo, directed: bool) -> Iterator[Callable[[], Any]]:
     """Yield functions that open the package's algorithms on a device, in all their forms."""
-    for directed in (False, True):
-        for dtype in (np.int32, np.float64, np.float32):
-            graph = _graph(directed, dtype)
-            yield partial(DeviceSearch, WeightedLists(graph), info)
-            yield partial(DeviceRanks, RankLists(graph, True), info)
-        for algorithm in (DeviceComponents, StreamedComponents):
-            yield partial(algorithm, graph, info)
-        yield partial(DeviceRanks, RankLists(graph, False), info)
-        yield partial(DevicePlanes, graph, info, mock.MagicMock(graph=graph))
-        yield partial(_stream, graph, info)
-        for form in ({}, {"max_alloc_bytes": 4096}, {"mask": 1}, {"sent": [1] * 4, "ranks": 3}):
-            yield partial(_search, graph, info, **form)
-        for program, parameters in _PROGRAMS:
-            yield partial(_programs, program, parameters, graph, info)
+    for dtype in (np.int32, np.float64, np.float32):
+        graph = _graph(directed, dtype)
+        yield partial(DeviceSearch, WeightedLists(graph), info)
+        yield partial(DeviceRanks, RankLists(graph, True), info)
+    for algorithm in (DeviceComponents, StreamedComponents):
+        yield partial(algorithm, graph, info)
+    yield partial(DeviceRanks, RankLists(graph, False), info)
+    yield partial(DevicePlanes, graph, info, mock.MagicMock(graph=graph))
+    yield partial(_stream, graph, info)
+    for form in ({}, {"max_alloc_bytes": 4096}, {"mask": 1}, {"sent": [1] * 4, "ranks": 3}):
+        yield partial(_search, graph, info, **form)
+    for program, parameters in _PROGRAMS:
+        yield partial(_programs, program, parameters, graph, info)
     for colouring in (DeviceColouring, StreamedColouring):
         yield partial(colouring, UndirectedLists(_graph(False, np.int32)), info)
 

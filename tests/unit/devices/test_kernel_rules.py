@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 pytest.importorskip("clang", reason="libclang is not installed")
@@ -136,15 +138,21 @@ def test_files_keep_the_rules():
     assert [f for file, text in KERNEL_FILES.items() for f in check_text(file, text)] == []
 
 
-@pytest.mark.sampled(5)
+RECORDED = [(device, directed) for device in DEVICES for directed in (True, False)]
+recorded = cache(lambda device, directed: record(DEVICES[device], directed))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("device", ["GPU", "CPU", "plain", "plain GPU", "NVIDIA"])
-def test_programs_keep_the_rules(device):
-    """All programs for a device, without those that another device has too."""
-    names = list(DEVICES)
-    before = [one for name in names[: names.index(device)] for one in record(DEVICES[name])]
-    builds = [one for one in record(DEVICES[device]) if one not in set(before)]
+@pytest.mark.parametrize(
+    ("device", "directed"),
+    [RECORDED[0], *[pytest.param(*case, marks=pytest.mark.thorough) for case in RECORDED[1:]]],
+)
+def test_programs_keep_the_rules(device, directed):
+    """All programs for a device and a graph, without those that an earlier case has too."""
+    earlier = RECORDED[: RECORDED.index((device, directed))]
+    before = {one for case in earlier for one in recorded(*case)}
+    builds = [one for one in recorded(device, directed) if one not in before]
     assert builds
     assert [fault for build in builds for fault in check_build(build)] == []
     size = DEVICES[device].max_work_group_size
