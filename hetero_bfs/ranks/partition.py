@@ -20,9 +20,10 @@ import numpy.typing as npt
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.search_graph import SearchGraph
 
-_LINE_WORDS = 16
+LINE_SHIFT = 9
+_LINE_WORDS = (1 << LINE_SHIFT) // 32
 
-LINE_COLUMNS = 32 * _LINE_WORDS
+LINE_COLUMNS = 1 << LINE_SHIFT
 """Columns whose bits share a cache line of a bitmap; they belong to one rank."""
 
 Int64Array = npt.NDArray[np.int64]

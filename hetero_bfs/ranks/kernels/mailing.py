@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.support.compiling import kernel
 
-_LINE_SHIFT = np.uint32(9)
+_LINE_SHIFT = np.uint32(LINE_SHIFT)
 
 
 @kernel(counted=False)
