@@ -150,13 +150,10 @@ class DeviceProgram(DeviceRun):
         }
 
     def _build(self) -> Any:
-        from hetero_bfs.scheduling.place_rule import FUNCTIONS
+        from hetero_bfs.scheduling.place_rule import FUNCTIONS, KINDS
 
         info = self.device.info
-        rule = twins(
-            FUNCTIONS, costs="__global float *", place="int64", direction="int64",
-            has_identity="bool",
-        )  # fmt: skip
+        rule = twins(FUNCTIONS, **KINDS)
         own = device_text(self.plan, info.has_double)
         return self.build(
             kernel_source("programs/kernels/scalars.cl") + rule + own,

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_ID
+from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
@@ -208,7 +209,7 @@ def old_of_columns(all_numbers, first, counts, first_column, old_of_column):
                 old_of_column[first_column[owner] + np.int64(number)] = place * ranks + owner
 
 
-_LINE_SHIFT = np.uint32(9)
+_LINE_SHIFT = np.uint32(LINE_SHIFT)
 
 
 @kernel(counted=False)

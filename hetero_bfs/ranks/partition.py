@@ -28,9 +28,10 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.ranks.communicator import Communicator, agreed, parts_of
 
-_LINE_WORDS = 16
+LINE_SHIFT = 9
+_LINE_WORDS = (1 << LINE_SHIFT) // 32
 
-LINE_COLUMNS = 32 * _LINE_WORDS
+LINE_COLUMNS = 1 << LINE_SHIFT
 """Columns whose bits share a cache line of a bitmap; they belong to one rank."""
 
 Int64Array = npt.NDArray[np.int64]

@@ -58,7 +58,8 @@ FUNCTIONS = (
     *(is_dense_push, was_bottom_up, found_share, expectations, fill_columns),
     *(share_left, steps_of, is_near, choose_direction),
 )
-"""Functions that policy.cl calls. Levels are arrays of RECORD_STATE floats."""
+KINDS = {"columns": "__local float *", "state": "const float *"}
+"""Functions that policy.cl calls (twins.py), and the arrays among their parameters."""
 
 
 def pack_policy(

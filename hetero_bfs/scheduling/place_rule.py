@@ -9,7 +9,7 @@ exceeds the seconds of a migration (the ski-rental rule: Karlin et al. 1988, "Co
 caching"). So a single large iteration moves a run to the device at once. Many small ones move it
 back, a few do not.
 
-place_costs.py describes `costs`. loop.cl calls FUNCTIONS, translated to OpenCL C (twins.py).
+place_costs.py describes `costs`. loop.cl calls the same functions.
 """
 
 from __future__ import annotations
@@ -163,3 +163,7 @@ def expect_iterations(costs, known, sizes, has_identity, seconds):
 
 
 FUNCTIONS = found_share, push_seconds, pull_seconds, iteration_seconds, seconds_to_migrate, leaves
+KINDS = {"costs": "__global float *", "has_identity": "bool"} | dict.fromkeys(
+    ("place", "direction"), "int64"
+)
+"""Functions that loop.cl calls (twins.py), and their parameters that are not floats."""

@@ -10,9 +10,11 @@ import pytest
 from graphs import grid, nasty, path
 from oracle import engine_on
 
-from hetero_bfs.scheduling import schema
+from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.scheduling import place_rule, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
 from hetero_bfs.scheduling.packed_policy import pack_policy
+from hetero_bfs.scheduling.place_costs import NUM_COSTS, OTHER
 from hetero_bfs.scheduling.policy import choose, choose_level, stays_within
 
 
@@ -145,3 +147,46 @@ def test_choices_stay_as_long_on_the_device(
     asked = np.unique(records[:, schema.CHOSEN_AT])
     assert 2 < asked.size < len(traces) / 2, "some choices stay, and not for ever"
     assert len({trace.strategy for trace in traces}) == 2
+
+
+ITERATIONS = """
+__kernel void predict_all(__global float *costs, __global const float *known,
+                          __global float *seconds)
+{
+    const size_t i = get_group_id(0);
+    __global const float *one = known + 8 * i;
+    seconds[i] = iteration_seconds(costs, (long)one[0], (long)one[1], one[2], one[3], one[4],
+                                   one[5], one[6], one[7] != 0.0f);
+}
+"""
+
+
+def test_iterations_of_programs_cost_alike(opencl_device):
+    """Both places predict the same seconds for iterations of all sizes (place_rule.py)."""
+    rng = np.random.default_rng(11)
+    count, costs = 4096, rng.uniform(1e-10, 1e-8, NUM_COSTS).astype(np.float32)
+    vertices = np.floor(1e6 ** rng.random(count))
+    edges = np.floor(vertices * 40 ** rng.random(count))
+    known = np.column_stack(
+        (
+            rng.choice([0, OTHER], count),
+            rng.integers(0, 3, count),
+            *(np.floor(most * rng.random(count)) for most in (vertices, edges, vertices)),
+            *(vertices, edges, rng.integers(0, 2, count)),
+        )
+    ).astype(np.float32)
+    here = [
+        place_rule.iteration_seconds.py_func(costs, int(row[0]), *row[1:].tolist()) for row in known
+    ]
+    with engine_on(opencl_device, nasty("Kronecker 10")) as engine:
+        device = engine.accelerator.device
+        text = twins(place_rule.FUNCTIONS, **place_rule.KINDS)
+        buffers = [device.buffer(array.size, array.dtype) for array in (costs, known)]
+        for buffer, array in zip(buffers, (costs, known), strict=True):
+            device.write(buffer, array)
+        there, seconds = np.zeros(count, np.float32), device.buffer(count, np.float32)
+        device.bind(
+            device.build([], text + ITERATIONS, []), "predict_all", *buffers, seconds
+        ).launch(count, 1)
+        device.read(there, seconds)
+    np.testing.assert_allclose(there, here, rtol=1e-4)

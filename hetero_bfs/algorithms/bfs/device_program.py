@@ -25,6 +25,7 @@ from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.scheduling import packed_policy, schema
 from hetero_bfs.scheduling.packed_policy import pack_policy
 from hetero_bfs.scheduling.policy import Policy
@@ -89,9 +90,7 @@ class SearchProgram:
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
         self._header = header(SHARED, schema.OPENCL, packed_policy.OPENCL, steps.OPENCL)
-        self._header += twins(
-            packed_policy.FUNCTIONS, columns="__local float *", state="const float *"
-        )
+        self._header += twins(packed_policy.FUNCTIONS, **packed_policy.KINDS)
         self._check_group()
         make = device.buffer
         self._counters = make(
@@ -188,7 +187,7 @@ class SearchProgram:
             f"-DLOG_ROWS={LOG_ROWS}",
             *self._lists.options(),
             *(["-DMASKED"] if self._mask else []),
-            *([f"-DRANKS={self._ranks}"] if self._sent else []),
+            *([f"-DRANKS={self._ranks}", f"-DLINE_SHIFT={LINE_SHIFT}"] if self._sent else []),
         ]
         if tuning.registers and self._device.is_nvidia:
             options.append(f"-cl-nv-maxrregcount={tuning.registers}")

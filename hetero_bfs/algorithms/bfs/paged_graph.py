@@ -47,15 +47,8 @@ vertices without out-edges, of missing pages, and of resident pages that the lev
 numbers of the missing pages follow.
 """
 
-OPENCL = {
-    "SEGMENT_SHIFT": SEGMENT_SHIFT,
-    "SEGMENT_EDGES": SEGMENT_EDGES,
-    "FOUND": FOUND,
-    "DEAD_ENDS": DEAD_ENDS,
-    "MISSING": MISSING,
-    "HERE": HERE,
-    "STATUS_WORDS": STATUS_WORDS,
-}
+_SHARED = "SEGMENT_SHIFT SEGMENT_EDGES FOUND DEAD_ENDS MISSING HERE STATUS_WORDS"
+OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
 """Numbers that stream.cl shares (header.py)."""
 
 _OWNER_SHIFT = 12

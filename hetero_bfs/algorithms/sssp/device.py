@@ -167,6 +167,7 @@ class DeviceSearch(DeviceRun):
             IS_INT=name == "int",
             IS_FLOAT=name == "float",
             IS_DOUBLE=name == "double",
+            INFINITE=f"{self._type.infinite:#x}{'L' if name == 'double' else ''}",
         )
 
     def _find_one_launch(self) -> BoundKernel | None:

@@ -28,6 +28,7 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, even_size, share
+from hetero_bfs.programs.schema import Limit, Waiting
 from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, MIGRATION
 from hetero_bfs.scheduling.place_rule import choose, learn, migrates
 from hetero_bfs.support.compiling import kernel
@@ -46,7 +47,7 @@ SIDES = ITEMS + 1
 ROUND = OWN
 """Word that is kept from run to run: the number of the push."""
 
-NOT_LISTED, WAITING, RUN = np.int8(0), np.int8(1), np.int8(2)
+NOT_LISTED, WAITING, RUN = (np.int8(value) for value in Waiting)
 """Values of `waiting` in host.py."""
 
 START, PUSH, MARK, LIST, PREPARE, GATHER, APPLY, APPLY_ALL, SELECT, FINISHED = range(10)
@@ -62,7 +63,7 @@ BLOCKS, LISTED, LISTED_EDGES, EXPECTED_RECEIVERS, IS_MARKED = range(5, 10)
 or marked, and of their edges. Expected number of receivers. Flag: the bitmap has the active
 vertices."""
 
-END, WIDTH = range(2)
+END, WIDTH = int(Limit.END), int(Limit.WIDTH)
 
 STRATEGY, VERTICES, EDGES, SECONDS, CHOOSING = range(5)
 """Columns of a record. VERTICES counts senders. CHOOSING is the part of SECONDS that the choice of

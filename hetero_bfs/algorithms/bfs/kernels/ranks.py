@@ -36,6 +36,7 @@ from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
 from hetero_bfs.graph.edge_source import NO_ID
+from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.scheduling.schema import (
     FOUND_LISTED,
     FRONTIER_EDGES,
@@ -53,7 +54,7 @@ COUNT_STRIDE = 8
 """Items between the counts of two ranks in `sent_counts`: a cache line."""
 
 _PREFETCH_DISTANCE = 8
-_LINE_SHIFT = np.uint32(9)
+_LINE_SHIFT = np.uint32(LINE_SHIFT)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 

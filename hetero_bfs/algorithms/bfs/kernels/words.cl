@@ -2,7 +2,6 @@
  * Twin of ranks.py, which describes them. Only a rank's program needs this. */
 
 #ifdef RANKS
-#define LINE_SHIFT 9 /* columns of a cache line of the bitmap, all of one rank */
 
 typedef struct {
     __global const uint *owner_of_line, *first_column;

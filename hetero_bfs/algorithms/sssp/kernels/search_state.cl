@@ -3,6 +3,7 @@
  *
  * Built with -DWEIGHT=int, float or double, and -DOFFSET=uint or ulong for the type of `indptr`. A
  * distance is stored as the BITS of a WEIGHT of at least 0. These compare like signed integers.
+ * INFINITE has those of infinity.
  *
  *     distance    BITS (n,)   INFINITE where none is known
  *     relaxed     BITS (n,)   distance with which the vertex relaxed edges last; -1 before that
@@ -19,7 +20,6 @@
 #define BITS long
 #define TO_BITS(x) as_long(x)
 #define TO_WEIGHT(x) as_double(x)
-#define INFINITE 0x7ff0000000000000L
 /* Distances are at least 0, so they compare like unsigned integers. */
 #define LOWER(address, bits) ((BITS)lower_long((volatile __global ulong *)(address), (ulong)(bits)))
 #define LOWER_LOCAL(address, bits) lower_long_local((volatile __local ulong *)(address), (ulong)(bits))
@@ -32,10 +32,8 @@
 #if defined(IS_FLOAT)
 #define TO_BITS(x) as_int(x)
 #define TO_WEIGHT(x) as_float(x)
-#define INFINITE 0x7f800000
 #else
 #define TO_WEIGHT(x) (x)
-#define INFINITE 0x7fffffff
 #endif
 #endif
 
