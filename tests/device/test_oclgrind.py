@@ -157,13 +157,25 @@ def reports_of(searched: dict, name: str) -> list[Report]:
 
 
 THREE_GROUPS = ("--compute-units", "3", "--num-threads", "3", "--data-races", *ONE_LAUNCH)
+VARIED = ("mixtures", "parts, directed", "streamed, directed")  # of what others launch
+SEARCHED = tuple(name for name in CASES if name not in VARIED)
 LOOKED_AT = ("random", "hubs over parts", "a kernel for each step")
 IN_ONE_LAUNCH = ("random", "mixtures", "hubs over parts", "long lists", "rounds")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SEARCHED)
 def test_no_bad_access_and_no_race(searched, name):
-    reports = reports_of(searched(tuple(CASES), *FOUR_GROUPS, *PEEK), name)
+    check_without_races(searched, SEARCHED, name)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", VARIED)
+def test_no_bad_access_and_no_race_in_variations(searched, name):
+    check_without_races(searched, VARIED, name)
+
+
+def check_without_races(searched, names: tuple[str, ...], name: str) -> None:
+    reports = reports_of(searched(names, *FOUR_GROUPS, *PEEK), name)
     assert not reports, f"{len(reports)} messages, the first:\n{reports[0].text}"
 
 

@@ -168,5 +168,5 @@ def test_arguments_of_programs_in_other_memory(engine):
     for change in other_memory().values():
         found = engine.run(Least(), value=change(values)).state["value"]
         assert found.tolist() == [2.0, 2.0, 2.0, np.inf]
-    assert engine.run(Least(), value=np.array(4)).state["value"].tolist() == [4.0] * 4
+    assert engine.run(Least(), value=np.array(4.0)).state["value"].tolist() == [4.0] * 4
     assert engine.run(Least(), value=np.float32(4)).state["value"].tolist() == [4.0] * 4
