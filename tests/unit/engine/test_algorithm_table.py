@@ -58,7 +58,7 @@ def large():
 def too_little() -> int:
     """Bytes of a device's memory in which the large graph does not fit."""
     graph = build_search_graph(large())
-    return 4 * graph.graph.num_stored_edges + 16 * graph.num_searched
+    return 3 * graph.graph.num_stored_edges + 16 * graph.num_searched
 
 
 @pytest.fixture(autouse=True)
