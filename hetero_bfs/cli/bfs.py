@@ -18,6 +18,7 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.graph_files import read_vertices
 from hetero_bfs.graph.io.registry import read, vertices_by_header
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.trace import format_levels
 
 
@@ -78,6 +79,7 @@ def _path(options: Namespace, result: BFSResult) -> list[int] | None:
 def _summary(
     options: Namespace, edges: EdgeSource, engine: Engine, result: BFSResult
 ) -> dict[str, Any]:
+    model = model_of(engine.device_info)
     return {
         "graph": str(options.graph),
         "source": result.source,
@@ -92,6 +94,8 @@ def _summary(
         "gather_seconds": result.gather_seconds,
         "teps": result.teps,
         "selector": engine.selector.name,
+        "rule": result.rule or None,
+        "model": None if model is None else model.origin,
         "optimize": _objective_figures(engine, result),
         "corrections": engine.corrections,
         "device": None if engine.device_info is None else engine.device_info.name,

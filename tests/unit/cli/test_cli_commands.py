@@ -285,6 +285,15 @@ def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, tmp_path,
     assert "hetero-bfs train" in capsys.readouterr().err
 
 
+def test_a_search_names_its_rule_and_model(graph, trained, tmp_path):
+    report, name = tmp_path / "r.json", trained(None)
+    options = "--selector", "auto", "--device", "cpu", "--json", report
+    assert run("bfs", graph, "--source", 3, *options) == 0
+    data = json.loads(report.read_text())
+    assert (data["model"]["name"], data["selector"]) == (name, "learned")
+    assert data["rule"] is None
+
+
 @pytest.mark.parametrize("off", [False, True])
 def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, capsys, off):
     def seconds_for_all(data):
