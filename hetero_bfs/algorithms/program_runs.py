@@ -29,8 +29,8 @@ from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_class,
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.place_costs import MigrationCosts, RunSizes
-from hetero_bfs.scheduling.place_estimates import PlaceEstimates
+from hetero_bfs.scheduling.program_costs import MigrationCosts, RunSizes
+from hetero_bfs.scheduling.program_estimates import ProgramEstimates
 from hetero_bfs.scheduling.selectors import Place, Trials
 from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel, first_guess
 from hetero_bfs.scheduling.trace import IterationTrace
@@ -202,7 +202,7 @@ class ProgramRuns(Prepared):
             sum(np.dtype(kind).itemsize for kind in plan.fields.values()),
             plan.identity is not None, plan.all_active,
         )  # fmt: skip
-        return MigratingProgram(host, device, PlaceEstimates(sizes, costs, migrations))
+        return MigratingProgram(host, device, ProgramEstimates(sizes, costs, migrations))
 
     def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
         """Return the costs that training measured for the plan's message kind, or a first guess."""

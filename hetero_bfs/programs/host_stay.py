@@ -12,7 +12,7 @@ from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record
-from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, LOST, MIGRATION, NUM_CHANGED
+from hetero_bfs.scheduling.program_costs import CHANGES_PER_EDGE, LOST, MIGRATION, NUM_CHANGED
 
 _NO_ITEMS = np.empty(0, np.uint32)
 
@@ -21,7 +21,7 @@ class HostStay:
     """One run's stays on the host.
 
     `program` is neither monotone nor in sweeps. `costs` is a float64 array in the layout of
-    place_costs.py, with the costs on the host first, then those on the device.
+    program_costs.py, with the costs on the host first, then those on the device.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """A vertex program whose run migrates between the host and a device, between iterations.
 
 Each place runs iterations in compiled code or in launches, until its rule migrates the run
-(place_rule.py) or a stay of a schedule ends. Then it packs the state that the other place needs
+(program_rule.py) or a stay of a schedule ends. Then it packs the state that the other place needs
 (handover.py).
 """
 
@@ -21,8 +21,8 @@ from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record, Run
-from hetero_bfs.scheduling.place_costs import NUM_DIRECTION_COSTS, lone_costs
-from hetero_bfs.scheduling.place_estimates import PlaceEstimates
+from hetero_bfs.scheduling.program_costs import NUM_DIRECTION_COSTS, lone_costs
+from hetero_bfs.scheduling.program_estimates import ProgramEstimates
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 
@@ -36,7 +36,9 @@ class _Stay(NamedTuple):
 class MigratingProgram:
     """A program compiled for both places, whose runs may migrate."""
 
-    def __init__(self, host: HostProgram, device: DeviceProgram, estimates: PlaceEstimates) -> None:
+    def __init__(
+        self, host: HostProgram, device: DeviceProgram, estimates: ProgramEstimates
+    ) -> None:
         self._host, self._device, self.estimates = host, device, estimates
         self.graph = host.graph
         self._packing: Packing | None = None

@@ -4,8 +4,8 @@ Each chooser takes features of the next step, compares predicted seconds, and le
 ones:
 
     policy.py           the level of a search: strategy and place; correction_kernels.py learns
-    place_rule.py       the iteration of a vertex program: direction and place; place_estimates.py
-                        learns from whole runs
+    program_rule.py     the iteration of a vertex program: direction and place;
+                        program_estimates.py learns from whole runs
     rank_decision.py    the level of a search on several ranks: direction for all, place for each
     selectors.py        a whole run of any other algorithm: place and mode
 """

@@ -45,7 +45,7 @@ from hetero_bfs.programs.device_stay import DeviceStay
 from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.place_costs import OTHER, lone_costs
+from hetero_bfs.scheduling.program_costs import OTHER, lone_costs
 
 
 @pytest.mark.sampled(6)
@@ -216,7 +216,7 @@ def test_lists_that_stream(opencl_device):
 
 def expecting(**seconds: float):
     """Make up the seconds of an iteration on each place, and of an edge."""
-    from hetero_bfs.scheduling.place_estimates import PlaceEstimates
+    from hetero_bfs.scheduling.program_estimates import ProgramEstimates
 
     made_up = {
         place: lone_costs(
@@ -224,7 +224,7 @@ def expecting(**seconds: float):
         )[:OTHER]
         for place in ("cpu", "device")
     }
-    made = PlaceEstimates.__init__
+    made = ProgramEstimates.__init__
 
     def make(self, *arguments):
         made(self, *arguments)
@@ -234,7 +234,7 @@ def expecting(**seconds: float):
             for place, costs in self._migrations.items()
         }
 
-    return mock.patch.object(PlaceEstimates, "__init__", make)
+    return mock.patch.object(ProgramEstimates, "__init__", make)
 
 
 def set_bytes(count: int, num_vertices: int) -> int:
@@ -292,12 +292,12 @@ def test_a_migration_that_costs_more_than_it_saves_does_not_happen(opencl_device
 
 @pytest.mark.parametrize("pays", [False, True])
 def test_both_is_tried_by_default_only_if_it_may_pay(opencl_device, pays):
-    from hetero_bfs.scheduling.place_estimates import PlaceEstimates
+    from hetero_bfs.scheduling.program_estimates import ProgramEstimates
 
     edges = weighted(nasty("grid"))
     with runs_of(edges, opencl_device) as runs:
         with (
-            mock.patch.object(PlaceEstimates, "may_pay", return_value=pays),
+            mock.patch.object(ProgramEstimates, "may_pay", return_value=pays),
             mock.patch("hetero_bfs.programs.migrating_run.MigratingProgram.run",
                        side_effect=DeviceError("it was tried")),
         ):  # fmt: skip

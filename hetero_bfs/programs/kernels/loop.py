@@ -15,7 +15,7 @@ So the loop is compiled once, and calls a program's phases by address.
     loop        int64 (16,)         the words from ITERATION to IS_MARKED
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
-    costs       float64 (NUM_COSTS,)    seconds (place_costs.py); each iteration may correct the
+    costs       float64 (NUM_COSTS,)    seconds (program_costs.py); each iteration may correct the
                                     costs of directions
     work        int64 (NUM_TASKS,)  addresses of the phases; 0 if the program lacks one
     *_blocks, owners, cursor, counters, place   for the lists NEXT, FAR and TOUCHED (blocks.py)
@@ -29,8 +29,8 @@ from numba import njit
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, even_size, share
 from hetero_bfs.programs.schema import Limit, Waiting
-from hetero_bfs.scheduling.place_costs import CHANGES_PER_EDGE, MIGRATION
-from hetero_bfs.scheduling.place_rule import choose, learn, migrates
+from hetero_bfs.scheduling.program_costs import CHANGES_PER_EDGE, MIGRATION
+from hetero_bfs.scheduling.program_rule import choose, learn, migrates
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 from hetero_bfs.support.parallel import call_at

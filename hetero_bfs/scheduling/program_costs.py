@@ -1,6 +1,6 @@
 """Costs, in seconds, of a vertex program's iterations on two places, and of migrations.
 
-They are one float array, indexed as below, on the host and on a device. place_rule.py has the
+They are one float array, indexed as below, on the host and on a device. program_rule.py has the
 formulas and the rule.
 """
 

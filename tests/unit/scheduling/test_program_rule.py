@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hetero_bfs.scheduling import place_costs
-from hetero_bfs.scheduling.place_costs import lone_costs
-from hetero_bfs.scheduling.place_rule import expect_iterations
+from hetero_bfs.scheduling import program_costs
+from hetero_bfs.scheduling.program_costs import lone_costs
+from hetero_bfs.scheduling.program_rule import expect_iterations
 
 PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION = (
     3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0,
@@ -37,7 +37,7 @@ def test_pulls_cost_by_vertices_edges_and_misses():
 
 
 def test_costs_have_places_of_their_own():
-    of_two_places = 2 * (place_costs.ITERATION_COST + 1)
-    assert of_two_places == place_costs.MIGRATION == 2 * place_costs.OTHER
-    assert sorted(place_costs.OPENCL.values()) == sorted(set(place_costs.OPENCL.values()))
-    assert lone_costs(COSTS)[place_costs.CHANGES_PER_EDGE] == 1.0
+    of_two_places = 2 * (program_costs.ITERATION_COST + 1)
+    assert of_two_places == program_costs.MIGRATION == 2 * program_costs.OTHER
+    assert sorted(program_costs.OPENCL.values()) == sorted(set(program_costs.OPENCL.values()))
+    assert lone_costs(COSTS)[program_costs.CHANGES_PER_EDGE] == 1.0

@@ -9,7 +9,7 @@ exceeds the seconds of a migration (the ski-rental rule: Karlin et al. 1988, "Co
 caching"). So a single large iteration moves a run to the device at once. Many small ones move it
 back, a few do not.
 
-place_costs.py describes `costs`. loop.cl calls the same functions.
+program_costs.py describes `costs`. loop.cl calls the same functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.scheduling.columns import found_share
-from hetero_bfs.scheduling.place_costs import (
+from hetero_bfs.scheduling.program_costs import (
     ALL_STATES,
     BITMAP,
     CHANGED_VERTEX,

@@ -8,8 +8,8 @@ from dataclasses import astuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling import place_costs
-from hetero_bfs.scheduling.place_costs import NUM_DIRECTION_COSTS, MigrationCosts, RunSizes
+from hetero_bfs.scheduling import program_costs
+from hetero_bfs.scheduling.program_costs import NUM_DIRECTION_COSTS, MigrationCosts, RunSizes
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
@@ -23,7 +23,7 @@ _LEARNING = 0.5
 """Weight of the latest migration in the estimated latency."""
 
 
-class PlaceEstimates:
+class ProgramEstimates:
     """Costs of iterations on both places, and of the migrations between them.
 
     `migrations` has the costs of a migration to each place.
@@ -46,13 +46,15 @@ class PlaceEstimates:
         """Return the costs of a stay on a place, and of the migration to the other one."""
         other: DeviceKind = "device" if place == "cpu" else "cpu"
         migration, words = self._migrations[other], -(-self._run.num_searched // 32)
-        costs = place_costs.lone_costs([*self._costs[place], *self._costs[other]])
-        costs[place_costs.MIGRATION] = migration.seconds
-        costs[place_costs.LISTED_VERTEX] = 4 * migration.byte_seconds
-        costs[place_costs.BITMAP] = 4 * words * migration.byte_seconds
+        costs = program_costs.lone_costs([*self._costs[place], *self._costs[other]])
+        costs[program_costs.MIGRATION] = migration.seconds
+        costs[program_costs.LISTED_VERTEX] = 4 * migration.byte_seconds
+        costs[program_costs.BITMAP] = 4 * words * migration.byte_seconds
         if other == "device":  # the host gets the states at the end of the run in any case
-            costs[place_costs.CHANGED_VERTEX] = (4 + self._run.item_bytes) * migration.byte_seconds
-            costs[place_costs.ALL_STATES] = (
+            costs[program_costs.CHANGED_VERTEX] = (
+                4 + self._run.item_bytes
+            ) * migration.byte_seconds
+            costs[program_costs.ALL_STATES] = (
                 self._run.num_vertices * self._run.item_bytes * migration.byte_seconds
             )
         return costs
@@ -69,7 +71,7 @@ class PlaceEstimates:
             return
         own = self._costs["cpu"]
         own[:NUM_DIRECTION_COSTS] = directions[:NUM_DIRECTION_COSTS]
-        own[place_costs.ITERATION_COST] = seconds.min()
+        own[program_costs.ITERATION_COST] = seconds.min()
         self._known, self._host_seconds = known.copy(), seconds.copy()
 
     def learn_device(self, seconds: float) -> None:
@@ -83,11 +85,11 @@ class PlaceEstimates:
         if not count:
             return
         own = self._costs["device"]
-        own[place_costs.ITERATION_COST] = 0.0
+        own[program_costs.ITERATION_COST] = 0.0
         expected = float(self._expected("device").sum())
         if expected > seconds:
             own *= seconds / expected
-        own[place_costs.ITERATION_COST] = max(seconds - expected, 0.0) / count
+        own[program_costs.ITERATION_COST] = max(seconds - expected, 0.0) / count
 
     def learn_migration(self, place: DeviceKind, num_bytes: int, seconds: float) -> None:
         """Learn from a migration to a place; the first one is ignored, as it compiles kernels."""
@@ -99,11 +101,11 @@ class PlaceEstimates:
             self._migrations[place] = MigrationCosts(latency, migration.byte_seconds)
 
     def _expected(self, place: DeviceKind) -> npt.NDArray[np.float64]:
-        from hetero_bfs.scheduling.place_rule import expect_iterations
+        from hetero_bfs.scheduling.program_rule import expect_iterations
 
         seconds = np.empty(self._host_seconds.size)
         expect_iterations(
-            place_costs.lone_costs(self._costs[place]), self._known,
+            program_costs.lone_costs(self._costs[place]), self._known,
             (self._run.num_searched, self._run.num_stored_edges), self._run.has_identity, seconds,
         )  # fmt: skip
         return seconds
