@@ -25,7 +25,7 @@ from hetero_bfs.devices.opencl.streamed_lists import Layout
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs import arranged, device_sweeps
+from hetero_bfs.programs import device_sweeps, renumbered
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.algorithms import program_runs
@@ -228,7 +228,7 @@ MODES = (
     IMPORTS
     + """
 program_runs._NUM_EXACT = 2
-arranged._PART_EDGES = 30
+renumbered._PART_EDGES = 30
 device_sweeps._HEAVY_EDGES = device_sweeps._HEAVY_EDGES_OF_CPU = 6
 SMALL = dict(_FIRST_BATCH=2)
 device_run.DeviceProgram.GROUP, device_run.DeviceProgram.GROUPS_PER_UNIT = 32, 2
