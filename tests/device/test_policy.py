@@ -190,4 +190,5 @@ def test_iterations_of_programs_cost_alike(opencl_device):
             device.build([], text + ITERATIONS, []), "predict_all", *buffers, seconds
         ).launch(count, 1)
         device.read(there, seconds)
-    np.testing.assert_allclose(there, here, rtol=1e-4)
+    # The digits of native functions are the driver's own: Intel's differ by 3e-4.
+    np.testing.assert_allclose(there, here, rtol=1e-3)
