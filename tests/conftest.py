@@ -29,7 +29,7 @@ from hetero_bfs.support import private_cache
 # another one. Before the first parallel loop; the commands that tests start have it, too.
 os.environ["GOMP_SPINCOUNT"] = "0"
 
-# Compiling makes millions of objects that stay; the collector looks at them ten times less often.
+# Compiling makes millions of objects that stay, so the collector looks for garbage less often.
 gc.set_threshold(50_000, 20, 100)
 
 # Two workers and some two hundred commands read the same files: all but the first find bytecode.

@@ -122,8 +122,8 @@ def read_matrix(csgraph: Any, directed: bool, weighted: bool = False) -> MatrixL
     If not `directed`, the neighbour list of vertex v holds row v and then column v.
     """
     matrix = checked_rows(csgraph, directed).csr
-    if directed or matrix.indices.dtype != np.int32:
-        check_ids(matrix.indices, matrix.shape[0])  # else _both_ways checks them as it reads them
+    if directed or matrix.indices.dtype != np.int32:  # _both_ways checks the others
+        check_ids(matrix.indices, matrix.shape[0])
     indices = matrix.indices
     ids = (
         indices.view(np.uint32)
