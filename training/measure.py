@@ -84,8 +84,9 @@ def levels_to_measure(
 
     This takes one search on the host, which is short compared with the measurements.
     """
-    count, _ = count_levels(engine, source)
-    return count, sampled_levels(count, most)
+    traces = search_top_down(engine, source).traces
+    edges = [trace.features.frontier_edges for trace in traces]
+    return len(edges), sampled_levels(edges, most)
 
 
 def measure_search(

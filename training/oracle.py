@@ -135,10 +135,10 @@ def measure_costs(
 
     The seconds are medians of the repeats. All arrays are empty if the source has no edge.
     """
-    representations = [
-        trace.features.representation for trace in search_top_down(engine, source).traces
-    ]
-    count, wanted = len(representations), sampled_levels(len(representations), most_measured)
+    states = [trace.features for trace in search_top_down(engine, source).traces]
+    representations = [state.representation for state in states]
+    count = len(states)
+    wanted = sampled_levels([state.frontier_edges for state in states], most_measured)
     found: dict[str, dict[int, float]] = {}
     for features, measured, seconds, _ in measure_search(
         engine, source, repeats, median, frozenset(wanted), with_rivals=True

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level
+from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
 from hetero_bfs.scheduling.policy import DENSE_PUSHES, Policy, dot
 from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
@@ -47,8 +47,8 @@ def find_rule(
     num_vertices: int,
     reference: npt.NDArray[np.float64],
     pairs: Sequence[tuple[int, int]],
-) -> Rule:
-    """Return the rule of least predicted cost on a reference search.
+) -> tuple[Rule, float]:
+    """Return the rule of least predicted cost on a reference search, and that cost.
 
     `policy` counts seconds or costs under an objective. `reference`, float64 (levels,
     RECORD_STATE), has the state before each level. `pairs` are candidates for top-down and
@@ -62,7 +62,8 @@ def find_rule(
     alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
     distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))
     a, b = min(alike.tolist(), key=lambda places: (distance[places[0]], -places[1]))
-    return Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b]))
+    rule = Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b]))
+    return rule, float(costs[pair, a, b])
 
 
 @kernel(counted=False)
@@ -76,13 +77,14 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
     for level in range(reference.shape[0]):
         state = reference[level]
         fill_columns(columns, num_vertices, state)
+        weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
         for p in range(pairs.shape[0]):
             first, second = pairs[p, 0], pairs[p, 1]
             kind = policy.places[first] if level else NOWHERE
-            down = dot(policy.weights[first], columns)
+            down = dot(weights[first], columns)
             from_queue = down + transition_seconds(policy, columns, kind, True, first)
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
-            up = dot(policy.weights[second], columns)
+            up = dot(weights[second], columns)
             up += transition_seconds(policy, columns, kind, True, second)  # the same from a bitmap
             stays_queue = leaves_queue(
                 True, policy.traits[first, DENSE_PUSHES] != 0, was_dense_push

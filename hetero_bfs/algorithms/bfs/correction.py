@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Recording, Search
-from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta, by_direction
@@ -50,15 +49,6 @@ def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
     search = Search(platform, reference_source(platform), rule)
     search.run()
     return search.recording().records[:, : schema.RECORD_STATE].copy()
-
-
-def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
-    """Tell whether searches take many levels, given the states of `reference_states`.
-
-    This decides the model's formulas and the selector behind "auto". It does not decide which
-    kernels of the host can run; the order of the vertices does (`SearchGraph.is_local`).
-    """
-    return len(states) >= HIGH_DIAMETER_LEVELS
 
 
 Pair = tuple[Strategy, Strategy]
@@ -167,7 +157,7 @@ class Correction:
         same = zip(_numbers(mine), _numbers(theirs), strict=True)
         return (
             mine.candidates == theirs.candidates
-            and mine.uses_cost_to_go == theirs.uses_cost_to_go
+            and mine.rules == theirs.rules
             and all(np.array_equal(one, other) for one, other in same)
         )
 
@@ -207,7 +197,9 @@ def factors_of(selector: Selector) -> dict[str, float]:
     """Return the factors of a selector that are not 1, by strategy or migration."""
     if not isinstance(selector, ModelSelector):
         return {}
-    names = [*(s.name for s in selector.candidates), *migration_names(selector.candidates)]
+    strategies = [s.name for s in selector.candidates]
+    small = [f"{name} (small levels)" for name in strategies]
+    names = [*small, *strategies, *migration_names(selector.candidates)]
     return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
 
 
