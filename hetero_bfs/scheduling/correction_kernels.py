@@ -65,12 +65,15 @@ RELEASE = 1.2
 """A thing keeps its own factor while that differs from the common one by more than this ratio."""
 
 HYSTERESIS = 1.5
-"""Factors in use are replaced if one has changed by more than this relative to the others.
-Replacing delays the next search, as the host must send the device a policy."""
+"""A new policy is considered if a factor has changed by more than this relative to the others."""
 
 COMMON_HYSTERESIS = 2.0
-"""Factors in use are also replaced if all together have changed by more than this. That changes the
+"""Factors in use are replaced if all together have changed by more than this. That changes the
 predictions but no choice."""
+
+KEEP, CONSIDER, REPLACE = range(3)
+"""Return values of `learn`: keep the factors in use, replace them if a policy by the new factors is
+clearly better, or replace them in any case."""
 
 EVIDENCE_SHARE = 0.05
 """A search is evidence of a thing from this share of its seconds, measured or expected."""
@@ -90,10 +93,11 @@ remembered ratios. A failed trial doubles the number, so slow things are tried e
     RATIO,  # median of the remembered ratios
     FACTOR,
     IN_USE,  # the factor that selectors use
+    CONSIDERED,  # the factor when a new policy was considered last
     EXPECTED,
     MEASURED,
-) = range(WINDOW, WINDOW + 11)
-MEMORY_COLUMNS = WINDOW + 11
+) = range(WINDOW, WINDOW + 12)
+MEMORY_COLUMNS = WINDOW + 12
 
 _ALL = np.ones(WINDOW)
 _LEAST_SECONDS = 1e-9
@@ -321,7 +325,7 @@ def _wait(row):
 
 @kernel(counted=False, inner=True)
 def _find_factors(memory, strategies):
-    """Fill FACTOR from RATIO; tell whether the factors in use differ too much from it."""
+    """Fill FACTOR from RATIO; return KEEP, CONSIDER or REPLACE."""
     known = memory[:strategies, KNOWN]
     common = _middle_of(memory[:strategies, RATIO], known)
     common_in_use = _middle_of(memory[:strategies, IN_USE], known)
@@ -329,20 +333,23 @@ def _find_factors(memory, strategies):
     if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
+    since = common / _middle_of(memory[:strategies, CONSIDERED], known)
     change = 1.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
         own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
         far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
-        relative = row[FACTOR] / row[IN_USE] / together
+        relative = row[FACTOR] / row[CONSIDERED] / since
         change = max(change, relative, 1.0 / relative)
-    return change > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
+    if max(together, 1.0 / together) > COMMON_HYSTERESIS:
+        return REPLACE
+    return CONSIDER if change > HYSTERESIS else KEEP
 
 
 @kernel(counted=False)
 def learn(policy, num_vertices, records, seconds, overhead, memory):
-    """Learn from one search's times; tell whether the factors in use should be replaced.
+    """Learn from one search's times; return KEEP, CONSIDER or REPLACE.
 
     Parameters
     ----------
@@ -360,7 +367,7 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:
-        return False
+        return KEEP
     _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead)
     for thing in range(memory.shape[0]):
         row = memory[thing]

@@ -11,47 +11,37 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
 from hetero_bfs.scheduling.policy import (
     DENSE_PUSHES,
-    LEAST_ALIKE,
     MOST_COST_TO_GO_ROWS,
     Policy,
     dot,
-    is_near,
     share_left,
 )
+from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS, keeps_choice
 from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
-    FRONTIER_VERTICES,
     HOST,
-    NOWHERE,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
 )
 from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
-ASKING_SECONDS = (2e-7, 1.5e-6)
-"""Seconds of one evaluation of a model, on the host and on a device."""
-
 
 def with_cost_to_go(
     policy: Policy, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
-) -> tuple[Policy, float]:
-    """Return the policy with `cost_to_go` filled by its predictions for a reference search.
-
-    Also return its cost of the whole reference search, choosing included (ASKING_SECONDS).
-    """
+) -> Policy:
+    """Return the policy with `cost_to_go` filled by its predictions for a reference search."""
     levels = reference.shape[0]
     after = np.zeros((levels, policy.places.size))
-    cost = float(costs_after(policy, num_vertices, reference, after))
+    costs_after(policy, num_vertices, reference, after)
     kept = sampled_levels(reference[:, FRONTIER_EDGES], MOST_COST_TO_GO_ROWS)
     unvisited = reference[kept, UNVISITED_EDGES].tolist()
     left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # only inlined if compiled
-    return policy._replace(cost_to_go=np.column_stack((left, after[kept]))), cost
+    return policy._replace(cost_to_go=np.column_stack((left, after[kept])))
 
 
 def sampled_levels(frontier_edges: npt.ArrayLike, most: int) -> list[int]:
@@ -67,51 +57,31 @@ def sampled_levels(frontier_edges: npt.ArrayLike, most: int) -> list[int]:
     passed = np.linspace(0.0, 1.0, edges.size)
     passed[1:] += np.cumsum(change) / max(float(change.sum()), 1e-9)
     wanted = np.linspace(0.0, passed[-1], most)
-    return np.unique(np.searchsorted(passed, wanted).clip(0, edges.size - 1)).tolist()
-
-
-@njit(inline="always")
-def _keeps_choice(level, before):
-    """Tell whether a search at `level` very likely keeps the choice of the level before."""
-    return (
-        size_of_level(level[FRONTIER_EDGES]) == size_of_level(before[FRONTIER_EDGES])
-        and is_near(level[FRONTIER_VERTICES], before[FRONTIER_VERTICES], LEAST_ALIKE)
-        and is_near(level[FRONTIER_EDGES], before[FRONTIER_EDGES], LEAST_ALIKE)
-        and is_near(level[UNVISITED_EDGES], before[UNVISITED_EDGES], LEAST_ALIKE)
-    )
+    kept: list[int] = np.unique(np.searchsorted(passed, wanted).clip(0, edges.size - 1)).tolist()
+    return kept
 
 
 @kernel(counted=False)
 def costs_after(policy, num_vertices, reference, after):
-    """Fill `after`, float64 (levels, candidates): least seconds after a level by each candidate.
-
-    Return the least seconds of the whole search.
-    """
+    """Fill `after`, float64 (levels, candidates): least seconds after a level by each candidate."""
     columns, places, top_down = policy.work, policy.places, policy.top_down
-    for level in range(reference.shape[0] - 1, -1, -1):
-        state = reference[level]
+    for level in range(reference.shape[0] - 1, 0, -1):
+        state, before = reference[level], reference[level - 1]
         fill_columns(columns, num_vertices, state)
         weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
-        before = reference[max(level - 1, 0)]
-        keeps_choice = level > 0 and _keeps_choice(state, before)
+        asks = not keeps_choice(state, before)
         dense_push = is_dense_push_level(
             num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES]
         )
-        for last in range(places.size if level else 1):
-            kind, is_queue = NOWHERE, True
-            if level:
-                kind = places[last]
-                is_queue = leaves_queue(
-                    top_down[last], policy.traits[last, DENSE_PUSHES] != 0, dense_push
-                )
+        for last in range(places.size):
+            is_queue = leaves_queue(
+                top_down[last], policy.traits[last, DENSE_PUSHES] != 0, dense_push
+            )
             least = np.inf
             for s in range(places.size):
                 seconds = dot(weights[s], columns) + after[level, s]
-                seconds += transition_seconds(policy, columns, kind, is_queue, s)
+                seconds += transition_seconds(policy, columns, places[last], is_queue, s)
                 least = min(least, seconds)
-            if not keeps_choice:
-                least += ASKING_SECONDS[1 if kind > HOST else 0]
-            if level == 0:
-                return least
+            if asks:
+                least += ASKING_SECONDS[1 if places[last] > HOST else 0]
             after[level - 1, last] = least
-    return 0.0

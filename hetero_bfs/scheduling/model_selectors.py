@@ -44,6 +44,10 @@ from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS
 PLAN, THRESHOLDS = "plan", "thresholds"
 """Rules of a `ModelSelector`."""
 
+_CLEARLY = 0.97
+"""A new policy replaces the one in use if it is predicted to take less than this share of its time.
+Replacing delays searches, as the devices must get the policy."""
+
 _RULES = {
     "auto": (PLAN, THRESHOLDS),
     "learned": (PLAN,),
@@ -154,16 +158,32 @@ class ModelSelector(Selector):
             if self.rules == (THRESHOLDS,):
                 return self._by_thresholds(candidates, (*_pairs(candidates)[0], ALPHA, BETA))
             return self.in_costs
-        num_vertices, num_edges, reference = self._graph
-        plan, plan_cost = with_cost_to_go(self.in_costs, num_vertices, num_edges, reference)
-        if THRESHOLDS not in self.rules or not _pairs(candidates):
-            return plan
         from hetero_bfs.scheduling.thresholds import find_rule
 
-        rule, cost = find_rule(self.in_costs, num_vertices, reference, _pairs(candidates))
-        if PLAN in self.rules and plan_cost < cost:
-            return plan
-        return self._by_thresholds(candidates, rule)
+        policies = []
+        num_vertices, num_edges, reference = self._graph
+        if THRESHOLDS in self.rules and _pairs(candidates):
+            rule = find_rule(self.in_costs, num_vertices, reference, _pairs(candidates))
+            policies.append(self._by_thresholds(candidates, rule))
+        if PLAN in self.rules:
+            policies.append(with_cost_to_go(self.in_costs, num_vertices, num_edges, reference))
+        return min(policies, key=self._expected) if len(policies) > 1 else policies[0]
+
+    def _expected(self, policy: Policy) -> float:
+        """Return the predicted cost of the graph's reference search by a policy."""
+        from hetero_bfs.scheduling.rehearsal import rehearse
+
+        assert self._graph is not None
+        return rehearse(policy, self.in_costs, *self._graph)[1]
+
+    def improves_on(self, other: ModelSelector) -> bool:
+        """Tell whether searches by this selector are predicted to be clearly faster.
+
+        `other` is a selector of the same kind and graph, corrected by other factors.
+        """
+        if self._graph is None:
+            return True
+        return self._expected(self.policy) < _CLEARLY * self._expected(other.policy)
 
     def _by_thresholds(self, candidates: Sequence[Strategy], rule: tuple[Any, ...]) -> Policy:
         if self._made is not None and self._made[0] == rule:

@@ -47,8 +47,8 @@ def find_rule(
     num_vertices: int,
     reference: npt.NDArray[np.float64],
     pairs: Sequence[tuple[int, int]],
-) -> tuple[Rule, float]:
-    """Return the rule of least predicted cost on a reference search, and that cost.
+) -> Rule:
+    """Return the rule of least predicted cost on a reference search.
 
     `policy` counts seconds or costs under an objective. `reference`, float64 (levels,
     RECORD_STATE), has the state before each level. `pairs` are candidates for top-down and
@@ -62,8 +62,7 @@ def find_rule(
     alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
     distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))
     a, b = min(alike.tolist(), key=lambda places: (distance[places[0]], -places[1]))
-    rule = Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b]))
-    return rule, float(costs[pair, a, b])
+    return Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b]))
 
 
 @kernel(counted=False)

@@ -113,12 +113,17 @@ class Correction:
     """
 
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
-        from hetero_bfs.scheduling.correction_kernels import FACTOR, IN_USE, MEMORY_COLUMNS
+        from hetero_bfs.scheduling.correction_kernels import (
+            CONSIDERED,
+            FACTOR,
+            IN_USE,
+            MEMORY_COLUMNS,
+        )
 
         self.base = base
         self.selector = base
         self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
-        self._memory[:, (FACTOR, IN_USE)] = 1.0
+        self._memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
@@ -128,7 +133,7 @@ class Correction:
         """Learn from a search and its seconds; return the selector for the next search."""
         from hetero_bfs.scheduling import correction_kernels as kernels
 
-        changed = kernels.learn(
+        outcome = kernels.learn(
             self.base.in_seconds,
             recording.num_vertices,
             self._by_own_numbers(recording),
@@ -136,9 +141,14 @@ class Correction:
             self._overhead,
             self._memory,
         )
-        if changed:
-            self._memory[:, kernels.IN_USE] = self._memory[:, kernels.FACTOR]
-            self.selector = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
+        if outcome == kernels.KEEP:
+            return self.selector
+        factors = self._memory[:, kernels.FACTOR].copy()
+        self._memory[:, kernels.CONSIDERED] = factors
+        other = self.base.corrected(factors)
+        if outcome == kernels.REPLACE or other.improves_on(self.selector):
+            self._memory[:, kernels.IN_USE] = factors
+            self.selector = other
         return self.selector
 
     def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
