@@ -34,9 +34,6 @@ class DeviceExecutor:
     ended_at: float | None = None
     """Clock reading when `run_levels` learned that the device was done; None if unknown."""
 
-    converted_seconds: float = 0.0
-    """Seconds in which `run_levels` converted a bitmap to a queue for another place."""
-
     parent: Any
     visited: list[Any]
 
@@ -98,8 +95,8 @@ class DeviceExecutor:
         """Run levels while the policy keeps the search here; return true if it is over.
 
         The first level's strategy is already chosen. `source` (a new id) is given if the search has
-        not started. With `invalidate` no stale parents remain. Raises `GridStalledError` if the
-        search must restart.
+        not started. With `invalidate` no stale parents remain. If the next level is chosen for
+        another place, its record has begun. Raises `GridStalledError` if the search must restart.
         """
         raise NotImplementedError
 

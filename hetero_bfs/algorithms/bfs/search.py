@@ -194,7 +194,7 @@ class Search:
                 return not frontier.is_over and frontier.level < limit
         elif frontier.is_over or frontier.level >= limit:
             return False
-        else:
+        elif frontier.chosen < 0:
             platform.choose(selector, self.decision_interval, frontier, records)
         return not self._migrate(place, frontier, records, limit)
 
@@ -245,8 +245,6 @@ class Search:
             before = time.perf_counter()
             self._migrate_frontier(strategy, frontier)
             record[schema.TRANSFER_SECONDS] += time.perf_counter() - before
-            if place:
-                record[schema.TRANSFER_SECONDS] += platform.device_at(place).converted_seconds
         if strategy.place == schema.HOST or not platform.devices:
             return False
         device = platform.device_at(strategy.place)
@@ -260,7 +258,7 @@ class Search:
         if self.target is not None and device.has_visited(self.target, frontier.visited_index):
             frontier.note_target()
             over = True
-        records[first + 1 : frontier.level, schema.PLACE] = strategy.place
+        records[first + 1 : frontier.level + 1, schema.PLACE] = strategy.place
         if over and len(self._used) == 1:
             self._ended_at = device.ended_at
         return over

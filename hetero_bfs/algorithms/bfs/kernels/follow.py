@@ -38,7 +38,8 @@ _ZERO, _NEXT = np.uint64(0), np.uint64(1)
 def _fetch_block(word, indptr, indices, visited, parent):
     """Prefetch the data of a block of vertices, if the search has just reached the block.
 
-    The next levels will find the block's other vertices. The block is the bitmap's `word` and the
+    The next levels will find the block's other vertices, in a graph by locality or along a chain
+    whose vertices have consecutive numbers. The block is the bitmap's `word` and the
     words next to it. One vertex of `word` is visited now. If the neighbour lists are long, only the
     first ones are prefetched.
     """
@@ -65,7 +66,7 @@ def claim(v, u, indptr, indices, is_local, visited, parent):
     if seen & bit:
         return False, np.int64(0)
     visited[word] = seen | bit
-    if is_local and seen == 0:
+    if seen == 0 and (is_local or v - u == ONE or u - v == ONE):
         _fetch_block(word, indptr, indices, visited, parent)
     parent[v] = u
     return True, np.int64(indptr[v + ONE]) - np.int64(indptr[v])

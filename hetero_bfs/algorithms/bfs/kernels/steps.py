@@ -7,6 +7,7 @@ back at the head of the report. A row for each level that ran follows it.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from hetero_bfs.scheduling.schema import (
     BITMAP,
@@ -15,6 +16,8 @@ from hetero_bfs.scheduling.schema import (
     DEVICE,
     EDGES_SCANNED,
     FOUND_VERTICES,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
     LEVEL,
     PLACE,
     PREDICTED,
@@ -99,6 +102,37 @@ def write_state(state, source, limit, flags, words):
     words[FLAGS] = flags
 
 
+@njit(inline="always")
+def _begin_record(state, record):
+    """Begin the record of a level that the device has chosen; predictions are filled in later."""
+    for column in range(RECORD_STATE):
+        record[column] = state[column]
+    for column in range(PREDICTED, record.size):
+        record[column] = np.nan
+    record[SELECT_SECONDS] = record[TRANSFER_SECONDS] = 0.0
+    record[CHOSEN_AT] = state[LEVEL]
+    record[WITHIN] = 1.0  # the host has a choice of its own
+
+
+@kernel(counted=False)
+def begin_next(state, words, records):
+    """Begin the record of the level for which the device leaves the search to the host.
+
+    `words` is the state on the device. If it converted a bitmap to a queue, the frontier is that
+    queue, and the record has the seconds of the conversion.
+    """
+    record = records[np.int64(state[LEVEL])]
+    if words[REPRESENTATION] == QUEUE and not _has_queue(state):
+        state[REPRESENTATION] = QUEUE
+        state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = (
+            np.float64(words[FRONTIER_VERTICES]),
+            np.float64(words[FRONTIER_EDGES]),
+        )
+    _begin_record(state, record)
+    record[STRATEGY] = state[CHOSEN] = np.float64(words[CHOSEN])
+    record[TRANSFER_SECONDS] = np.int64(words[BEGAN] - words[DECIDED]) * _NANOSECOND
+
+
 @kernel(counted=False)
 def read_rows(rows, edge_bits, top_down, seconds, state, records):
     """Replay levels that the device ran: fill one record each, and advance the state.
@@ -124,13 +158,7 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
     for i in range(rows.shape[0]):
         record = records[first + i]
         if i:
-            for column in range(RECORD_STATE):
-                record[column] = state[column]
-            for column in range(PREDICTED, record.size):
-                record[column] = np.nan
-            record[SELECT_SECONDS] = record[TRANSFER_SECONDS] = 0.0
-            record[CHOSEN_AT] = first + i
-            record[WITHIN] = 1.0  # the host has a choice of its own
+            _begin_record(state, record)
         if clocked:
             turning = np.int64(rows[i, _BEGAN] - rows[i, _DECIDED]) * _NANOSECOND
             record[TRANSFER_SECONDS] += turning
