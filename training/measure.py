@@ -37,7 +37,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling.cost_to_go import sampled_levels
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
-from hetero_bfs.scheduling.trace import LevelFeatures
+from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 from hetero_bfs.scheduling.transitions import migrations_of
 from hetero_bfs.training.level_measurement import LevelMeasurement, Middle
 
@@ -79,13 +79,14 @@ def search_top_down(engine: Engine, source: int) -> Search:
 
 def levels_to_measure(
     engine: Engine, source: int, most: int = MOST_MEASURED
-) -> tuple[int, list[int]]:
-    """Return the number of levels of a search (`source` is a new id), and the levels to measure.
+) -> tuple[list[LevelTrace], list[int]]:
+    """Return the levels of a search (`source` is a new id), and the numbers of those to measure.
 
     This takes one search on the host, which is short compared with the measurements.
     """
-    count, _ = count_levels(engine, source)
-    return count, sampled_levels(count, most)
+    traces = search_top_down(engine, source).traces
+    sizes = np.array([trace.features.frontier_edges for trace in traces], np.float64)
+    return traces, sampled_levels(sizes, most)
 
 
 def measure_search(

@@ -19,6 +19,7 @@ from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 _FIRST_LEVELS = 8  # a sample has all of them, since a search changes fastest there
+_ROUNDING = 1e-9  # more than the error of a sum of shares
 
 
 def with_cost_to_go(
@@ -28,18 +29,33 @@ def with_cost_to_go(
     levels = reference.shape[0]
     after = np.zeros((levels, policy.places.size))
     costs_after(policy, num_vertices, reference, after)
-    kept = sampled_levels(levels, MOST_COST_TO_GO_ROWS)
+    kept = sampled_levels(reference[:, FRONTIER_EDGES], MOST_COST_TO_GO_ROWS)
     unvisited = reference[kept, UNVISITED_EDGES].tolist()
     left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # only inlined if compiled
     return policy._replace(cost_to_go=np.column_stack((left, after[kept])))
 
 
-def sampled_levels(count: int, most: int) -> list[int]:
-    """Return the numbers of at most `most` levels: the first few, and others spread evenly."""
-    if count <= most:
-        return list(range(count))
-    spread = np.linspace(_FIRST_LEVELS, count - 1, most - _FIRST_LEVELS).round().astype(int)
-    return [*range(_FIRST_LEVELS), *np.unique(spread).tolist()]
+def sampled_levels(sizes: npt.NDArray[np.float64], most: int) -> list[int]:
+    """Return the numbers of at most `most` levels, in order: the first few and the last among them.
+
+    `sizes` has the frontier edges of each level. Half of the other levels are spread evenly. The
+    other half are drawn towards levels that differ most from their neighbours, as a core does
+    between two tails.
+    """
+    if sizes.size <= most:
+        return list(range(sizes.size))
+    changes = np.abs(np.diff(np.log2(sizes + 1.0), append=0.0))
+    shares = (changes[:-1] + changes[1:])[_FIRST_LEVELS - 1 :]
+    shares = shares / max(shares.sum(), 1.0) + 1.0 / shares.size
+    wanted = most - _FIRST_LEVELS
+    falling = np.sort(shares)[::-1]
+    left = falling[::-1].cumsum()[::-1]
+    free = wanted - np.arange(falling.size)
+    certain = int(np.argmax(free * falling <= left))  # levels whose share is more than one sample
+    samples = np.minimum(shares * (free[certain] / left[certain]), 1.0).cumsum()
+    samples[-1] = wanted
+    chosen = np.flatnonzero(np.diff(np.floor(samples + _ROUNDING), prepend=0.0))
+    return [*range(_FIRST_LEVELS), *(chosen + _FIRST_LEVELS).tolist()]
 
 
 @kernel(counted=False)

@@ -102,14 +102,32 @@ def test_schedules_are_written_in_short():
     assert schedule_text([]) == ""
 
 
-@given(st.integers(1, 5000))
-def test_levels_are_measured_from_the_first_to_the_last(count):
-    levels = sampled_levels(count, 64)
+@given(
+    st.integers(1, 5000),
+    st.integers(9, 64),
+    st.lists(st.tuples(st.integers(0, 4999), st.integers(0, 2**40)), max_size=40),
+)
+def test_levels_are_measured_from_the_first_to_the_last(count, most, jumps):
+    sizes = np.ones(count)
+    for level, size in jumps:
+        sizes[level % count] = size
+    levels = sampled_levels(sizes, most)
     assert levels[0] == 0
     assert levels[-1] == count - 1
-    assert len(levels) == min(count, 64)
+    assert len(levels) == min(count, most)
     assert levels == sorted(set(levels))
     assert levels[:8] == list(range(min(count, 8))), "where a search changes the fastest"
+
+
+@given(st.integers(0, 9000), st.integers(0, 9000), st.integers(1, 500))
+def test_a_core_between_tails_is_measured_and_the_tails_are_too(before, after, width):
+    core = [40.0, 9e4, 7e6, 3e6, 2e4, 300.0]
+    sizes = np.array([2.0] * before + core + [float(width)] * after)
+    levels = np.array(sampled_levels(sizes, 24))
+    in_core = (levels >= before) & (levels < before + len(core))
+    assert in_core.sum() >= 4
+    assert np.diff(levels[in_core]).max() <= 2
+    assert np.diff(levels).max() <= 1 + sizes.size / 6
 
 
 @pytest.mark.usefixtures("one_thread")
