@@ -4,8 +4,8 @@ A model that predicts each level well may still choose badly, since its features
 later levels. Training therefore ends with timed whole searches, which alternate between selectors:
 the trained model, the thresholds that it finds for a graph, the paper's average speeds, and
 Beamer's rule with several thresholds. The graphs come from every family, since thresholds that suit
-Kronecker graphs double the time on others. High-diameter graphs with hundreds of levels, a grid and
-roads, are compared separately.
+Kronecker graphs double the time on others. High-diameter graphs with hundreds of levels (a
+grid, roads, a core with tails) are compared separately.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def compared_graphs(info: DeviceInfo | None, quick: bool) -> dict[str, list[Stud
     others = [f"{family}{scales[1]}" for family in ("uniform", "small-world", "preferential")]
     names = {
         "shallow": [f"kronecker{s}" for s in scales] + others,
-        "deep": [f"grid{side}", f"roads{side}"],
+        "deep": [f"grid{side}", f"roads{side}", f"tails{scales[1]}-8x{side}"],
     }
     return {kind: [named_graph(name) for name in names[kind]] for kind in names}
 

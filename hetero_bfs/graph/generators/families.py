@@ -86,12 +86,13 @@ def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
 
 
 def families(scale: int) -> list[StudyGraph]:
-    """Return graphs of about 2**scale vertices: R-MAT and tails twice, each other family once."""
+    """Return graphs of about 2**scale vertices of each family: two of R-MAT, three of tails."""
     side = 1 << scale // 2
     names = [f"kronecker{scale}", f"kronecker{scale}-45-15-25", f"uniform{scale}"]
     names += [f"grid{side}", f"roads{side}"]
     names += [f"small-world{scale}", f"preferential{scale}"]
     names += [f"tails{scale}-8x{side}", f"tails-uniform{scale}-4x{side}-second{max(scale - 2, 1)}"]
+    names += [f"comb{side}x{side}"]
     return [named_graph(name) for name in names]
 
 
