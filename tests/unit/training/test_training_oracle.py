@@ -20,7 +20,7 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.cost_to_go import sampled_levels
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES
-from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training import measure
 from hetero_bfs.training.measure import count_levels, measure_search, search_top_down
 from hetero_bfs.training.oracle import SearchCosts, best_schedule, measure_costs, schedule_text
@@ -163,6 +163,14 @@ def test_a_level_between_measured_ones_lies_between_them():
 FIRST = LevelFeatures(0, 1, 4, 99, 396, 100, 400, 1.0, None, "queue")
 
 
+def recorded(level_seconds, transfer_seconds):
+    """Return what a search that took these seconds for its levels records."""
+    records = np.zeros((len(level_seconds), schema.PREDICTED))
+    records[:, schema.SECONDS] = level_seconds
+    records[:, schema.TRANSFER_SECONDS] = transfer_seconds
+    return SimpleNamespace(records=records)
+
+
 def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=0.0):
     """Let whole searches take so long, and their three levels what `level_seconds(names)` says.
 
@@ -175,10 +183,7 @@ def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=
             ran.append([s.name for s in selector.candidates])
             names = [ran[-1][i] for i in selector.policy.schedule]
             names += names[-1:] * (3 - len(names))
-            self.traces = [
-                LevelTrace(FIRST, name, taken, transfer_seconds, 0.0, 1, {}, "")
-                for name, taken in zip(names, level_seconds(names), strict=True)
-            ]
+            self.recording = lambda: recorded(level_seconds(names), transfer_seconds)
             self.seconds = seconds
 
         def run(self):
@@ -292,10 +297,7 @@ def test_switches_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocked
                     levels[level] = took / len(launch)
                 for level in inside:
                     moved[level] = 0.0
-            self.traces = [
-                LevelTrace(FIRST, *of, 0.0, 1, {}, "")
-                for of in zip(names, levels, moved, strict=True)
-            ]
+            self.recording = lambda: recorded(levels, moved)
 
         def run(self):
             pass
