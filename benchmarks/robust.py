@@ -109,12 +109,8 @@ def spoil(model: SpeedModel, factors: Factors) -> SpeedModel:
         }
 
     migrations = {what: scaled(getattr(model, what), f"{what} ") for what in _MIGRATIONS}
-    high_diameter = (
-        None if model.learned_high_diameter is None else scaled(model.learned_high_diameter, "")
-    )
-    return replace(
-        model, learned=scaled(model.learned, ""), learned_high_diameter=high_diameter, **migrations
-    )
+    small = None if model.learned_small is None else scaled(model.learned_small, "")
+    return replace(model, learned=scaled(model.learned, ""), learned_small=small, **migrations)
 
 
 def measure(

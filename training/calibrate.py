@@ -25,6 +25,7 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import default_model, named_model
+from hetero_bfs.scheduling.schema import LARGE, LEAST_SHARED_EDGES, SMALL
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import host_only
 from hetero_bfs.support.messages import progress
@@ -32,7 +33,6 @@ from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.train import (
     about_model,
-    install_auto,
     install_model,
     make_folder,
     training_device,
@@ -91,8 +91,6 @@ def run_calibration(
     install_model(model, path)
     _report(before, after)
     print(f"model    {path} ({len(fitted)} samples, {time.perf_counter() - started:.1f} s)")
-    if out is None:  # otherwise no command would find the model
-        install_auto(model, path, info, quick=True)
     return 0
 
 
@@ -123,34 +121,35 @@ def measure_graphs(
 def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float]:
     """Return the median relative error of predicted seconds, by strategy or migration.
 
-    High-diameter graphs are separate ("high-diameter TC") if the model has formulas for them.
+    Small levels are separate ("TC small").
     """
     migrations = {
         f"{_MIGRATIONS[w]}_{k}": m for w in _MIGRATIONS for k, m in getattr(model, w).items()
     }
     errors = {}
     for name, rows in samples.groupby("measured"):
-        high_diameter = np.zeros(len(rows), np.bool_)
+        small = np.zeros(len(rows), np.bool_)
         if name in migrations:
             predicted = predict(migrations[name], rows)
         elif name in model.learned:
             predicted = predict_levels(model, str(name), rows)
-            if model.learned_high_diameter is not None:
-                high_diameter = rows["deep"].to_numpy() > 0
+            small = is_small(rows)
         else:
             continue
         error = np.abs(predicted / rows["seconds"].to_numpy(np.float64) - 1.0)
-        for kind, those in (("", ~high_diameter), ("high-diameter ", high_diameter)):
+        for size, those in (("", ~small), (" small", small)):
             if those.any():
-                errors[f"{kind}{name}"] = float(f"{np.median(error[those]):.4g}")
+                errors[f"{name}{size}"] = float(f"{np.median(error[those]):.4g}")
     return errors
 
 
 def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seconds:
-    low_diameter, high_diameter = (
-        predict(model.predictor(strategy, kind), rows) for kind in (False, True)
-    )
-    return np.where(rows["deep"] > 0, high_diameter, low_diameter)
+    small, large = (predict(model.predictor(strategy, size), rows) for size in (SMALL, LARGE))
+    return np.where(is_small(rows), small, large)
+
+
+def is_small(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    return rows["frontier_edges"].to_numpy() < LEAST_SHARED_EDGES
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:

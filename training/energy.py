@@ -1,8 +1,7 @@
-"""Training for `--optimize energy|edp`: finds meters, measures watts, compares selectors."""
+"""Training for `--optimize energy|edp`: finds meters and measures watts."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,6 @@ from hetero_bfs.scheduling.model_files import write_model
 from hetero_bfs.scheduling.objective import METERS_REMEDY, Power
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.support.messages import progress
-from hetero_bfs.training import objectives as objective_rows
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering
 
@@ -28,10 +26,9 @@ def add_watts(
     power_log: Path | None,
     path: Path,
 ) -> SpeedModel:
-    """Return a trained model of this machine with new watts, and with the best selectors by them.
+    """Return a trained model of this machine with new watts, and write it to `path`.
 
-    The model is written to `path`, where selectors must find it for the comparison. Raises
-    `MeterError` if no watts can be metered.
+    Raises `MeterError` if no watts can be metered.
     """
     metering, missing = open_meters(info, power_log)
     watts = None
@@ -40,8 +37,6 @@ def add_watts(
     if metering is None or watts is None:
         raise MeterError(f"no watts of any strategy could be measured; {METERS_REMEDY}")
     model = replace(model, power=watts)
-    write_model(model, path)
-    model = compare_under_objectives(model, info, quick, metering)
     write_model(model, path)
     return model
 
@@ -92,20 +87,3 @@ def _report(measured: Power, metering: Metering) -> None:
         print(f"  {name:<4} {shown}")
     for name, why in [*measured.remarks.items(), *metering.failures.items()]:
         print(f"  {name:<4} {'rough' if name in measured.watts else 'unmeasured'}: {why}")
-
-
-def compare_under_objectives(
-    model: SpeedModel, info: DeviceInfo | None, quick: bool, metering: Metering
-) -> SpeedModel:
-    assert model.power is not None, "without watts there are no objectives"
-    steps = objective_rows.compare_objectives(info, quick, metering)
-    *_, found = progress(steps, "comparing objectives", delay_seconds=0.0)
-    assert found is not None, "the last one"
-    for kind, figures in found["searches"].items():
-        print(f"a search of {kind} graphs, energy of the {' and '.join(found['domains'])}:")
-        for name, of in figures.items():
-            print(f"  {name:<26} {1e3 * of['seconds']:.3f} ms, {1e3 * of['joules']:.4g} mJ")
-    for objective_name, best in found["auto"].items():
-        print(f"auto for {objective_name}: {json.dumps(best)}")
-    with_auto = replace(model.power, auto=found["auto"] or None)
-    return replace(model, power=with_auto, about={**model.about, "aims": found})

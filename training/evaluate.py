@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,17 +35,14 @@ def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
         for _, rows in levels[levels["family"] == family].groupby(["graph", "root", "level"]):
             measured = dict(zip(rows["measured"], rows["seconds"], strict=True))
             features = _features(rows.iloc[0])
-            learned_seconds = partial(
-                model.learned_seconds, high_diameter=bool(rows.iloc[0]["deep"])
-            )
             best += min(measured.values())
             for name, seconds in measured.items():
-                error = abs(learned_seconds(features, STRATEGIES[name]) / seconds - 1)
+                error = abs(model.learned_seconds(features, STRATEGIES[name]) / seconds - 1)
                 errors.setdefault(name, []).append(error)
                 key = f"fixed:{name}"
                 spent[key] = spent.get(key, 0.0) + seconds
             for key, choose in (
-                ("learned", learned_seconds),
+                ("learned", model.learned_seconds),
                 ("average", model.average_seconds),
             ):
                 spent[key] = spent.get(key, 0.0) + measured[_choose(choose, features, measured)]

@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.scheduling.schema import MIGRATION_COLUMNS
+from hetero_bfs.scheduling.schema import LEAST_SHARED_EDGES, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
 
@@ -30,14 +30,12 @@ def fit(
     samples: pd.DataFrame, name: str, about: Mapping[str, Any], tuning: Tuning | None = None
 ) -> SpeedModel:
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
-    high_diameter = samples["deep"] > 0
+    small = samples["frontier_edges"] < LEAST_SHARED_EDGES
     alpha = _alpha(by_measured[plain("bottom-up", "cpu").name])
     return SpeedModel(
         name=name,
-        learned=_fit_strategies(samples if high_diameter.all() else samples[~high_diameter]),
-        learned_high_diameter=_fit_strategies(samples[high_diameter])
-        if high_diameter.any()
-        else None,
+        learned=_fit_strategies(samples[~small], samples),
+        learned_small=_fit_strategies(samples[small], samples),
         alpha=alpha,
         edges_per_second={
             s.name: _average_speed(by_measured[s.name], s.direction, alpha)
@@ -52,12 +50,15 @@ def fit(
     )
 
 
-def _fit_strategies(samples: pd.DataFrame) -> dict[str, Linear]:
+def _fit_strategies(levels: pd.DataFrame, samples: pd.DataFrame) -> dict[str, Linear]:
+    """Fit to levels of one size. All samples serve a strategy that was measured at none of them."""
     found = {}
-    for name in STRATEGIES:
-        rows = samples[samples["measured"] == name]
+    for name, strategy in STRATEGIES.items():
+        rows = levels[levels["measured"] == name]
+        if rows.empty:
+            rows = samples[samples["measured"] == name]
         if not rows.empty:
-            found[name] = fit_linear(rows, STRATEGIES[name].columns)
+            found[name] = fit_linear(rows, strategy.columns)
     return found
 
 

@@ -42,8 +42,7 @@ from hetero_bfs.training.collect import (
     collect,
     finished_graphs,
 )
-from hetero_bfs.training.contest import CLEARLY_FASTER, compare_selectors
-from hetero_bfs.training.energy import compare_under_objectives, measure_watts, open_meters
+from hetero_bfs.training.energy import measure_watts, open_meters
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
@@ -101,10 +100,6 @@ def run_training(
     install_model(model, model_path)
     _report(model_path, scores)
     if found:
-        model = install_auto(model, model_path, info, quick)
-        if metering is not None and model.power is not None:
-            model = compare_under_objectives(model, info, quick, metering)
-            write_model(model, model_path)
         model = _add_regret(model, model_path, info)
         if model.programs is not None:
             _add_program_regret(model, model_path, info)
@@ -148,15 +143,6 @@ def install_model(model: SpeedModel, path: Path) -> None:
     if path.exists():
         shutil.copyfile(path, path.with_name(f"{path.name}.previous"))
     write_model(model, path)
-
-
-def install_auto(model: SpeedModel, path: Path, info: DeviceInfo | None, quick: bool) -> SpeedModel:
-    """Compare whole searches by the model at `path`, where selectors find it; add "auto"."""
-    whole = compare_selectors(info, quick)
-    model = replace(model, auto=whole["auto"], about={**model.about, "whole_searches": whole})
-    write_model(model, path)
-    _report_whole(whole)
-    return model
 
 
 def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> SpeedModel:
@@ -203,7 +189,7 @@ def _rounded(value: float) -> float | None:
 
 def _note_that_nothing_is_compared() -> None:
     print(
-        "note: selectors are not compared, nor regret measured, since no command looks for "
+        "note: regret is not measured, since no command looks for "
         f"models in that folder; leave out --out, or set {MODELS_VARIABLE} to it",
         file=sys.stderr,
     )
@@ -211,16 +197,6 @@ def _note_that_nothing_is_compared() -> None:
 
 def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
     return partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
-
-
-def _report_whole(whole: dict[str, Any]) -> None:
-    share = f"takes {100 * (1 - CLEARLY_FASTER):.0f} % less"
-    print(f"auto: learned, unless another {share}; then thresholds, unless one does; else that one")
-    for kind, by_selector in whole["seconds"].items():
-        print(f"milliseconds of a whole search of {', '.join(whole['graphs'][kind])}:")
-        for name, values in by_selector.items():
-            print(f"  {name:<26} " + ", ".join(f"{1e3 * value:.3f}" for value in values))
-        print(f"  auto: {json.dumps(whole['auto'][kind])}")
 
 
 def training_device(engine: EngineOptions | None) -> DeviceInfo | None:

@@ -128,9 +128,7 @@ def _check_objective(options: Namespace) -> None:
     device = None
     with suppress(DeviceError, IndexError):  # a device given by name was checked before
         device = choose_devices(options.device, MOST_DEVICES)[0]
-    make_objective_selector(
-        "learned", device, available(device is not None), False, options.optimize
-    )
+    make_objective_selector("learned", device, available(device is not None), options.optimize)
 
 
 def load_numba() -> None:

@@ -55,6 +55,7 @@ from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_sources, check_vertex
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.options import EngineOptions, takes_settings
 from hetero_bfs.programs.options import RunOptions
@@ -229,11 +230,11 @@ class Engine(Algorithms, OfOneProcess):
         return self.platform.graph
 
     @property
-    def high_diameter(self) -> bool:
-        """Whether searches of the graph take many levels; the first access runs a search."""
+    def reference_levels(self) -> int:
+        """Levels of a typical search of the graph; the first access runs it."""
         _ = self.platform  # raises if the engine is closed
         with self._one_at_a_time:
-            return self._selection.has_high_diameter()
+            return self._selection.reference_levels
 
     @property
     def accelerator(self) -> DeviceExecutor | None:
@@ -390,7 +391,7 @@ class Engine(Algorithms, OfOneProcess):
 
     def answer_many(self, query: Query) -> ManySearches:
         """Run a multi-source query on this engine's neighbour lists; `query.reverse` is ignored."""
-        if not (query.sources and self.high_diameter):
+        if not query.sources or self.reference_levels < HIGH_DIAMETER_LEVELS:
             with self._one_at_a_time:
                 return self._analysis(ManyRuns).run(query)
         each = replace(query, want="levels")

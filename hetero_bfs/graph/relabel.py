@@ -32,8 +32,7 @@ for social networks and Kronecker graphs.
 
 HIGH_DIAMETER_LEVELS = 40
 """A graph whose searches have this many levels or more has a high diameter. If its degrees are not
-skewed, "auto" then orders it by locality. The levels of the reference search decide which formulas
-of a model apply, whatever the order (algorithms/bfs/correction.py).
+skewed, "auto" then orders it by locality. `Engine.bfs_many` searches it from one source at a time.
 """
 
 

@@ -13,12 +13,12 @@ from hetero_bfs.scheduling.schema import (
     COLUMNS,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
-    LEAST_SHARED_EDGES,
     LEVEL,
     PREVIOUS_EDGES,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
     is_dense_push,
+    size_of,
 )
 from hetero_bfs.support.compiling import kernel
 
@@ -28,6 +28,7 @@ LARGEST_SHARE = 0.999999
 SMALL = 0.01  # below this the first terms of the series suffice
 
 is_dense_push_level = njit(inline="always")(is_dense_push)
+size_of_level = njit(inline="always")(size_of)
 
 
 @njit(inline="always")
@@ -92,4 +93,4 @@ def fill_columns(columns, num_vertices, state):
     dense_push = is_dense_push_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
     columns[9] = 0.0 if dense_push else columns[7]
     columns[10] = num_vertices if dense_push else 0.0
-    columns[11] = 1.0 if state[FRONTIER_EDGES] >= LEAST_SHARED_EDGES else 0.0
+    columns[11] = float(size_of_level(state[FRONTIER_EDGES]))

@@ -1,17 +1,18 @@
 """Correction factors of a model, compiled: one factor for each item that the model predicts.
 
-An item, here called a *thing*, is a candidate or a migration. Things are numbered: first the
-candidates in the selector's order, then the migrations in the order of `Policy.migrations`: START,
-SWITCH and CONVERT at each place.
+An item, here called a *thing*, is a candidate at small levels, a candidate at large levels, or a
+migration. Things are numbered in this order: the candidates at SMALL levels and at LARGE ones, both
+in the selector's order, then the migrations as in `Policy.migrations`: START, SWITCH and CONVERT at
+each place. So what is learned in a core of high degrees says nothing about its long tails.
 
 A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
 over the search's levels, so big levels count most. A search is evidence of a thing only if the
 thing took, or was expected to take, a certain share of the search. So neither a single disturbed
 search nor a tiny level changes a factor.
 
-All things share a common factor, the median of the strategies' factors. It covers causes that slow
-all strategies equally, such as other work on the machine. A thing has its own factor only if that
-is far from the common one.
+All things share a common factor, the median of the factors of the measured strategies. It covers
+causes that slow all strategies equally, such as other work on the machine. A thing has its own
+factor only if that is far from the common one.
 
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
 first known one, so that a search may measure it again: a busy machine may have made it look slow.
@@ -21,9 +22,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
-from hetero_bfs.scheduling.columns import fill_columns
+from hetero_bfs.scheduling.columns import fill_columns, size_of_level
 from hetero_bfs.scheduling.policy import dot
 from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
@@ -63,12 +65,15 @@ RELEASE = 1.2
 """A thing keeps its own factor while that differs from the common one by more than this ratio."""
 
 HYSTERESIS = 1.5
-"""Factors in use are replaced if one has changed by more than this relative to the others.
-Replacing delays the next search, as the host must send the device a policy."""
+"""A new policy is considered if a factor has changed by more than this relative to the others."""
 
 COMMON_HYSTERESIS = 2.0
-"""Factors in use are also replaced if all together have changed by more than this. That changes the
+"""Factors in use are replaced if all together have changed by more than this. That changes the
 predictions but no choice."""
+
+KEEP, CONSIDER, REPLACE = range(3)
+"""Return values of `learn`: keep the factors in use, replace them if a policy by the new factors is
+clearly better, or replace them in any case."""
 
 EVIDENCE_SHARE = 0.05
 """A search is evidence of a thing from this share of its seconds, measured or expected."""
@@ -88,14 +93,37 @@ remembered ratios. A failed trial doubles the number, so slow things are tried e
     RATIO,  # median of the remembered ratios
     FACTOR,
     IN_USE,  # the factor that selectors use
+    CONSIDERED,  # the factor when a new policy was considered last
     EXPECTED,
     MEASURED,
-) = range(WINDOW, WINDOW + 11)
-MEMORY_COLUMNS = WINDOW + 11
+) = range(WINDOW, WINDOW + 12)
+MEMORY_COLUMNS = WINDOW + 12
 
+_ALL = np.ones(WINDOW)
 _LEAST_SECONDS = 1e-9
 _ROUNDING = 1e-9
 _SAME = 0.01  # levels with a smaller relative difference share one prediction
+
+
+@njit(inline="always")
+def _num_strategies(policy):
+    """Return the number of things that are strategies, which come before migrations."""
+    return 2 * policy.places.size
+
+
+@njit(inline="always")
+def _thing_of(policy, record):
+    """Return the thing that ran a record's level."""
+    size = size_of_level(record[FRONTIER_EDGES])
+    return size * policy.places.size + int(record[STRATEGY])
+
+
+@njit(inline="always")
+def _expected(policy, record, columns):
+    """Return the predicted seconds of a record's level, without migration."""
+    return dot(
+        policy.weights[size_of_level(record[FRONTIER_EDGES]), int(record[STRATEGY])], columns
+    )
 
 
 @kernel(counted=False, inner=True)
@@ -104,7 +132,7 @@ def _migrations(policy, record, columns):
 
     From one device to another, the migration to the host counts as part of the switch.
     """
-    first, places = policy.places.size, policy.migrations.shape[1]
+    first, places = _num_strategies(policy), policy.migrations.shape[1]
     chosen = int(record[STRATEGY])
     start, convert, switch, through = migrations_between(
         int(record[PLACE]), _has_queue(record), policy.places[chosen], policy.top_down[chosen]
@@ -192,11 +220,11 @@ def add_up(policy, num_vertices, records, memory):
             if filled < 0 or not _is_like(record, records[filled]):
                 fill_columns(columns, num_vertices, record)
                 filled = i
-            chosen = int(record[STRATEGY])
             group_seconds += record[SECONDS]
             if i == 0 and end > 1:
                 group_seconds += record[TRANSFER_SECONDS]
-            group_expected += _corrected(memory, chosen, dot(policy.weights[chosen], columns))
+            expected = _expected(policy, record, columns)
+            group_expected += _corrected(memory, _thing_of(policy, record), expected)
             total += record[SECONDS] + record[SELECT_SECONDS]
             if i == 0 and end == 1:
                 continue
@@ -214,8 +242,7 @@ def add_up(policy, num_vertices, records, memory):
             if end > begin + 1:  # otherwise they are already filled
                 fill_columns(columns, num_vertices, record)
                 filled = i
-            chosen = int(record[STRATEGY])
-            _note(memory, chosen, dot(policy.weights[chosen], columns), scale)
+            _note(memory, _thing_of(policy, record), _expected(policy, record, columns), scale)
             if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):
                 one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
                 _note(memory, one, one_seconds, scale)
@@ -233,7 +260,7 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
     the switches bear the time that exceeds `overhead`, float64 (places,): the least overhead of
     searches that stayed at a place.
     """
-    first, places = policy.places.size, policy.migrations.shape[1]
+    first, places = _num_strategies(policy), policy.migrations.shape[1]
     switches = first + places * SWITCH
     switching = 0.0
     for place in range(places):
@@ -254,13 +281,20 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
 
 
 @kernel(counted=False, inner=True)
-def _middle(values):
-    """Return the median, or the lower of the two middle values."""
+def _middle_of(values, counts):
+    """Return the median of the values whose `counts` is not 0, 1 if there is none.
+
+    Of two middle values it is the lower one.
+    """
+    count = 0
+    for i in range(values.size):
+        count += counts[i] != 0.0
     for i in range(values.size):
         before = 0
         for j in range(values.size):
-            before += values[j] < values[i] or (values[j] == values[i] and j < i)
-        if before == (values.size - 1) // 2:
+            less = values[j] < values[i] or (values[j] == values[i] and j < i)
+            before += counts[j] != 0.0 and less
+        if counts[i] != 0.0 and before == (count - 1) // 2:
             return values[i]
     return 1.0
 
@@ -291,29 +325,31 @@ def _wait(row):
 
 @kernel(counted=False, inner=True)
 def _find_factors(memory, strategies):
-    """Fill FACTOR from RATIO; tell whether the factors in use differ too much from it."""
-    common, common_in_use = (
-        _middle(memory[:strategies, RATIO]),
-        _middle(memory[:strategies, IN_USE]),
-    )
+    """Fill FACTOR from RATIO; return KEEP, CONSIDER or REPLACE."""
+    known = memory[:strategies, KNOWN]
+    common = _middle_of(memory[:strategies, RATIO], known)
+    common_in_use = _middle_of(memory[:strategies, IN_USE], known)
     band = DEAD_BAND if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
     if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
+    since = common / _middle_of(memory[:strategies, CONSIDERED], known)
     change = 1.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
         own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
         far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
-        relative = row[FACTOR] / row[IN_USE] / together
+        relative = row[FACTOR] / row[CONSIDERED] / since
         change = max(change, relative, 1.0 / relative)
-    return change > HYSTERESIS or max(together, 1.0 / together) > COMMON_HYSTERESIS
+    if max(together, 1.0 / together) > COMMON_HYSTERESIS:
+        return REPLACE
+    return CONSIDER if change > HYSTERESIS else KEEP
 
 
 @kernel(counted=False)
 def learn(policy, num_vertices, records, seconds, overhead, memory):
-    """Learn from one search's times; tell whether the factors in use should be replaced.
+    """Learn from one search's times; return KEEP, CONSIDER or REPLACE.
 
     Parameters
     ----------
@@ -331,7 +367,7 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:
-        return False
+        return KEEP
     _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead)
     for thing in range(memory.shape[0]):
         row = memory[thing]
@@ -341,5 +377,5 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
             _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND))
         else:
             _wait(row)
-        row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
-    return _find_factors(memory, policy.places.size)
+        row[RATIO] = _middle_of(row[:WINDOW], _ALL) if row[KNOWN] != 0.0 else 1.0
+    return _find_factors(memory, _num_strategies(policy))

@@ -12,14 +12,23 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level
-from hetero_bfs.scheduling.policy import DENSE_PUSHES, MOST_COST_TO_GO_ROWS, Policy, dot, share_left
-from hetero_bfs.scheduling.schema import FRONTIER_EDGES, UNVISITED_EDGES, UNVISITED_VERTICES
+from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
+from hetero_bfs.scheduling.policy import (
+    DENSE_PUSHES,
+    MOST_COST_TO_GO_ROWS,
+    Policy,
+    dot,
+    share_left,
+)
+from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS, keeps_choice
+from hetero_bfs.scheduling.schema import (
+    FRONTIER_EDGES,
+    HOST,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+)
 from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
-
-_FIRST_LEVELS = 8  # a sample has all of them, since a search changes fastest there
-_ROUNDING = 1e-9  # more than the error of a sum of shares
 
 
 def with_cost_to_go(
@@ -35,27 +44,21 @@ def with_cost_to_go(
     return policy._replace(cost_to_go=np.column_stack((left, after[kept])))
 
 
-def sampled_levels(sizes: npt.NDArray[np.float64], most: int) -> list[int]:
-    """Return the numbers of at most `most` levels, in order: the first few and the last among them.
+def sampled_levels(frontier_edges: npt.ArrayLike, most: int) -> list[int]:
+    """Return the numbers of at most `most` levels, given the frontier's edges at each level.
 
-    `sizes` has the frontier edges of each level. Half of the other levels are spread evenly. The
-    other half are drawn towards levels that differ most from their neighbours, as a core does
-    between two tails.
+    Half of them are spread evenly. The other half are where the frontier grows or shrinks, as in
+    the core of a graph with long tails.
     """
-    if sizes.size <= most:
-        return list(range(sizes.size))
-    changes = np.abs(np.diff(np.log2(sizes + 1.0), append=0.0))
-    shares = (changes[:-1] + changes[1:])[_FIRST_LEVELS - 1 :]
-    shares = shares / max(shares.sum(), 1.0) + 1.0 / shares.size
-    wanted = most - _FIRST_LEVELS
-    falling = np.sort(shares)[::-1]
-    left = falling[::-1].cumsum()[::-1]
-    free = wanted - np.arange(falling.size)
-    certain = int(np.argmax(free * falling <= left))  # levels whose share is more than one sample
-    samples = np.minimum(shares * (free[certain] / left[certain]), 1.0).cumsum()
-    samples[-1] = wanted
-    chosen = np.flatnonzero(np.diff(np.floor(samples + _ROUNDING), prepend=0.0))
-    return [*range(_FIRST_LEVELS), *(chosen + _FIRST_LEVELS).tolist()]
+    edges = np.maximum(np.asarray(frontier_edges, np.float64), 1.0)
+    if edges.size <= most:
+        return list(range(edges.size))
+    change = np.abs(np.diff(np.log(edges)))
+    passed = np.linspace(0.0, 1.0, edges.size)
+    passed[1:] += np.cumsum(change) / max(float(change.sum()), 1e-9)
+    wanted = np.linspace(0.0, passed[-1], most)
+    kept: list[int] = np.unique(np.searchsorted(passed, wanted).clip(0, edges.size - 1)).tolist()
+    return kept
 
 
 @kernel(counted=False)
@@ -63,8 +66,10 @@ def costs_after(policy, num_vertices, reference, after):
     """Fill `after`, float64 (levels, candidates): least seconds after a level by each candidate."""
     columns, places, top_down = policy.work, policy.places, policy.top_down
     for level in range(reference.shape[0] - 1, 0, -1):
-        fill_columns(columns, num_vertices, reference[level])
-        before = reference[level - 1]
+        state, before = reference[level], reference[level - 1]
+        fill_columns(columns, num_vertices, state)
+        weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
+        asks = not keeps_choice(state, before)
         dense_push = is_dense_push_level(
             num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES]
         )
@@ -74,7 +79,9 @@ def costs_after(policy, num_vertices, reference, after):
             )
             least = np.inf
             for s in range(places.size):
-                seconds = dot(policy.weights[s], columns) + after[level, s]
+                seconds = dot(weights[s], columns) + after[level, s]
                 seconds += transition_seconds(policy, columns, places[last], is_queue, s)
                 least = min(least, seconds)
+            if asks:
+                least += ASKING_SECONDS[1 if places[last] > HOST else 0]
             after[level - 1, last] = least

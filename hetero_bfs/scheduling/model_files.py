@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -18,10 +18,9 @@ from typing import Any
 from hetero_bfs.devices.machine import NO_DEVICE
 from hetero_bfs.devices.opencl.tuning import read_tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.objective import Power, read_power
+from hetero_bfs.scheduling.objective import read_power
 from hetero_bfs.scheduling.schema import COLUMNS, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import (
-    AUTO_GRAPHS,
     FORMAT,
     MESSAGE_KINDS,
     TRAIN_COMMAND,
@@ -30,7 +29,7 @@ from hetero_bfs.scheduling.speed_model import (
     ProgramCosts,
     SpeedModel,
 )
-from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.support.files import replacing
 
 UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
@@ -50,9 +49,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
         return SpeedModel(
             name=data["name"],
             learned=_read_table(data["learned"]),
-            learned_high_diameter=_read_table(data["learned_deep"])
-            if "learned_deep" in data
-            else None,
+            learned_small=_learned_small(data),
             alpha=_number(data["average"]["alpha"]),
             edges_per_second={
                 _known(s).name: _number(v, above_zero=True)
@@ -63,8 +60,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=_about(data["about"]),
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
-            auto=_auto_by_graph(data["auto"]) if "auto" in data else None,
-            power=_power(data["power"]) if "power" in data else None,
+            power=read_power(data["power"]) if "power" in data else None,
             programs=_program_costs(data["programs"]) if "programs" in data else None,
         )
     except UNREADABLE as error:
@@ -125,16 +121,10 @@ def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = Non
     return Linear(tuple(data), tuple(_number(value) for value in data.values()))
 
 
-def _power(data: Mapping[str, Any]) -> Power:
-    power = read_power(data)
-    if power.auto is None:
-        return power
-    return replace(
-        power,
-        auto={
-            objective_name: _auto_by_graph(kinds) for objective_name, kinds in power.auto.items()
-        },
-    )
+def _learned_small(data: Mapping[str, Any]) -> dict[str, Linear] | None:
+    """Models from before 2026-11-26 have `learned_deep` (speed_model.py)."""
+    table = data.get("learned_small", data.get("learned_deep"))
+    return None if table is None else _read_table(table)
 
 
 def _program_costs(data: Mapping[str, Any]) -> CostTable:
@@ -156,24 +146,6 @@ def _known_costs(costs: Mapping[str, Any]) -> dict[str, float]:
         name: _number(costs[name])
         for name in ProgramCosts.names()
         if name in costs or name not in optional
-    }
-
-
-def _auto_by_graph(data: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {kind: _auto(data[kind]) for kind in AUTO_GRAPHS}
-
-
-def _auto(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the entry of the selector that was the fastest in training."""
-    if data["selector"] in MODEL_SELECTORS:
-        return {"selector": data["selector"]}
-    if data["selector"] != "alpha-beta":
-        raise ModelError(f"unknown selector {data['selector']!r}")
-    return {
-        "selector": "alpha-beta",
-        "where": _kind(f"on_{data['where']}"),
-        "alpha": _number(data["alpha"], above_zero=True),
-        "beta": _number(data["beta"], above_zero=True),
     }
 
 

@@ -1,9 +1,10 @@
 """Selectors that choose by a speed model: at each level, or once for a graph.
 
-`ModelSelector` predicts every candidate at every level. `ThresholdSelector` asks the model when an
-engine opens and when corrections change. It finds the device and the two thresholds of Beamer's
-rule that take the least time on a reference search of the graph. So a search itself spends no time
-on predictions.
+A `ModelSelector` has one or two rules. PLAN predicts every candidate at every level, the rest of
+the search included. THRESHOLDS asks the model only when an engine opens and when corrections
+change: it finds the device and the two thresholds of Beamer's rule that take the least time on a
+reference search of the graph. So a search itself spends no time on predictions. With both rules,
+the one with the least predicted seconds on the reference search applies.
 """
 
 from __future__ import annotations
@@ -40,6 +41,21 @@ from hetero_bfs.scheduling.strategies import DEVICE_KINDS, Strategy, place_name
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS
 
+PLAN, THRESHOLDS = "plan", "thresholds"
+"""Rules of a `ModelSelector`."""
+
+_CLEARLY = 0.97
+"""A new policy replaces the one in use if it is predicted to take less than this share of its time.
+Replacing delays searches, as the devices must get the policy."""
+
+_RULES = {
+    "auto": (PLAN, THRESHOLDS),
+    "learned": (PLAN,),
+    "thresholds": (THRESHOLDS,),
+    "average": (),
+}
+"""The rules of model selectors by name; the paper's model looks at single levels only."""
+
 
 def migration_names(candidates: Sequence[Strategy]) -> list[str]:
     """Return names of the predicted migrations, in the order of `Policy.migrations`."""
@@ -51,44 +67,50 @@ def migration_names(candidates: Sequence[Strategy]) -> list[str]:
 class ModelSelector(Selector):
     """Chooses the candidate with the least predicted seconds, migration included.
 
-    On the host, bottom-up must be clearly faster early in a search (CAUTION in policy.py).
+    With PLAN, once `on_graph` has given a graph's reference search, each candidate's cost includes
+    the expected cost of the remaining levels. Otherwise the selector might choose a cheap first
+    level on the host although the next level must leave it again. On the host, bottom-up must be
+    clearly faster early in a search (CAUTION in policy.py).
 
-    With `uses_cost_to_go`, once `on_graph` has given a graph's reference search, each candidate's
-    cost includes the expected cost of the remaining levels. Otherwise the selector might choose a
-    cheap first level on the host although the next level must leave it again.
+    With THRESHOLDS alone and before `on_graph`, the thresholds are Beamer's own, on the first
+    device that has candidates.
 
     With an `objective` the policy `in_costs` counts costs under it instead of seconds. Traces still
     show predicted seconds, from the policy `in_seconds` and the same features.
+
+    Parameters
+    ----------
+    predictors : tuple of two sequences of Linear
+        Formulas of the candidates at SMALL and at LARGE levels.
     """
+
+    _made: tuple[tuple[Any, ...], Policy] | None = None  # the last thresholds and their policy
 
     def __init__(
         self,
         name: str,
         model: SpeedModel,
         candidates: Sequence[Strategy],
-        predictors: Sequence[Linear],
-        uses_cost_to_go: bool,
+        predictors: tuple[Sequence[Linear], Sequence[Linear]],
         corrects: bool = True,
         objective: Objective | None = None,
-        high_diameter_predictors: Sequence[Linear] | None = None,
     ) -> None:
         self.model = model
-        self._predictors = predictors, high_diameter_predictors or predictors
+        self.rules = _RULES[name]
         self.corrects = corrects
         self.objective = objective
-        self.factors = np.ones(len(candidates) + len(migration_names(candidates)))
-        self.uses_cost_to_go = uses_cost_to_go
+        self.factors = np.ones(2 * len(candidates) + len(migration_names(candidates)))
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
-        self.in_seconds, self.in_costs = self._policies(candidates, high_diameter=False)
+        self.in_seconds, self.in_costs = self._policies(candidates, predictors)
         super().__init__(name, candidates, self._rule(candidates))
 
     def _policies(
-        self, candidates: Sequence[Strategy], high_diameter: bool
+        self, candidates: Sequence[Strategy], predictors: Sequence[Sequence[Linear]]
     ) -> tuple[Policy, Policy]:
         """Return the policies that count seconds, and costs under the objective."""
-        weights = np.array([linear.weights() for linear in self._predictors[high_diameter]])
+        weights = np.array([[linear.weights() for linear in size] for size in predictors])
         migrations = _migration_weights(self.model, num_places(candidates))
-        caution = CAUTION if self.uses_cost_to_go else 1.0  # the paper's model is unchanged
+        caution = CAUTION if self.rules else 1.0  # the paper's model is unchanged
         in_seconds = make_policy(
             MODEL, candidates, weights=weights, migrations=migrations, caution=caution
         )
@@ -116,33 +138,66 @@ class ModelSelector(Selector):
         return replace(choice, predicted_seconds=named)
 
     def on_graph(
-        self,
-        num_vertices: int,
-        num_edges: int,
-        reference: npt.NDArray[np.float64],
-        high_diameter: bool,
+        self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
     ) -> ModelSelector:
-        """Return this selector for a graph, given a reference search of it (cost_to_go.py).
-
-        On a `high_diameter` graph it predicts by `high_diameter_predictors` if it has any.
-        """
-        if not self.uses_cost_to_go or (self._graph is not None and self._graph[2] is reference):
+        """Return this selector for a graph, given a reference search of it (cost_to_go.py)."""
+        if not self.rules or (self._graph is not None and self._graph[2] is reference):
             return self
         other = copy(self.uncorrected)
         assert isinstance(other, ModelSelector)
-        other.in_seconds, other.in_costs = other._policies(other.candidates, high_diameter)
         other.uncorrected = other
         other._graph = (num_vertices, num_edges, reference)
         other.policy = other._rule(other.candidates)
         return other
 
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
-        """Return the deciding policy: `in_costs`, with the graph's cost-to-go table if known."""
+        """Return the deciding policy: the plan, or the thresholds if they cost no more."""
         from hetero_bfs.scheduling.cost_to_go import with_cost_to_go
 
-        return (
-            self.in_costs if self._graph is None else with_cost_to_go(self.in_costs, *self._graph)
+        if self._graph is None:
+            if self.rules == (THRESHOLDS,):
+                return self._by_thresholds(candidates, (*_pairs(candidates)[0], ALPHA, BETA))
+            return self.in_costs
+        from hetero_bfs.scheduling.thresholds import find_rule
+
+        policies = []
+        num_vertices, num_edges, reference = self._graph
+        if THRESHOLDS in self.rules and _pairs(candidates):
+            rule = find_rule(self.in_costs, num_vertices, reference, _pairs(candidates))
+            policies.append(self._by_thresholds(candidates, rule))
+        if PLAN in self.rules:
+            policies.append(with_cost_to_go(self.in_costs, num_vertices, num_edges, reference))
+        return min(policies, key=self._expected) if len(policies) > 1 else policies[0]
+
+    def _expected(self, policy: Policy) -> float:
+        """Return the predicted cost of the graph's reference search by a policy."""
+        from hetero_bfs.scheduling.rehearsal import rehearse
+
+        assert self._graph is not None
+        return rehearse(policy, self.in_costs, *self._graph)[1]
+
+    def improves_on(self, other: ModelSelector) -> bool:
+        """Tell whether searches by this selector are predicted to be clearly faster.
+
+        `other` is a selector of the same kind and graph, corrected by other factors.
+        """
+        if self._graph is None:
+            return True
+        return self._expected(self.policy) < _CLEARLY * self._expected(other.policy)
+
+    def _by_thresholds(self, candidates: Sequence[Strategy], rule: tuple[Any, ...]) -> Policy:
+        if self._made is not None and self._made[0] == rule:
+            return self._made[1]  # the same object, of which the device already has a copy
+        top_down, bottom_up, alpha, beta = rule
+        policy = make_policy(
+            DIRECTION,
+            candidates,
+            schedule=[top_down, bottom_up],
+            alpha=float(alpha),
+            beta=float(beta),
         )
+        self._made = rule, policy
+        return policy
 
     def corrected(self, factors: npt.NDArray[np.float64]) -> ModelSelector:
         """Return a copy of this uncorrected selector with its predictions times `factors`."""
@@ -152,17 +207,31 @@ class ModelSelector(Selector):
 
         def scaled(policy: Policy) -> Policy:
             return policy._replace(
-                weights=policy.weights * factors[:count, None],
-                migrations=policy.migrations * factors[count:].reshape(3, -1, 1),
+                weights=policy.weights * factors[: 2 * count].reshape(2, count, 1),
+                migrations=policy.migrations * factors[2 * count :].reshape(3, -1, 1),
             )
 
         other.in_costs, other.in_seconds = scaled(self.in_costs), scaled(self.in_seconds)
         other.policy = other._rule(self.candidates)
         return other
 
+    @property
+    def rule(self) -> str:
+        if self.policy.rule != DIRECTION:
+            return ""
+        down, up = (self.candidates[i].name for i in self.policy.schedule)
+        back = "never back" if self.policy.beta > NEVER_BACK else f"beta {self.policy.beta:g}"
+        if self.policy.alpha == 0:
+            return f"{down} alone"
+        return f"{down} and {up}, alpha {self.policy.alpha:.3g}, {back}"
+
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
-        """Predict as the device did: by the same policy, from the same state."""
-        self._predict(self.policy, features, record)
+        """Predict as the device did: by the same policy, from the same state.
+
+        Thresholds need no predictions. Then the model's are filled in.
+        """
+        by_thresholds = self.policy.rule == DIRECTION
+        self._predict(self.in_seconds if by_thresholds else self.policy, features, record)
 
     def _predict(
         self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
@@ -179,8 +248,11 @@ class ModelSelector(Selector):
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
         """Name the next best candidate and its margin, the cost-to-go included."""
-        total = record[schema.PREDICTED + len(self.candidates) :]
         best = int(record[schema.STRATEGY])
+        if self.policy.rule == DIRECTION:
+            bottom_up = not self.policy.top_down[best]
+            return direction_reason(features, bottom_up, self.policy) + " (by the model)"
+        total = record[schema.PREDICTED + len(self.candidates) :]
         second = next((int(i) for i in np.argsort(total) if i != best), best)
         if second == best:
             return "only candidate"
@@ -189,54 +261,12 @@ class ModelSelector(Selector):
             reason = f"{self.objective.margin(margin)} before {name}"
         else:
             reason = f"{1e6 * margin:.0f} us before {name}"
-        if self.factors[best] != 1.0:
-            reason += f", corrected x{self.factors[best]:.2g}"
-        if self.factors[second] != 1.0:
-            reason += f", {name} x{self.factors[second]:.2g}"
+        factors = self.factors[len(self.candidates) * schema.size_of(features.frontier_edges) :]
+        if factors[best] != 1.0:
+            reason += f", corrected x{factors[best]:.2g}"
+        if factors[second] != 1.0:
+            reason += f", {name} x{factors[second]:.2g}"
         return reason
-
-
-class ThresholdSelector(ModelSelector):
-    """Beamer's rule; a model finds the best thresholds and the best device for a graph.
-
-    Before `on_graph` the thresholds are Beamer's own, on the first device that has candidates.
-    """
-
-    _made: tuple[tuple[Any, ...], Policy] | None = None  # the last rule and its policy
-
-    def _rule(self, candidates: Sequence[Strategy]) -> Policy:
-        from hetero_bfs.scheduling.thresholds import Rule, find_rule
-
-        pairs = _pairs(candidates)
-        if self._graph is None:
-            rule = Rule(*pairs[0], float(ALPHA), float(BETA))
-        else:
-            num_vertices, _, reference = self._graph
-            rule = find_rule(self.in_costs, num_vertices, reference, pairs)
-        if self._made is not None and self._made[0] == rule:
-            return self._made[1]  # the same object, of which the device already has a copy
-        schedule = [rule.top_down, rule.bottom_up]
-        policy = make_policy(
-            DIRECTION, candidates, schedule=schedule, alpha=rule.alpha, beta=rule.beta
-        )
-        self._made = rule, policy
-        return policy
-
-    @property
-    def rule(self) -> str:
-        down, up = (self.candidates[i].name for i in self.policy.schedule)
-        back = "never back" if self.policy.beta > NEVER_BACK else f"beta {self.policy.beta:g}"
-        if self.policy.alpha == 0:
-            return f"{down} alone"
-        return f"{down} and {up}, alpha {self.policy.alpha:.3g}, {back}"
-
-    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
-        """Fill in the model's predictions, which the search did not need."""
-        self._predict(self.in_seconds, features, record)
-
-    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        bottom_up = not self.policy.top_down[int(record[schema.STRATEGY])]
-        return direction_reason(features, bottom_up, self.policy) + " (by the model)"
 
 
 def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
@@ -252,13 +282,13 @@ def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
 
 
 def model_selector(
-    kind: str,
+    name: str,
     model: SpeedModel,
     candidates: Sequence[Strategy],
     corrects: bool = True,
     objective: Objective | None = None,
 ) -> ModelSelector:
-    """Make a selector that chooses by a model: "learned", "thresholds" or "average".
+    """Make a selector that chooses by a model: "auto", "learned", "thresholds" or "average".
 
     Raises `ModelError` if the model lacks a strategy, or a migration between them.
     """
@@ -268,20 +298,19 @@ def model_selector(
             f"the speed model {model.name} lacks {', '.join(missing)}; "
             f"train again with `{TRAIN_COMMAND}`"
         )
-    if kind == "average":
-        predictors = [model.average(s) for s in candidates]
-        return ModelSelector(kind, model, candidates, predictors, False, corrects, objective)
-    if kind == "thresholds" and not _pairs(candidates):
+    if name == "thresholds" and not _pairs(candidates):
         raise ModelError(
             "selector thresholds needs a top-down and a bottom-up strategy on one device; "
             f"there are {', '.join(s.name for s in candidates)}"
         )
-    low_diameter, high_diameter = (
-        [model.predictor(s.name, high_diameter) for s in candidates]
-        for high_diameter in (False, True)
-    )
-    make = ThresholdSelector if kind == "thresholds" else ModelSelector
-    return make(kind, model, candidates, low_diameter, True, corrects, objective, high_diameter)
+    if name == "average":
+        small = large = [model.average(s) for s in candidates]
+    else:
+        small, large = (
+            [model.predictor(s.name, size) for s in candidates]
+            for size in (schema.SMALL, schema.LARGE)
+        )
+    return ModelSelector(name, model, candidates, (small, large), corrects, objective)
 
 
 def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:

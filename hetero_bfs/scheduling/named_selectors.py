@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
@@ -18,7 +17,7 @@ from hetero_bfs.scheduling.selectors import (
     by_direction,
     streaming_rule,
 )
-from hetero_bfs.scheduling.speed_model import AUTO_GRAPHS, TRAIN_COMMAND, SpeedModel
+from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.scheduling.strategies import (
     NAMED_SELECTORS,
     OBJECTIVES,
@@ -53,15 +52,13 @@ def make_selector(
     wanted: str,
     device: DeviceInfo | None,
     candidates: Sequence[Strategy],
-    high_diameter: bool = False,
     streams: bool = False,
     others: Sequence[DeviceInfo] = (),
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
 
-    "auto" depends on `high_diameter` (searches of the graph have many levels) and on `streams`
-    (edges stream through the device). With `others`, further devices, "auto" is "learned". Raises
-    `ModelError` if the selector is unknown, or needs a missing device.
+    "auto" has another rule if `streams` (edges stream through the device). `others` are further
+    devices. Raises `ModelError` if the selector is unknown, or needs a missing device.
     """
     check_selector_name(wanted)
     names = [s.name for s in candidates]
@@ -80,45 +77,13 @@ def make_selector(
                 f"{setting('selector', wanted)} runs bottom-up on an OpenCL device; there is none"
             )
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
-    corrects = wanted != "average"  # if the user asks for it, the paper's model stays unchanged
-    if wanted == "auto":
-        if streams:
-            return streaming_rule(device, candidates), []
-        model = model_of(device)
-        auto = None if model is None or others else model.auto
-        wanted, made = best_in_training(model, auto, device, candidates, high_diameter)
-        if made is not None:
-            return made, []
-    return _model_selector(wanted, [device, *others], candidates, corrects)
-
-
-def best_in_training(
-    model: SpeedModel | None,
-    auto: Mapping[str, Mapping[str, Any]] | None,
-    device: DeviceInfo | None,
-    candidates: Sequence[Strategy],
-    high_diameter: bool,
-) -> tuple[str, Selector | None]:
-    """Return the selector behind "auto": the name of a model selector, or Beamer's rule.
-
-    `auto` has the model's best selectors in training; None if training compared none.
-    """
-    if model is None or auto is None:
-        return "learned", None
-    best = auto[AUTO_GRAPHS[high_diameter]]
-    if model.name != machine_slug(device) and best.get("where") != "cpu":
-        return "learned", None  # the best selector needs the device used in training
-    if best["selector"] != "alpha-beta":
-        return best["selector"], None
-    alpha, beta, where = best["alpha"], best["beta"], best["where"]
-    return best["selector"], alpha_beta(device, candidates, alpha, beta, where)
+    if wanted == "auto" and streams:
+        return streaming_rule(device, candidates), []
+    return _model_selector(wanted, [device, *others], candidates)
 
 
 def _model_selector(
-    wanted: str,
-    devices: Sequence[DeviceInfo | None],
-    candidates: Sequence[Strategy],
-    corrects: bool,
+    wanted: str, devices: Sequence[DeviceInfo | None], candidates: Sequence[Strategy]
 ) -> tuple[Selector, list[str]]:
     notes = []
     known: SpeedModel | None = None
@@ -126,35 +91,33 @@ def _model_selector(
         model = model_of(device)
         if model is None:
             model = default_model(None if device is None else device.type)
-            wanted = "average"
             if model is None:
                 notes.append(
                     f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`"
                 )
                 return alpha_beta(devices[0], candidates), notes
             notes.append(
-                f"no speed model for this machine ({machine_slug(device)}); using average speeds "
-                f"measured on {model.name}; train one with `{TRAIN_COMMAND} --quick` (a minute or "
-                f"two), or calibrate one with `{TRAIN_COMMAND} --calibrate` (about one)"
+                f"no speed model for this machine ({machine_slug(device)}); searches begin with "
+                f"that of {model.name} and correct it; train one with `{TRAIN_COMMAND} --quick` "
+                f"(a minute or two), or calibrate one with `{TRAIN_COMMAND} --calibrate` (about "
+                "one)"
             )
         known = model if known is None else known.beside(model, number)
     assert known is not None
-    return model_selector(wanted, known, candidates, corrects), notes
+    # If the user asks for the paper's model, it stays unchanged.
+    return model_selector(wanted, known, candidates, corrects=wanted != "average"), notes
 
 
 # Selectors by objective: least time, or least energy or energy-delay product (objective.py).
 #
-# Only selectors that compare costs can take joules instead of seconds: the model selectors and
-# "auto". "auto" is the selector that was best over whole searches in training under the objective,
-# if training metered them, else "learned". Beamer's rule, daga and fixed schedules compare no
-# costs.
+# Only selectors that compare costs can take joules instead of seconds: those with a model. Beamer's
+# rule, daga and fixed schedules compare no costs.
 
 
 def make_objective_selector(
     wanted: str,
     device: DeviceInfo | None,
     candidates: Sequence[Strategy],
-    high_diameter: bool,
     objective_name: ObjectiveName,
     streams: bool = False,
     others: Sequence[DeviceInfo] = (),
@@ -166,7 +129,7 @@ def make_objective_selector(
     measured watts; and as `make_selector`.
     """
     if objective_name == "time":
-        return make_selector(wanted, device, candidates, high_diameter, streams, others)
+        return make_selector(wanted, device, candidates, streams, others)
     if objective_name not in OBJECTIVES:
         raise ModelError(
             f"unknown objective {objective_name!r}; choose one of {', '.join(OBJECTIVES)}"
@@ -188,15 +151,7 @@ def make_objective_selector(
             "watts were measured where they work; the others are compared by what the "
             f"{' and '.join(objective.domains)} draws"
         )
-    corrects = wanted != "average"  # the paper's model stays unchanged, as in `make_selector`
-    if wanted == "auto":
-        auto = (power.auto or {}).get(objective_name)
-        wanted, made = best_in_training(model, auto, device, candidates, high_diameter)
-        if made is not None and set(made.candidates) <= set(fit):
-            made.objective = objective
-            return made, notes
-        wanted = "learned" if made is not None else wanted
-    return model_selector(wanted, model, fit, corrects, objective), notes
+    return model_selector(wanted, model, fit, wanted != "average", objective), notes
 
 
 def _measured(device: DeviceInfo | None, objective_name: ObjectiveName) -> tuple[SpeedModel, Power]:

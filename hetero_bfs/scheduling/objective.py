@@ -9,7 +9,6 @@ Training measures watts (strategy_watts.py). The speed model's JSON keeps them a
     meters               per domain: their names
     method               the method of measuring, in words
     remarks              per strategy without watts, or with inaccurate ones: the reason
-    auto                 per objective: the best selector over whole searches
 
 Domains (hetero_bfs/energy) are kept apart. An objective takes the watts of the whole system if
 that was metered, else the sum of CPU and device, which are disjoint. A strategy is not a candidate
@@ -56,7 +55,6 @@ class Power:
     meters: Mapping[Domain, str]
     method: str
     remarks: Mapping[str, str] = field(default_factory=dict)
-    auto: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the value of `power` in a model file."""
@@ -68,14 +66,13 @@ class Power:
             "meters": dict(self.meters),
             "method": self.method,
             "remarks": dict(self.remarks),
-            **({} if self.auto is None else {"auto": {k: dict(v) for k, v in self.auto.items()}}),
         }
 
 
 def read_power(data: Mapping[str, Any]) -> Power:
-    """Read the measured watts of a model file; model_files.py checks `auto`.
+    """Read the measured watts of a model file.
 
-    Raises `ModelError` if a strategy, domain or objective is unknown, a value is not a number of
+    Raises `ModelError` if a strategy or domain is unknown, a value is not a number of
     watts, or watts lack an error, idle watts or a meter.
     """
     idle = _by_domain(data["idle_watts"], "idle_watts")
@@ -87,7 +84,6 @@ def read_power(data: Mapping[str, Any]) -> Power:
         meters={_domain(k): str(v) for k, v in data["meters"].items()},
         method=str(data["method"]),
         remarks={_strategy(k): str(v) for k, v in data["remarks"].items()},
-        auto=data.get("auto"),
     )
     for what, found in (
         ("resolution_seconds", set(power.resolution_seconds)),
@@ -100,9 +96,6 @@ def read_power(data: Mapping[str, Any]) -> Power:
         k: set(v) for k, v in power.error_watts.items()
     }:
         raise ModelError("power: watts and error_watts have different strategies or domains")
-    unknown = set(power.auto or {}) - set(POWER_OBJECTIVES)
-    if unknown:
-        raise ModelError(f"power: auto of an unknown objective {sorted(unknown)[0]!r}")
     return power
 
 

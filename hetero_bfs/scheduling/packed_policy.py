@@ -22,7 +22,7 @@ from hetero_bfs.scheduling.policy import (
     share_left,
     steps_of,
 )
-from hetero_bfs.scheduling.schema import DEVICE, HOST, is_dense_push, was_bottom_up
+from hetero_bfs.scheduling.schema import DEVICE, HOST, is_dense_push, size_of, was_bottom_up
 from hetero_bfs.scheduling.transitions import CONVERT, NUM_MIGRATION_COLUMNS, SWITCH
 
 _PACKED_NUMBERS = (
@@ -55,7 +55,7 @@ OPENCL = {
 """Numbers shared with policy.cl (header.py)."""
 
 FUNCTIONS = (
-    *(is_dense_push, was_bottom_up, found_share, expectations, fill_columns),
+    *(is_dense_push, size_of, was_bottom_up, found_share, expectations, fill_columns),
     *(share_left, steps_of, is_near, choose_direction),
 )
 KINDS = {"columns": "__local float *", "state": "const float *"}
@@ -88,9 +88,9 @@ def pack_policy(
     weights = policy.weights.copy()
     elsewhere = (policy.places != place) & (policy.places != HOST)
     further = policy.migrations[SWITCH, policy.places[elsewhere]]
-    weights[elsewhere, :NUM_MIGRATION_COLUMNS] += further
-    candidates = np.zeros((MOST_CANDIDATES, NUM_COLUMNS + len(traits)))
-    candidates[: policy.places.size] = np.column_stack((weights, *traits))
+    weights[:, elsewhere, :NUM_MIGRATION_COLUMNS] += further
+    candidates = np.zeros((MOST_CANDIDATES, 2 * NUM_COLUMNS + len(traits)))
+    candidates[: policy.places.size] = np.column_stack((*weights, *traits))
     rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
     padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
     migrations = policy.migrations[:, [HOST, place]]

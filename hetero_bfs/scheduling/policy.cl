@@ -10,14 +10,16 @@
 typedef float REAL;
 
 #define CANDIDATE(s) (MIGRATIONS + 6 * MIGRATION_COLUMNS + (s) * CANDIDATE_SIZE)
-#define CANDIDATE_SIZE (NUM_COLUMNS + 3)
+#define CANDIDATE_SIZE (2 * NUM_COLUMNS + 3)
+/* Its weights for small or for large levels, then its traits. */
+#define WEIGHTS(s, size) (CANDIDATE(s) + (size) * NUM_COLUMNS)
 /* The cost-to-go table, or a schedule of any length, follows. */
 #define POLICY_SIZE CANDIDATE(MOST_CANDIDATES)
 /* Items in local memory. */
 #define COPY_SIZE (POLICY_SIZE + MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES))
-#define ON_DEVICE(s) (CANDIDATE(s) + NUM_COLUMNS) /* 1 on the device, 0 on the host */
-#define IS_TOP_DOWN(s) (CANDIDATE(s) + NUM_COLUMNS + 1)
-#define VARIANT(s) (CANDIDATE(s) + NUM_COLUMNS + 2)
+#define ON_DEVICE(s) (CANDIDATE(s) + 2 * NUM_COLUMNS) /* 1 on the device, 0 on the host */
+#define IS_TOP_DOWN(s) (CANDIDATE(s) + 2 * NUM_COLUMNS + 1)
+#define VARIANT(s) (CANDIDATE(s) + 2 * NUM_COLUMNS + 2)
 
 static REAL dot_columns(__local const REAL *weights, __local const REAL *columns, uint count)
 {
@@ -68,7 +70,7 @@ static uint find_row(__local const REAL *cost_to_go, uint cost_to_go_rows, uint 
 typedef struct {
     REAL columns[NUM_COLUMNS];
     REAL seconds[MOST_CANDIDATES];
-    uint asked, is_bitmap;
+    uint asked, is_bitmap, size;
     uint cost_to_go; /* index of the cost-to-go row in the policy; 0 if there is none */
 } Question;
 
@@ -82,6 +84,7 @@ static void ask(__local const REAL *policy, const REAL *level, __local Question 
         question->cost_to_go =
             POLICY_SIZE + row * find_row(policy + POLICY_SIZE, rows, row, left);
     question->is_bitmap = level[REPRESENTATION] != 0;
+    question->size = (uint)size_of(level[FRONTIER_EDGES]);
     question->asked = 1;
 }
 
@@ -97,7 +100,8 @@ static REAL seconds_to_go(__local const REAL *policy, __local const Question *qu
 static REAL predict(__local const REAL *policy, __local const Question *question, uint s)
 {
     __local const REAL *columns = question->columns;
-    const REAL seconds = dot_columns(policy + CANDIDATE(s), columns, NUM_COLUMNS) +
+    const uint weights = WEIGHTS(s, question->size);
+    const REAL seconds = dot_columns(policy + weights, columns, NUM_COLUMNS) +
                          transition_seconds(policy, question->is_bitmap, s, columns);
     return seconds + seconds_to_go(policy, question, s);
 }

@@ -20,7 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns, is_dense_push_level
+from hetero_bfs.scheduling.columns import (
+    NUM_COLUMNS,
+    fill_columns,
+    is_dense_push_level,
+    size_of_level,
+)
 from hetero_bfs.scheduling.schema import (
     CHOSEN,
     CHOSEN_AT,
@@ -28,7 +33,6 @@ from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
     HOST,
-    LEAST_SHARED_EDGES,
     LEVEL,
     PLACE,
     PREDICTED,
@@ -76,8 +80,8 @@ class Policy(NamedTuple):
         FIXED: candidates by level. DIRECTION: the candidates for top-down and for bottom-up.
     alpha, beta : float64
         DIRECTION's thresholds.
-    weights : float64 (candidates, NUM_COLUMNS)
-        MODEL: seconds per unit of each column.
+    weights : float64 (2, candidates, NUM_COLUMNS)
+        MODEL: seconds per unit of each column, of SMALL and of LARGE levels.
     migrations : float64 (3, places, NUM_MIGRATION_COLUMNS)
         MODEL: weights of starting at a place, switching to it, converting a bitmap there.
     cost_to_go : float64 (rows, 1 + candidates)
@@ -120,7 +124,7 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
         "schedule": [],
         "alpha": 0.0,
         "beta": 0.0,
-        "weights": np.zeros((count, NUM_COLUMNS)),
+        "weights": np.zeros((2, count, NUM_COLUMNS)),
         "migrations": np.zeros((3, num_places(candidates), NUM_MIGRATION_COLUMNS)),
         "cost_to_go": np.zeros((0, 1 + count)),
         "caution": 1.0,
@@ -200,7 +204,7 @@ def _care(policy, early, s):
 def steps_of(num_vertices, frontier_edges, unvisited_vertices):
     """Return on which side of each threshold where predictions jump a level is, as bits."""
     dense_push = is_dense_push_level(num_vertices, frontier_edges, unvisited_vertices)
-    return (1 if dense_push else 0) + (2 if frontier_edges >= LEAST_SHARED_EDGES else 0)
+    return (1 if dense_push else 0) + 2 * size_of_level(frontier_edges)
 
 
 @njit(inline="always")
@@ -212,6 +216,7 @@ def _steps(num_vertices, state):
 def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
     fill_columns(columns, num_vertices, state)
+    weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
     kind = int(state[PLACE])
     cost_to_go = policy.cost_to_go
     row = -1
@@ -221,7 +226,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     is_queue = _has_queue(state)
     best = 0
     for s in range(policy.places.size):
-        seconds = dot(policy.weights[s], columns)
+        seconds = dot(weights[s], columns)
         seconds += transition_seconds(policy, columns, kind, is_queue, s)
         predicted[s] = seconds
         total[s] = _care(policy, early, s) * seconds
@@ -307,6 +312,8 @@ def _is_alike(num_vertices, state, record):
 def choose_level(policy, interval, num_vertices, num_edges, state, records):
     """Choose the next level's candidate, begin the level's record, and set `state[CHOSEN]`.
 
+    Return whether the rule was evaluated; otherwise the choice of an earlier level is kept.
+
     A model's choice is kept while levels are alike. A clear choice is kept longer. The selector
     chooses at most every `interval` levels. `state` is float64 (STATE_SIZE,). Of `records`, float64
     (rows, record_width), the next level's row is written and earlier rows are read.
@@ -334,3 +341,4 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
         chosen = int(records[before, STRATEGY])
     record[STRATEGY] = state[CHOSEN] = chosen
     record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = 0.0
+    return not stays

@@ -62,7 +62,12 @@ MIGRATION_COLUMNS = COLUMNS[:3]
 """Columns for starting, switching and converting."""
 
 LEAST_SHARED_EDGES = 512
-"""Least edges of a frontier that several of the host's threads expand top-down."""
+"""Least edges of a frontier that several of the host's threads, or all work-groups of a device,
+expand top-down. A level with fewer is *small*: other kernels run it, and a model has a formula of
+its own for it."""
+
+SMALL, LARGE = 0, 1
+"""Sizes of levels (`size_of`)."""
 
 LEAST_DENSE_PUSH_EDGES = 8192
 """Least edges of a dense-push frontier. Small graphs, which have one thread, rarely reach it."""
@@ -145,6 +150,11 @@ def is_dense_push(num_vertices: float, frontier_edges: float, unvisited_vertices
         and frontier_edges * DENSE_PUSH_SHARE > num_vertices
         and frontier_edges < DENSE_PUSH_CROWD * unvisited_vertices
     )
+
+
+def size_of(frontier_edges: float) -> int:
+    """Return the size of a level, SMALL or LARGE. Plain Python, also compiled."""
+    return LARGE if frontier_edges >= LEAST_SHARED_EDGES else SMALL
 
 
 def is_over(state: StateArray) -> bool:

@@ -2,19 +2,18 @@
 
 A model is one JSON file, named <cpu>__<device>.json, readable as text:
 
-    learned   per strategy: seconds = sum of coefficient x column. Columns are counts of work,
-              coefficients >= 0 are seconds per unit of work
-    learned_deep
-              the same for high-diameter graphs, whose levels are all small and which other kernels
-              search (cooperative.cl, expand.py)
+    learned   per strategy: seconds = sum of coefficient x column, for LARGE levels (schema.py).
+              Columns are counts of work, coefficients >= 0 are seconds per unit of work
+    learned_small
+              the same for SMALL levels, which other kernels run (cooperative.cl, expand.py). Models
+              from before 2026-11-26 have `learned_deep` instead: formulas of high-diameter graphs,
+              almost all of whose levels are small
     average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
               frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
     start, switch, convert
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue
     tuning    how the device's kernels are compiled and launched (tuning.py)
-    auto      the selector that was the fastest over whole searches in training, for low-diameter
-              and for high-diameter graphs; Beamer's rule has its alpha, beta and device here
     power     watts per strategy (objective.py), if training had a meter
     programs  costs of vertex programs' iterations (`ProgramCosts`), by place and kind of message
 
@@ -29,7 +28,7 @@ from typing import Any
 
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.scheduling.objective import Power
-from hetero_bfs.scheduling.schema import COLUMNS
+from hetero_bfs.scheduling.schema import COLUMNS, SMALL, size_of
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy, place_name
 from hetero_bfs.scheduling.trace import LevelFeatures
 
@@ -86,9 +85,6 @@ def first_guess(place: DeviceKind, threads: int) -> ProgramCosts:
 FORMAT = 2
 TRAIN_COMMAND = "hetero-bfs train"
 
-AUTO_GRAPHS = ("shallow", "deep")
-"""Keys of `auto` in model files, for graphs of low and of high diameter; see correction.py."""
-
 
 def column(features: LevelFeatures, name: str) -> float:
     return 1.0 if name == "constant" else float(getattr(features, name))
@@ -129,9 +125,8 @@ class SpeedModel:
     convert: Mapping[str, Linear]
     about: Mapping[str, Any]
     tuning: Tuning | None = None
-    auto: Mapping[str, Mapping[str, Any]] | None = None
     power: Power | None = None
-    learned_high_diameter: Mapping[str, Linear] | None = None
+    learned_small: Mapping[str, Linear] | None = None
     programs: CostTable | None = None
 
     @property
@@ -156,20 +151,14 @@ class SpeedModel:
         how = "trained" if source is None else f"calibrated from {source}"
         return f"{self.name}, {how} {date} with commit {origin['commit'] or 'unknown'}"
 
-    def predictor(self, strategy: str, high_diameter: bool) -> Linear:
-        """Return the learned formula of a strategy, on high-diameter graphs or others."""
-        table = (
-            self.learned_high_diameter
-            if high_diameter and self.learned_high_diameter is not None
-            else self.learned
-        )
-        return table.get(strategy, self.learned[strategy])
+    def predictor(self, strategy: str, size: int) -> Linear:
+        """Return the learned formula of a strategy at SMALL or at LARGE levels."""
+        small = self.learned_small if size == SMALL else None
+        return (small or {}).get(strategy, self.learned[strategy])
 
-    def learned_seconds(
-        self, features: LevelFeatures, strategy: Strategy, high_diameter: bool = False
-    ) -> float:
+    def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
         """Predict a level by the learned coefficients, without migration."""
-        return self.predictor(strategy.name, high_diameter).seconds(features)
+        return self.predictor(strategy.name, size_of(features.frontier_edges)).seconds(features)
 
     def average(self, strategy: Strategy) -> Linear:
         """Return the paper's average model of a strategy: one column and one speed."""
@@ -200,14 +189,12 @@ class SpeedModel:
             renamed = {(names | kinds)[n]: v for n, v in more.items() if n in names or n in kinds}
             return dict(table) | renamed
 
-        high_diameter = both(
-            self.learned_high_diameter or self.learned, other.learned_high_diameter or other.learned
-        )
+        small = both(self.learned_small or self.learned, other.learned_small or other.learned)
         return replace(
             self,
             name=f"{self.name} and {other.name}",
             learned=both(self.learned, other.learned),
-            learned_high_diameter=high_diameter,
+            learned_small=small,
             edges_per_second=both(self.edges_per_second, other.edges_per_second),
             start=both(self.start, other.start),
             switch=both(self.switch, other.switch),
@@ -221,11 +208,10 @@ class SpeedModel:
             "name": self.name,
             "about": dict(self.about),
             "tuning": self.tuning and self.tuning.to_json(),
-            "auto": self.auto and {kind: dict(best) for kind, best in self.auto.items()},
             "power": self.power and self.power.to_json(),
             "programs": self.programs and _costs_to_json(self.programs),
             "learned": _to_json(self.learned),
-            "learned_deep": self.learned_high_diameter and _to_json(self.learned_high_diameter),
+            "learned_small": self.learned_small and _to_json(self.learned_small),
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
             "start": _to_json(self.start, "on_"),
             "switch": _to_json(self.switch, "to_"),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level
+from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
 from hetero_bfs.scheduling.policy import DENSE_PUSHES, Policy, dot
 from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
@@ -76,13 +76,14 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
     for level in range(reference.shape[0]):
         state = reference[level]
         fill_columns(columns, num_vertices, state)
+        weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
         for p in range(pairs.shape[0]):
             first, second = pairs[p, 0], pairs[p, 1]
             kind = policy.places[first] if level else NOWHERE
-            down = dot(policy.weights[first], columns)
+            down = dot(weights[first], columns)
             from_queue = down + transition_seconds(policy, columns, kind, True, first)
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
-            up = dot(policy.weights[second], columns)
+            up = dot(weights[second], columns)
             up += transition_seconds(policy, columns, kind, True, second)  # the same from a bitmap
             stays_queue = leaves_queue(
                 True, policy.traits[first, DENSE_PUSHES] != 0, was_dense_push

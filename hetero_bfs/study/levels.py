@@ -96,8 +96,7 @@ def prediction_rows(
     rows = []
     for one in measured:
         if one.strategy.name in model.learned:
-            high_diameter = subject.engine.high_diameter
-            predicted = model.learned_seconds(one.features, one.strategy, high_diameter)
+            predicted = model.learned_seconds(one.features, one.strategy)
             rows.append(
                 {
                     **_columns(subject, one),

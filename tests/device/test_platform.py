@@ -93,10 +93,11 @@ class FakeDevice:
 
     def receive(self, frontier, with_queue):
         self._copy(self.host, self.own, frontier, with_queue)
-        self.own.note_foreign_queue(frontier)
+        self.own.note_foreign_queue(frontier, has_offsets=True)
 
     def send(self, frontier, with_queue):
         self._copy(self.own, self.host, frontier, with_queue)
+        self.host.note_foreign_queue(frontier, has_offsets=True)
 
     @staticmethod
     def _copy(source, target, frontier, with_queue):
@@ -106,8 +107,8 @@ class FakeDevice:
             target.queue[queue][:] = source.queue[queue]
             target.offsets[queue][:] = source.offsets[queue]
 
-    def add_parents(self, vertices, parents):
-        self.own.parent[vertices] = parents
+    def add_parents(self, pairs):
+        self.own.parent[pairs[:, 0]] = pairs[:, 1]
 
     def read_visited(self, visited, index):
         visited[:] = self.own.visited[index]

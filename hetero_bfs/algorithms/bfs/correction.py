@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Recording, Search
-from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta, by_direction
@@ -50,15 +49,6 @@ def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
     search = Search(platform, reference_source(platform), rule)
     search.run()
     return search.recording().records[:, : schema.RECORD_STATE].copy()
-
-
-def has_high_diameter(states: npt.NDArray[np.float64]) -> bool:
-    """Tell whether searches take many levels, given the states of `reference_states`.
-
-    This decides the model's formulas and the selector behind "auto". It does not decide which
-    kernels of the host can run; the order of the vertices does (`SearchGraph.is_local`).
-    """
-    return len(states) >= HIGH_DIAMETER_LEVELS
 
 
 Pair = tuple[Strategy, Strategy]
@@ -123,12 +113,17 @@ class Correction:
     """
 
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
-        from hetero_bfs.scheduling.correction_kernels import FACTOR, IN_USE, MEMORY_COLUMNS
+        from hetero_bfs.scheduling.correction_kernels import (
+            CONSIDERED,
+            FACTOR,
+            IN_USE,
+            MEMORY_COLUMNS,
+        )
 
         self.base = base
         self.selector = base
         self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
-        self._memory[:, (FACTOR, IN_USE)] = 1.0
+        self._memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
@@ -138,7 +133,7 @@ class Correction:
         """Learn from a search and its seconds; return the selector for the next search."""
         from hetero_bfs.scheduling import correction_kernels as kernels
 
-        changed = kernels.learn(
+        outcome = kernels.learn(
             self.base.in_seconds,
             recording.num_vertices,
             self._by_own_numbers(recording),
@@ -146,9 +141,14 @@ class Correction:
             self._overhead,
             self._memory,
         )
-        if changed:
-            self._memory[:, kernels.IN_USE] = self._memory[:, kernels.FACTOR]
-            self.selector = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
+        if outcome == kernels.KEEP:
+            return self.selector
+        factors = self._memory[:, kernels.FACTOR].copy()
+        self._memory[:, kernels.CONSIDERED] = factors
+        other = self.base.corrected(factors)
+        if outcome == kernels.REPLACE or other.improves_on(self.selector):
+            self._memory[:, kernels.IN_USE] = factors
+            self.selector = other
         return self.selector
 
     def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
@@ -167,7 +167,7 @@ class Correction:
         same = zip(_numbers(mine), _numbers(theirs), strict=True)
         return (
             mine.candidates == theirs.candidates
-            and mine.uses_cost_to_go == theirs.uses_cost_to_go
+            and mine.rules == theirs.rules
             and all(np.array_equal(one, other) for one, other in same)
         )
 
@@ -207,7 +207,9 @@ def factors_of(selector: Selector) -> dict[str, float]:
     """Return the factors of a selector that are not 1, by strategy or migration."""
     if not isinstance(selector, ModelSelector):
         return {}
-    names = [*(s.name for s in selector.candidates), *migration_names(selector.candidates)]
+    strategies = [s.name for s in selector.candidates]
+    small = [f"{name} (small levels)" for name in strategies]
+    names = [*small, *strategies, *migration_names(selector.candidates)]
     return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
 
 

@@ -112,12 +112,15 @@ class OpenCLExecutor(DeviceExecutor):
         limit = frontier.level + 1
         state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
         frontier.state[schema.CHOSEN] = -1
-        frontier.became_queue(
-            Found(int(state[schema.FRONTIER_VERTICES]), int(state[schema.FRONTIER_EDGES]))
-        )
+        self._note_queue(frontier, state)
         if state[steps.BEGAN]:
             return 1e-9 * int(state[steps.BEGAN] - state[steps.DECIDED])
         return time.perf_counter() - started
+
+    @staticmethod
+    def _note_queue(frontier: Frontier, state: npt.NDArray[np.uint64]) -> None:
+        vertices, edges = state[schema.FRONTIER_VERTICES], state[schema.FRONTIER_EDGES]
+        frontier.became_queue(Found(int(vertices), int(edges)))
 
     def launch_nothing(self, frontier: Frontier) -> None:
         frontier.state[schema.CHOSEN] = 0
@@ -173,14 +176,19 @@ class OpenCLExecutor(DeviceExecutor):
         levels = int(state[schema.LEVEL]) - first
         seconds = self.ended_at - started
         rows = program.rows(first, levels)
+        self.converted_seconds = 0.0
+        leaves_queue = state[steps.STATUS] == steps.LEAVES and state[schema.REPRESENTATION] == 0
+        if leaves_queue:  # the launch converted a bitmap, or the last level left a queue
+            self.converted_seconds = 1e-9 * int(state[steps.BEGAN] - state[steps.DECIDED])
+            seconds -= self.converted_seconds
         steps.read_rows(rows, self._edge_bits, policy.top_down, seconds, frontier.state, records)
+        if leaves_queue and not frontier.has_queue:
+            self._note_queue(frontier, state)
         return bool(state[steps.STATUS] == steps.ENDED and first + levels < limit)
 
-    def add_parents(
-        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
-    ) -> None:
-        if vertices.size:
-            self.program.scatter_parents(vertices, parents)
+    def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
+        if pairs.size:
+            self.program.scatter_parents(pairs)
 
     def acquire(self) -> None:
         self.memory.acquire()

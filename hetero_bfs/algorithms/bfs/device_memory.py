@@ -208,7 +208,7 @@ class SearchMemory:
             n = host.parent.size
             self.parent = device.buffer(n, np.uint32)
             self.visited = [device.buffer(bits.size, np.uint32) for bits in host.visited]
-            self.queue = [device.buffer(n, np.uint32) for _ in range(2)]
+            self.queue = [device.buffer(max(n, 2), np.uint32) for _ in range(2)]
             self.offsets = [device.buffer(n, offset_type) for _ in range(2)]
 
     @property
@@ -236,21 +236,24 @@ class SearchMemory:
             self.acquire()
             return
         index, count, visited = frontier.queue_index, frontier.vertices, frontier.visited_index
-        write, host = self._device.write, self._host
-        write(self.visited[visited], host.visited[visited])
+        device, host = self._device, self._host
+        arrays = [(self.visited[visited], host.visited[visited])]
         if with_queue:
-            write(self.queue[index], host.queue[index][:count])
-            write(self.offsets[index], host.offsets[index][:count].astype(self._offset_type))
+            offsets = host.offsets[index][:count].astype(self._offset_type)
+            arrays += [
+                (self.queue[index], host.queue[index][:count]),
+                (self.offsets[index], offsets),
+            ]
+        device.write_all(arrays)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
+        index, visited, host = frontier.queue_index, frontier.visited_index, self._host
         if self.unified:
             self.release()
-            return
-        index, count, visited = frontier.queue_index, frontier.vertices, frontier.visited_index
-        read, host = self._device.read, self._host
-        read(host.visited[visited], self.visited[visited])
+        else:
+            copies = [(host.visited[visited], self.visited[visited])]
+            if with_queue:
+                copies.append((host.queue[index][: frontier.vertices], self.queue[index]))
+            self._device.read_all(copies)
         if with_queue:
-            offsets = np.empty(count, self._offset_type)
-            read(host.queue[index][:count], self.queue[index])
-            read(offsets, self.offsets[index])
-            host.offsets[index][:count] = offsets
+            host.note_foreign_queue(frontier, has_offsets=self.unified)

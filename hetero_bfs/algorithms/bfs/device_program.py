@@ -111,7 +111,7 @@ class SearchProgram:
             self._program, self._steps = self._build_steps()
         self.groups = self._useful_groups()
         self._bind_search()
-        self._scatter = self.bind_items("scatter_parents", *memory.queue, memory.parent)
+        self._scatter = self.bind_items("scatter_parents", memory.queue[0], memory.parent)
 
     def bind_items(self, name: str, *arguments: Any) -> Callable[..., None]:
         """Return a function that launches a kernel; its first argument is the number of items."""
@@ -140,14 +140,12 @@ class SearchProgram:
         self._enqueue(self._kernels[0], 0)
         self._early = self._words.copy(), self._packed
 
-    def scatter_parents(
-        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
-    ) -> None:
-        """Write parents that the host found; they are copied through the queues' memory."""
-        self._device.write(self._memory.queue[0], vertices)
-        self._device.write(self._memory.queue[1], parents)
-        self._scatter(vertices.size)
+    def scatter_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
+        """Write parents that the host found; they are copied through a queue's memory."""
+        event = self._device.send(self._device.queue, self._memory.queue[0], pairs)
+        self._scatter(len(pairs))
         self._device.finish()
+        del event  # PyOpenCL waits for a copy when its event is deleted
 
     def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
         """Return the program that runs one step per launch, and the names of its kernels.

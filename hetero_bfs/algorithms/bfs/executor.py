@@ -34,6 +34,9 @@ class DeviceExecutor:
     ended_at: float | None = None
     """Clock reading when `run_levels` learned that the device was done; None if unknown."""
 
+    converted_seconds: float = 0.0
+    """Seconds in which `run_levels` converted a bitmap to a queue for another place."""
+
     parent: Any
     visited: list[Any]
 
@@ -129,13 +132,11 @@ class DeviceExecutor:
         raise NotImplementedError
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Send the frontier to the host."""
+        """Send the frontier to the host, which notes a queue."""
         raise NotImplementedError
 
-    def add_parents(
-        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
-    ) -> None:
-        """Add parents that the host found."""
+    def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
+        """Add vertices that the host found and their parents, shape (pairs, 2)."""
         raise NotImplementedError
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:

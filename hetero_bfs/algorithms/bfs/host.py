@@ -71,7 +71,7 @@ class CPUExecutor(HostRun):
         self.visited = [allocate(self._bitmap_words(), np.uint32) for _ in range(2)]
         self.queue = [allocate(n, np.uint32) for _ in range(2)]
         self.offsets = [allocate(n, np.int64) for _ in range(2)]
-        self.found_list = np.empty(n // _FOUND_LIST_SHARE + 1, np.uint32)
+        self.found_list = np.empty((n // _FOUND_LIST_SHARE + 1, 2), np.uint32)
         self._written = np.zeros(words, np.uint32)
         self._mask = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
@@ -153,11 +153,14 @@ class CPUExecutor(HostRun):
 
         return float(convert(self.control, self.shared, frontier.state))
 
-    def note_foreign_queue(self, frontier: Frontier) -> None:
-        """Record that another device wrote the queue, as one segment."""
-        from hetero_bfs.algorithms.bfs.kernels.expand import set_one_segment
+    def note_foreign_queue(self, frontier: Frontier, has_offsets: bool) -> None:
+        """Record that another device wrote the queue, as one segment; fill in missing offsets."""
+        from hetero_bfs.algorithms.bfs.kernels.expand import finish_frontier, set_one_segment
 
-        set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
+        if has_offsets:
+            set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
+        else:
+            finish_frontier(self.shared, frontier.state)
 
     def invalidate_stale_parents(self, frontier: Frontier) -> None:
         """Set the parent of all unvisited vertices to `NO_VERTEX`."""
@@ -178,6 +181,12 @@ class CPUExecutor(HostRun):
         n = self.graph.num_searched
         self._written[:] = 0xFFFFFFFF
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
+
+    def note_found(self, pairs: npt.NDArray[np.uint32]) -> None:
+        """Record that a search that devices shared wrote the parents of the found list here."""
+        from hetero_bfs.algorithms.bfs.kernels.frontier import set_bits
+
+        set_bits(self._written, pairs)
 
     def _gather_arrays(self) -> Any:
         from hetero_bfs.algorithms.bfs.kernels.job import NUM_TASKS, split_among_owners

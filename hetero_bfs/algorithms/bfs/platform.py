@@ -236,18 +236,20 @@ class Platform:
         records[0, : schema.RECORD_STATE] = frontier.state[: schema.RECORD_STATE]
         frontier.state[schema.CHOSEN] = known[schema.STRATEGY]
 
-    def expect(self, selector: Selector, interval: int, degree: int) -> None:
-        """Make the first choice of a new selector in advance, for sources of this degree.
+    def expect(self, selector: Selector, interval: int, before: Selector) -> None:
+        """Make first choices of a new selector in advance, for the sources that are known `before`.
 
-        If the choice is a device, the policy is sent there, so that the next search is not delayed.
+        If a choice is a device, the policy is sent there, so that the next search is not delayed.
         """
         if not self.devices:
             return
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        known = self._first_choice(selector, interval, Frontier(degree, n, m))
-        place = selector.candidates[int(known[schema.STRATEGY])].place
-        if place != schema.HOST:
-            self.device_at(place).receive_policy(selector.policy, interval)
+        degrees = [edges for policy, edges in self._first_records if policy == id(before.policy)]
+        known = [self._first_choice(selector, interval, Frontier(d, n, m)) for d in degrees]
+        for chosen in {int(record[schema.STRATEGY]) for record in known}:
+            place = selector.candidates[chosen].place
+            if place != schema.HOST:
+                self.device_at(place).receive_policy(selector.policy, interval)
 
     def _choose_level(
         self,

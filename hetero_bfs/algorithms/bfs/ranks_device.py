@@ -177,7 +177,6 @@ class RankDevice:
         self._executor.send(frontier, with_queue)
         if not self._unified:
             self.host.visited[1 - frontier.visited_index][:] = 0
-        self.host.note_foreign_queue(frontier)
         frontier.keep_no_list()
         frontier.place = schema.HOST
 
@@ -273,8 +272,7 @@ class RankDevice:
         if self._used and not self._unified:
             listed = frontier.found_list
             if listed >= 0:
-                vertices = host.found_list[:listed]
-                executor.add_parents(vertices, host.parent[vertices])
+                executor.add_parents(host.found_list[:listed])
                 self._is_complete_here = True
             else:
                 self._merge_parents(frontier)

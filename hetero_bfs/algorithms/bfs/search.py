@@ -238,15 +238,18 @@ class Search:
 
         Return true if the search is known to be over.
         """
+        platform = self.platform
         strategy = self.selector.candidates[frontier.chosen]
         if place != strategy.place:
             record = records[frontier.level]
             before = time.perf_counter()
             self._migrate_frontier(strategy, frontier)
             record[schema.TRANSFER_SECONDS] += time.perf_counter() - before
-        if strategy.place == schema.HOST or not self.platform.devices:
+            if place:
+                record[schema.TRANSFER_SECONDS] += platform.device_at(place).converted_seconds
+        if strategy.place == schema.HOST or not platform.devices:
             return False
-        device = self.platform.device_at(strategy.place)
+        device = platform.device_at(strategy.place)
         source = self.source if place is None else None
         policy, interval = self.selector.policy, self.decision_interval
         if self.level_by_level:
@@ -277,7 +280,6 @@ class Search:
             self.platform.executor(before).to_queue(frontier)
         if before != schema.HOST:
             self.platform.device_at(before).send(frontier, with_queue)
-            self.platform.host.note_foreign_queue(frontier)
         if place != schema.HOST:
             device = self.platform.device_at(place)
             if place not in self._used and not device.unified:
@@ -323,9 +325,9 @@ class Search:
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
         elif frontier.found_list >= 0:  # kept only for a single device with memory of its own
-            vertices = host.found_list[: frontier.found_list]
-            platform.devices[0].add_parents(vertices, host.parent[vertices])
-            host.note_foreign_parents()
+            pairs = host.found_list[: frontier.found_list]
+            platform.devices[0].add_parents(pairs)
+            host.note_found(pairs)
             self._complete_at = 1
         else:
             self._merge_parents(frontier)

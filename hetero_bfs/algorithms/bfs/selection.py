@@ -11,7 +11,6 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.correction import (
     Correction,
     Corrections,
-    has_high_diameter,
     reference_states,
 )
 from hetero_bfs.algorithms.bfs.platform import Platform, streaming_of
@@ -57,7 +56,6 @@ class Selection:
                 selector,
                 infos[0] if infos else None,
                 self.candidates,
-                selector == "auto" and self.has_high_diameter(),
                 optimize,
                 streaming_of(self.platform.accelerator) is not None,
                 infos[1:],
@@ -86,11 +84,10 @@ class Selection:
         self._corrections = self.learns = None
         del self.platform
 
-    def has_high_diameter(self) -> bool:
-        """Decide by the reference search or, before kernels are ready, by the vertex order."""
-        if not self._is_ready:
-            return self.platform.graph.is_local
-        return has_high_diameter(self._reference_states())
+    @property
+    def reference_levels(self) -> int:
+        """Levels of the reference search, which the first access runs."""
+        return len(self._reference_states())
 
     def _reference_states(self) -> npt.NDArray[np.float64]:
         if self._known_states is None:
@@ -104,12 +101,7 @@ class Selection:
         states, graph, unbound = self._reference_states(), self.platform.graph, self.selector
         bound = self._on_graph.get(unbound)
         if bound is None:
-            bound = unbound.on_graph(
-                graph.num_searched,
-                graph.graph.num_stored_edges,
-                states,
-                has_high_diameter(states),
-            )
+            bound = unbound.on_graph(graph.num_searched, graph.graph.num_stored_edges, states)
             if bound is not unbound:  # an entry that refers to its own key is never freed
                 self._on_graph[unbound] = bound
         self.selector = bound
@@ -127,7 +119,6 @@ class Selection:
             return
         learned = self.learns.learn(search.recording(), seconds)
         if learned is not self.selector:
-            self.selector = learned
-            degree = int(self.platform.graph.degree[search.source])
+            before, self.selector = self.selector, learned
             with suppress(DeviceError):  # the next search meets it again
-                self.platform.expect(learned, decision_interval, degree)
+                self.platform.expect(learned, decision_interval, before)

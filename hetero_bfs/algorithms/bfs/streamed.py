@@ -124,7 +124,6 @@ class StreamedExecutor(DeviceExecutor):
             "scatter_parents",
             VARIES,
             *slots[0].buffers,
-            *slots[1].buffers,
             self.parent,
         )
 
@@ -297,18 +296,14 @@ class StreamedExecutor(DeviceExecutor):
             np.bitwise_and(visited, ~before, out=before)
             self.host.to_queue(frontier)
 
-    def add_parents(
-        self, vertices: npt.NDArray[np.uint32], parents: npt.NDArray[np.uint32]
-    ) -> None:
-        """Add parents that the host found; they are copied through the slots."""
-        size, room = self.tuning.group_size, self.plan.slot_edges
-        for begin in range(0, vertices.size, room):
-            some = slice(begin, begin + room)
-            self.device.write(self._slots.slots[0].buffers[0], vertices[some])
-            self.device.write(self._slots.slots[1].buffers[0], parents[some])
-            count = vertices[some].size
-            groups = min(-(-count // size), self.groups)
-            self._scatter.launch(groups * size, size, np.uint32(count))
+    def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
+        """Add vertices that the host found and their parents; they are copied through a slot."""
+        size, room = self.tuning.group_size, self.plan.slot_edges // 2
+        for begin in range(0, len(pairs), room):
+            some = pairs[begin : begin + room]
+            self.device.write(self._slots.slots[0].buffers[0], some)
+            groups = min(-(-len(some) // size), self.groups)
+            self._scatter.launch(groups * size, size, np.uint32(len(some)))
         self.device.finish()
 
 

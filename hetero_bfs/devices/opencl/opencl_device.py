@@ -172,6 +172,31 @@ class OpenCLDevice:
         self.bytes_copied += array.nbytes
         return event
 
+    def send_all(self, copies: Sequence[tuple[Any, npt.NDArray[Any]]]) -> list[Any]:
+        """Queue copies of arrays into buffers, before later work; return their events.
+
+        The arrays must not change before the events.
+        """
+        return [self.send(self.queue, buffer, array) for buffer, array in copies]
+
+    def write_all(self, copies: Sequence[tuple[Any, npt.NDArray[Any]]]) -> None:
+        """Copy arrays into buffers; return after all copies."""
+        events = self.send_all(copies)
+        self.finish()
+        del events  # PyOpenCL waits for a copy when its event is deleted
+
+    def read_all(self, copies: Sequence[tuple[npt.NDArray[Any], Any]]) -> None:
+        """Copy buffers to arrays; return after all queued work is done."""
+        events = []
+        with self._errors(f"reading from {self.info.name}"):
+            for array, buffer in copies:
+                if array.size:  # OpenCL has no empty copies
+                    copied = self._cl.enqueue_copy(self.queue, array, buffer, is_blocking=False)
+                    events.append(copied)
+                    self.bytes_copied += array.nbytes
+        self.finish()
+        del events
+
     def wait(self, event: Any) -> None:
         with self._errors(f"waiting for {self.info.name}"):
             event.wait()

@@ -230,10 +230,10 @@ static void invalidate_stale_parents(const Step *step, uint n, uint words)
     }
 }
 
-/* Write parents that another device found: parent[vertices[i]] = parents[i]. */
-__kernel void scatter_parents(const uint count, __global const uint *restrict vertices,
-                              __global const uint *restrict parents, __global uint *restrict parent)
+/* Write parents that another device found, as pairs of a vertex and its parent. */
+__kernel void scatter_parents(const uint count, __global const uint2 *restrict pairs,
+                              __global uint *restrict parent)
 {
     for (size_t i = get_global_id(0); i < count; i += get_global_size(0))
-        parent[vertices[i]] = parents[i];
+        parent[pairs[i].x] = pairs[i].y;
 }

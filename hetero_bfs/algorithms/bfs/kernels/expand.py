@@ -26,6 +26,7 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     partition_bits,
 )
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS, report_of
+from hetero_bfs.scheduling.schema import FRONTIER_VERTICES, QUEUE_INDEX
 from hetero_bfs.support.compiling import kernel
 
 SEGMENT_START, SEGMENT_VERTICES, SEGMENT_COUNT = range(3)
@@ -80,6 +81,12 @@ def finish_queue(arrays, which, found):
         edges += degree
     set_one_segment(arrays.segments[which], vertices)
     return vertices, edges
+
+
+@kernel(counted=False)
+def finish_frontier(arrays, state):
+    """Make the frontier's queue one segment with offsets."""
+    finish_queue(arrays, np.int64(state[QUEUE_INDEX]), np.int64(state[FRONTIER_VERTICES]))
 
 
 @kernel(counted=False, inner=True)
@@ -202,6 +209,16 @@ def copy_segments(segments, queue, target):
         source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
         for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
             target[place + i] = queue[source + i]
+
+
+@kernel(counted=False, inner=True)
+def list_segments(segments, queue, parent, pairs):
+    """Fill `pairs` with the vertices of all segments of a queue and their parents."""
+    for s in range(segments[SEGMENT_COUNT, 0]):
+        source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
+        for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
+            v = queue[source + i]
+            pairs[place + i, 0], pairs[place + i, 1] = v, parent[v]
 
 
 @kernel(counted=False, inner=True)

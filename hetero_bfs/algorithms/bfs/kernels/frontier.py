@@ -69,6 +69,14 @@ def queue_words(control, arrays, chunk, me):
     return NONE, NONE, NONE
 
 
+@kernel(counted=False)
+def set_bits(bitmap, pairs):
+    """Set the bits of the first items of pairs, uint32 (pairs, 2), in a bitmap."""
+    for i in range(pairs.shape[0]):
+        v = pairs[i, 0]
+        bitmap[v >> np.uint32(5)] |= _ONE << (v & np.uint32(31))
+
+
 @kernel(counted=False, inner=True)
 def blank_or_invalidate(control, arrays, chunk, me):
     """Invalidate stale parents, clear the bitmap, or both, for a chunk of the bitmap."""

@@ -15,7 +15,7 @@ from numba import njit
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS, JOB, OWN
 
 # Control words of a job. They follow its number of chunks (thread_pool.py).
-TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
+TASK, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 5)
 (
     TOP_DOWN,
     PUSH_DENSE,
@@ -45,7 +45,11 @@ ADDRESS = OWN + 2
 MASKED = OWN + 3
 """Whether the search has a mask: masked vertices count as visited and are never parents."""
 
-NEXT_OWN = OWN + 4
+VISITED, QUEUE = OWN + 4, OWN + 5
+"""The numbers of the bitmap and of the queue that hold the frontier. They are not words of the job:
+the master sets them at each small level too, and waiting workers poll the line of the job."""
+
+NEXT_OWN = OWN + 6
 """The first word that is free for other modules. Phases do not change it."""
 
 NONE = np.int64(0)

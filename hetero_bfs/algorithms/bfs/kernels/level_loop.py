@@ -13,7 +13,7 @@ from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.expand import (
     add_owners_segment,
-    copy_segments,
+    list_segments,
     set_one_segment,
 )
 from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
@@ -238,7 +238,7 @@ def start_at(control, arrays, sources, state):
     state[UNVISITED_EDGES] = arrays.indices.size - edges - masked_edges
     state[PREVIOUS_EDGES] = max(edges, 1) / max(arrays.indices.size / max(degree.size, 1), 1.0)
     if state[FOUND_LISTED] >= 0:
-        fits = sources.size <= arrays.found_list.size
+        fits = sources.size <= arrays.found_list.shape[0]
         state[FOUND_LISTED] = sources.size if fits else -1
         for i in range(sources.size if fits else 0):
             arrays.found_list[i] = sources[i]
@@ -246,13 +246,15 @@ def start_at(control, arrays, sources, state):
 
 @njit(inline="always")
 def _list_found(arrays, state, found):
-    """Append the vertices that a level found to `found_list`; without room, give up the list."""
+    """Append what a level found to `found_list`; without room, give up the list."""
     if found == 0 or state[FOUND_LISTED] < 0:
         return
     count = np.int64(state[FOUND_LISTED])
-    if _has_queue(state) and count + found <= arrays.found_list.size:
+    if _has_queue(state) and count + found <= arrays.found_list.shape[0]:
         this = np.int64(state[QUEUE_INDEX])
-        copy_segments(arrays.segments[this], arrays.queue[this], arrays.found_list[count:])
+        list_segments(
+            arrays.segments[this], arrays.queue[this], arrays.parent, arrays.found_list[count:]
+        )
         state[FOUND_LISTED] = count + found
     else:
         state[FOUND_LISTED] = -1
@@ -312,9 +314,9 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
         record = records[level]
         if state[CHOSEN] < 0:
             began = now
-            choose_level(policy, interval, num_vertices, num_edges, state, records)
-            now = clock_seconds()
-            record[SELECT_SECONDS] = now - began
+            if choose_level(policy, interval, num_vertices, num_edges, state, records):
+                now = clock_seconds()
+                record[SELECT_SECONDS] = now - began
         chosen = int(state[CHOSEN])
         if control[OWNED] and chosen != int(records[level - 1, STRATEGY]):
             _resolve_deferred(control, arrays, state, records)

@@ -61,8 +61,8 @@ class HostArrays(NamedTuple):
         Pairs: one array for this level's frontier, one for the next level's.
     written
         A bitmap of the vertices whose parent an earlier search may have left.
-    found_list
-        The vertices that the host found, for another device, while they are few.
+    found_list : uint32 (room, 2)
+        The vertices that the host found and their parents, for a device, while they are few.
     unvisited_list
         All vertices that bottom-up leaves unvisited, if it has room for them.
     mask, reached

@@ -224,10 +224,12 @@ def receive(arrays, state, words, base, found, edges):
 def list_found(arrays, state, found):
     """Append all vertices that a level found to the found list; without room, give up the list."""
     listed, queue = np.int64(state[FOUND_LISTED]), arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
-    fits = listed + found <= arrays.found_list.size
+    fits = listed + found <= arrays.found_list.shape[0]
     state[FOUND_LISTED] = listed + found if fits else -1
     for i in range(found if fits else 0):
-        arrays.found_list[listed + i] = queue[i]
+        v = queue[i]
+        arrays.found_list[listed + i, 0] = v
+        arrays.found_list[listed + i, 1] = arrays.parent[v]
 
 
 _advance = kernel(advance, counted=False, inner=True)

@@ -132,14 +132,15 @@ static uint choose_level(__local ulong *state, ulong before, __local const REAL 
 static ulong next_step(__local ulong *state, __local const REAL *policy, bool may_cooperate)
 {
     const uint chosen = (uint)state[CHOSEN];
+    const bool top_down = policy[IS_TOP_DOWN(chosen)] != 0;
+    if (top_down && state[REPRESENTATION] == BITMAP)
+        return TO_QUEUE; /* here also for the host */
     if (policy[ON_DEVICE(chosen)] == 0) {
         state[STATUS] = LEAVES;
         return state[FLAGS] & INVALIDATES ? INVALIDATE : DECIDE;
     }
-    if (policy[IS_TOP_DOWN(chosen)] == 0)
+    if (!top_down)
         return PULL;
-    if (state[REPRESENTATION] == BITMAP)
-        return TO_QUEUE;
     /* After the first level there are often too many edges for cooperating groups, and rejoining
      * the other work-groups takes time. */
     if (!may_cooperate || state[LEVEL] == 0)

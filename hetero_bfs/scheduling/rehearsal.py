@@ -1,0 +1,116 @@
+"""Follows a policy through a graph's reference search, without running it, compiled.
+
+The levels of a search do not depend on the strategies. So the states of one reference search
+(cost_to_go.py) show what a policy chooses at each level, and a model predicts what that takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
+from hetero_bfs.scheduling.policy import (
+    DENSE_PUSHES,
+    LEAST_ALIKE,
+    MODEL,
+    Policy,
+    choose,
+    dot,
+    is_near,
+)
+from hetero_bfs.scheduling.schema import (
+    BITMAP,
+    DENSE_PUSH_BITMAP,
+    FRONTIER_EDGES,
+    FRONTIER_VERTICES,
+    HOST,
+    NOWHERE,
+    PLACE,
+    QUEUE,
+    REPRESENTATION,
+    UNVISITED_EDGES,
+    UNVISITED_VERTICES,
+    has_queue,
+)
+from hetero_bfs.scheduling.transitions import transition_seconds
+from hetero_bfs.support.compiling import kernel
+
+ASKING_SECONDS = (2e-7, 1.5e-6)
+"""Seconds of one evaluation of a model, on the host and on a device."""
+
+_has_queue = njit(inline="always")(has_queue)
+
+
+@njit(inline="always")
+def keeps_choice(level, before):
+    """Tell whether a search very likely keeps the choice of the level before, without asking."""
+    return (
+        size_of_level(level[FRONTIER_EDGES]) == size_of_level(before[FRONTIER_EDGES])
+        and is_near(level[FRONTIER_VERTICES], before[FRONTIER_VERTICES], LEAST_ALIKE)
+        and is_near(level[FRONTIER_EDGES], before[FRONTIER_EDGES], LEAST_ALIKE)
+        and is_near(level[UNVISITED_EDGES], before[UNVISITED_EDGES], LEAST_ALIKE)
+    )
+
+
+def rehearse(
+    policy: Policy,
+    costs: Policy,
+    num_vertices: int,
+    num_edges: int,
+    reference: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int64], float]:
+    """Return what a policy chooses in a reference search, and the predicted cost.
+
+    Parameters
+    ----------
+    policy : Policy
+        It chooses.
+    costs : Policy
+        It predicts, with the same candidates and rule MODEL.
+    reference : float64 (levels, RECORD_STATE)
+
+    Returns
+    -------
+    int64 (levels,)
+        Candidates.
+    float
+        Seconds, or costs under an objective, of all levels and migrations, and of choosing.
+    """
+    chosen = np.zeros(len(reference), np.int64)
+    predicted = np.zeros((2, policy.places.size))
+    seconds = _rehearse(policy, costs, num_vertices, num_edges, reference.copy(), predicted, chosen)
+    return chosen, float(seconds)
+
+
+@kernel(counted=False)
+def _rehearse(policy, costs, num_vertices, num_edges, levels, predicted, chosen):
+    """Fill `chosen`; place and representation of `levels` are replaced."""
+    columns = costs.work
+    place, representation = NOWHERE, QUEUE
+    total = 0.0
+    for i in range(levels.shape[0]):
+        state = levels[i]
+        state[PLACE], state[REPRESENTATION] = place, representation
+        keeps = i > 0 and keeps_choice(state, levels[i - 1])
+        if keeps and policy.rule == MODEL:
+            s = chosen[i - 1]
+        else:
+            s = choose(policy, num_vertices, num_edges, state, predicted[0], predicted[1])
+            if policy.rule == MODEL:
+                total += ASKING_SECONDS[1 if place > HOST else 0]
+        chosen[i] = s
+        fill_columns(columns, num_vertices, state)
+        size = size_of_level(state[FRONTIER_EDGES])
+        total += dot(costs.weights[size, s], columns)
+        total += transition_seconds(costs, columns, place, _has_queue(state), s)
+        place = policy.places[s]
+        dense_push = policy.traits[s, DENSE_PUSHES] != 0 and is_dense_push_level(
+            num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES]
+        )
+        if not policy.top_down[s]:
+            representation = BITMAP
+        else:
+            representation = DENSE_PUSH_BITMAP if dense_push else QUEUE
+    return total
