@@ -1,6 +1,6 @@
 """A model from a few measurements: `hetero-bfs train --calibrate`.
 
-Levels of seven small graphs are measured, and the model is fitted to them as in a full training.
+Levels of eight small graphs are measured, and the model is fitted to them as in a full training.
 Tuning the device's kernels would take the longest, so the tuning comes from another machine's
 model. The new model and that other model are compared on other graphs.
 """
@@ -40,9 +40,12 @@ from hetero_bfs.training.train import (
 
 FITTED_GRAPHS = (
     *("kronecker14", "kronecker16", "kronecker17", "uniform15"),
-    *("grid128", "grid256", "roads256"),
+    *("grid128", "grid256", "roads256", "tails14-8x500"),
 )
-JUDGED_GRAPHS = ("kronecker15-45-15-25", "small-world15", "preferential15", "grid192", "roads128")
+JUDGED_GRAPHS = (
+    *("kronecker15-45-15-25", "small-world15", "preferential15"),
+    *("grid192", "roads128", "tails15-20x250"),
+)
 SOURCES = 2
 
 Seconds = npt.NDArray[np.float64]

@@ -19,13 +19,17 @@ import numpy as np
 
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import (
+    TAILS,
     StudyGraph,
+    comb,
     grid,
     preferential,
     roads,
     small_world,
     uniform,
+    with_tails,
 )
 from hetero_bfs.graph.generators.kronecker import RMATEdges
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
@@ -37,6 +41,9 @@ SOURCES_PER_GRAPH = 4
 MOST_LEVELS = 24
 """Most levels of a search that become samples; a high-diameter graph has many similar levels."""
 
+_MOST_CHAINS = 4096
+_SHORTEST_CHAIN, _LONGEST_CHAIN = 10, 10_000
+_TAILS_SEED = 9  # gives the quick plan a comb, Kronecker cores and a second core
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
 COLUMNS = (
@@ -82,6 +89,18 @@ class Plan:
         return graphs
 
 
+def _kronecker(scale: int, seed: int) -> EdgeList:
+    return RMATEdges(scale, seed=seed).materialise()
+
+
+_CORES: dict[str, Callable[[int, int], EdgeList]] = {
+    "Kronecker": _kronecker,
+    "uniform": uniform,
+    "small-world": small_world,
+}
+"""What makes a core, of a scale and from a seed."""
+
+
 def _rmat(scale: int, random: np.random.Generator) -> StudyGraph:
     a, b, c, d = (float(x) for x in random.dirichlet((11.4, 3.8, 3.8, 1.0)))
     edges = RMATEdges(scale, a, b, c, d, seed=int(random.integers(2**31)))
@@ -109,6 +128,33 @@ def _others(scale: int, random: np.random.Generator) -> Iterator[StudyGraph]:
     rows = 1 << scale // 2
     make = partial(roads, rows, seed, share, (1 << scale) // rows)
     yield StudyGraph("roads", name, make, scale)
+    yield _core_and_tails(scale, seed)
+
+
+def _core_and_tails(scale: int, seed: int) -> StudyGraph:
+    """Draw a core and chains of at most as many vertices, or a comb of at most 2**scale vertices.
+
+    A third of the cores have a second core at the ends of the chains, a 4th to a 16th as large. Its
+    draws are its own, so that the other families' do not depend on them.
+    """
+    random, size = np.random.default_rng(seed + _TAILS_SEED), 1 << scale
+    chains = _log_uniform(random, 1, min(_MOST_CHAINS, size // _SHORTEST_CHAIN))
+    length = _log_uniform(random, _SHORTEST_CHAIN, min(_LONGEST_CHAIN, size // chains))
+    core = str(random.choice(["Kronecker", *_CORES, "comb"]))
+    if core == "comb":
+        spine = size // (length + 1)
+        return StudyGraph(TAILS, f"comb {spine}x{length}", partial(comb, spine, length), scale)
+    name = f"{core} {scale}, {chains} chains of {length}"
+    first, second = StudyGraph(core, name, partial(_CORES[core], scale, seed), scale), None
+    if random.random() < 1 / 3:
+        small = scale - int(random.integers(2, 5))
+        name += f", second core {small}"
+        second = StudyGraph(core, name, partial(_CORES[core], small, seed), small)
+    return with_tails(name, first, chains, length, second, seed)
+
+
+def _log_uniform(random: np.random.Generator, least: int, most: int) -> int:
+    return int(least * (most / least) ** random.random())
 
 
 PAPER_PLAN = Plan((16, 17, 18, 19), 20, 3, (13, 15, 17))

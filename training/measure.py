@@ -34,6 +34,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.engine.engine import Engine
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.cost_to_go import sampled_levels
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
@@ -66,8 +67,8 @@ def seconds_back_to_back(engine: Engine, keys: Sequence[int]) -> list[float]:
 
 def count_levels(engine: Engine, source: int) -> tuple[int, int]:
     """Return the levels of a search (`source` is a new id), and the other vertices reached."""
-    traces = search_top_down(engine, source).traces
-    return len(traces), sum(trace.found_vertices for trace in traces)
+    records = search_top_down(engine, source).recording().records
+    return len(records), int(records[:, schema.FOUND_VERTICES].sum())
 
 
 def search_top_down(engine: Engine, source: int) -> Search:
@@ -79,14 +80,18 @@ def search_top_down(engine: Engine, source: int) -> Search:
 
 def levels_to_measure(
     engine: Engine, source: int, most: int = MOST_MEASURED
-) -> tuple[int, list[int]]:
-    """Return the number of levels of a search (`source` is a new id), and the levels to measure.
+) -> tuple[Table, list[int]]:
+    """Return a search's records (`source` is a new id), and the numbers of the levels to measure.
 
     This takes one search on the host, which is short compared with the measurements.
     """
-    traces = search_top_down(engine, source).traces
-    edges = [trace.features.frontier_edges for trace in traces]
-    return len(edges), sampled_levels(edges, most)
+    records = search_top_down(engine, source).recording().records
+    return records, sampled_levels(records[:, schema.FRONTIER_EDGES], most)
+
+
+def after_dense_push(records: Table) -> npt.NDArray[np.bool_]:
+    """Tell for each level whether the host's top-down has left it a bitmap."""
+    return records[:, schema.REPRESENTATION] == schema.DENSE_PUSH_BITMAP
 
 
 def measure_search(
@@ -228,11 +233,9 @@ class _Walk:
         there = np.array([strategy.device_kind == "device" for strategy in used])
         parts = taken[:, there].sum(axis=(1, 2)) + host[~there].sum()
         timed = self.starts[used[0].device_kind]
+        dense_pushes = after_dense_push(searches[0].recording().records)
         for level in switches:
-            last, dense_push = (
-                used[level - 1],
-                searches[0].traces[level].features.representation == "wide",
-            )
+            last, dense_push = used[level - 1], bool(dense_pushes[level])
             kind = migrations_of(last, used[level], dense_push).switch
             # The migration from the device was measured after the previous level.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
@@ -298,7 +301,8 @@ def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> lis
 
 def _level_seconds(searches: Sequence[Search]) -> Table:
     """Median seconds of each level over searches by one schedule."""
-    return np.median([[t.seconds for t in search.traces] for search in searches], axis=0)
+    seconds = [search.recording().records[:, schema.SECONDS] for search in searches]
+    return np.median(seconds, axis=0)
 
 
 def _beyond(searches: Sequence[Search], parts: Table) -> float:
@@ -306,6 +310,8 @@ def _beyond(searches: Sequence[Search], parts: Table) -> float:
     return float(np.median(np.array([search.seconds for search in searches]) - parts))
 
 
-def _seconds(search: Search) -> list[tuple[float, float]]:
-    """Seconds of each level, choosing included, and of the migration before it."""
-    return [(t.seconds + t.select_seconds, t.transfer_seconds) for t in search.traces]
+def _seconds(search: Search) -> Table:
+    """Seconds of each level, choosing included, and of the migration before it, (levels, 2)."""
+    records = search.recording().records
+    level = records[:, schema.SECONDS] + records[:, schema.SELECT_SECONDS]
+    return np.column_stack((level, records[:, schema.TRANSFER_SECONDS]))

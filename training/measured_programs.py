@@ -18,7 +18,7 @@ import pandas as pd
 
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.edge_list import EdgeList, listed
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
@@ -125,7 +125,7 @@ def graphs_for(info: DeviceInfo | None, scales: Sequence[int]) -> list[StudyGrap
 
 def weighted(source: EdgeSource) -> EdgeList:
     """Return edges, with random weights of 1 to 255 if they have none."""
-    edges = source if isinstance(source, EdgeList) else _listed(source)
+    edges = listed(source)
     if edges.weights is not None:
         return edges
     drawn = np.random.default_rng(1).integers(1, _HEAVIEST, edges.src.size, endpoint=True)
@@ -136,12 +136,6 @@ def drawn_sources(placed: SearchGraph, count: int) -> list[int]:
     """Draw sources from the component with the most edges, in the caller's ids."""
     drawn = draw_from_largest_component(placed)
     return [int(placed.relabelling.old_of_new[v]) for v in np.resize(drawn, count)]
-
-
-def _listed(source: EdgeSource) -> EdgeList:
-    chunks = [np.stack(chunk) for chunk in source.chunks()]
-    src, dst = np.concatenate([np.empty((2, 0), np.uint32), *chunks], axis=1)
-    return EdgeList.from_arrays(src, dst, source.num_vertices, directed=source.directed)
 
 
 def measure_programs(

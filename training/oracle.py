@@ -22,10 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.scheduling.cost_to_go import sampled_levels
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, Strategy
 from hetero_bfs.scheduling.transitions import migrations_of
-from hetero_bfs.training.measure import MOST_MEASURED, measure_search, search_top_down
+from hetero_bfs.training.measure import (
+    MOST_MEASURED,
+    after_dense_push,
+    levels_to_measure,
+    measure_search,
+)
 
 REPEATS = 5
 
@@ -135,10 +139,7 @@ def measure_costs(
 
     The seconds are medians of the repeats. All arrays are empty if the source has no edge.
     """
-    states = [trace.features for trace in search_top_down(engine, source).traces]
-    representations = [state.representation for state in states]
-    count = len(states)
-    wanted = sampled_levels([state.frontier_edges for state in states], most_measured)
+    records, wanted = levels_to_measure(engine, source, most_measured)
     found: dict[str, dict[int, float]] = {}
     for features, measured, seconds, _ in measure_search(
         engine, source, repeats, median, frozenset(wanted), with_rivals=True
@@ -151,7 +152,7 @@ def measure_costs(
         points = found.get(name) or {0: 0.0}
         # No conversion follows if bottom-up leaves a queue, as the host's does at the end.
         last = 0.0 if name.startswith("convert") else None
-        return np.interp(np.arange(count), list(points), list(points.values()), right=last)
+        return np.interp(np.arange(len(records)), list(points), list(points.values()), right=last)
 
     return SearchCosts(
         tuple(engine.candidates),
@@ -159,6 +160,6 @@ def measure_costs(
         np.array([found.get(f"start_{kind}", {}).get(0, 0.0) for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"to_{kind}") for kind in DEVICE_KINDS]),
         np.column_stack([over_levels(f"convert_{kind}") for kind in DEVICE_KINDS]),
-        np.array([representation == "wide" for representation in representations], np.bool_),
+        after_dense_push(records),
         np.array(wanted, np.int64),
     )

@@ -64,7 +64,7 @@ def run_training(
 ) -> int:
     """Train this machine's speed model; return the exit status.
 
-    quick : 24 graphs instead of 140 (with the 80 of the paper)
+    quick : 27 graphs instead of 152 (with the 80 of the paper)
     engine : the device to train; all other settings are ignored
     out : folder of model and samples; by default the one in which the other commands look for
         models

@@ -234,8 +234,8 @@ def _add_study(commands: Any) -> None:
     add(
         "--families",
         action=argparse.BooleanOptionalAction,
-        help="also measure regret on a graph of each other family, such as grids and small worlds "
-        "(default unless --scale or --graph is given)",
+        help="also measure regret on graphs of each other family, such as grids, small worlds and "
+        "cores with tails (default unless --scale or --graph is given)",
     )
     add("--keys", type=positive, default=8, help="search keys of a graph (default %(default)s)")
     add("--rounds", type=positive, default=3, help="searches from each key (default %(default)s)")

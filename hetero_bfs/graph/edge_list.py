@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
+from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.list_checks import checked_ends, frozen
 from hetero_bfs.graph.weights import (
     DUPLICATES,
@@ -143,3 +143,12 @@ class EdgeList:
         weights = needed_weights(self)
         for start, (src, dst) in zip(range(0, self.src.size, size), self.chunks(size), strict=True):
             yield src, dst, weights[start : start + size]
+
+
+def listed(source: EdgeSource) -> EdgeList:
+    """Return a source's edges in memory; weights are kept only if it is an `EdgeList` already."""
+    if isinstance(source, EdgeList):
+        return source
+    chunks = [np.stack(chunk) for chunk in source.chunks()]
+    src, dst = np.concatenate([np.empty((2, 0), np.uint32), *chunks], axis=1)
+    return EdgeList.from_arrays(src, dst, source.num_vertices, directed=source.directed)

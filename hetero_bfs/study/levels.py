@@ -46,10 +46,10 @@ def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[Meas
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}
     for key in subject.sources:
-        count, levels = levels_to_measure(engine, int(new_of_old[key]))
+        records, levels = levels_to_measure(engine, int(new_of_old[key]))
         wanted[key] = frozenset(levels)
-        if len(levels) < count:
-            text = f"{len(levels)} of {count} levels from key {key} are measured"
+        if len(levels) < len(records):
+            text = f"{len(levels)} of {len(records)} levels from key {key} are measured"
             add_note(notes, f"{subject.about.name}: {text}")
     turns = [key for _ in range(rounds) for key in subject.sources]
     for key in progress(turns, f"{subject.about.name}: levels"):

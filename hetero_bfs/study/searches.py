@@ -45,7 +45,7 @@ class StudyOptions:
 
     scales : Kronecker graphs; by default, without files, scales that suit the device
     directed : whether to keep the direction of the files' edges
-    families : whether to also measure regret on a graph of each other family (families.py)
+    families : whether to also measure regret on graphs of each other family (families.py)
     keys, rounds : search keys of each graph, and searches of every configuration from each key
     energy_seconds : least seconds of searches for each reading of the energy meters
     quick : for a first look: small graphs if none are given, fewer keys and rounds
@@ -94,7 +94,7 @@ class Planned:
 
 
 def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
-    """List the graphs: Kronecker graphs, files, and for regret a graph of each other family.
+    """List the graphs: Kronecker graphs, files, and for regret graphs of each other family.
 
     Raises `HeteroBFSError` if a scale is out of range, or a file is missing.
     """

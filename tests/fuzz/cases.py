@@ -143,6 +143,27 @@ def _grid(n: int, chance: Random) -> Pairs:
     return across + [(v, v + columns) for v in range(n - columns)]
 
 
+def _tails(n: int, chance: Random) -> Pairs:
+    """Return a dense core with chains, which may end in a second core."""
+    core = max(n // chance.choice((2, 3, 8)), 1)
+    second = chance.choice((0, core // 2))
+    end = n - min(second, n - core)
+    length = max((end - core) // chance.choice((1, 2, 5, 40)), 1)
+    pairs = [(chance.randrange(core), chance.randrange(core)) for _ in range(4 * core)]
+    pairs += [(chance.randrange(end, n), chance.randrange(end, n)) for _ in range(4 * (n - end))]
+    for v in range(core, end):
+        at = (v - core) % length
+        pairs.append((v - 1 if at else chance.randrange(core), v))
+        if end < n and at == length - 1:
+            pairs.append((v, chance.randrange(end, n)))
+    return pairs
+
+
+def _comb(n: int, chance: Random) -> Pairs:
+    tooth = chance.choice((2, 3, 10, 100))
+    return [(v - 1 if v % tooth else v - tooth, v) for v in range(1, n)]
+
+
 def _downhill(n: int, chance: Random) -> Pairs:
     """Return edges to smaller vertices only, which have a sink if they are directed."""
     return [(v, chance.randrange(v)) for v in range(1, n) for _ in range(chance.choice((1, 2)))]
@@ -156,5 +177,5 @@ def _complete(n: int, chance: Random) -> Pairs:
 _SHAPES: dict[str, Callable[[int, Random], Pairs]] = {
     "random": _random, "path": _path, "star": _star, "two hubs": _two_hubs, "grid": _grid,
     "components": _components, "bipartite": _bipartite, "downhill": _downhill,
-    "complete": _complete,
+    "complete": _complete, "tails": _tails, "comb": _comb,
 }  # fmt: skip

@@ -12,7 +12,15 @@ Family and parameters, by name (scale: log2 of the vertices):
     preferential18       each vertex joins 8 earlier ones by their degree (Barabasi and Albert 1999;
                          copy model of Batagelj and Brandes 2005, in the form of Sanders and Schulz
                          2016, which makes every edge independently)
+    tails18-8x500        kronecker18 with 8 chains of 500 vertices, a core with long thin tails
+    tails-uniform18-8x500    the same with another core: uniform, small-world, preferential, grid...
+    tails18-8x500-second14   the same with chains that end in a second core, here kronecker14
+    comb300x200          path of 300 vertices, each with a tooth of 200 vertices
+    A+500+B              two graphs of this list, joined by a chain of 500 vertices
     anything else        a graph file (graph/io)
+
+A chain starts and ends at drawn vertices of at least 3 edges. Tails, combs and joined graphs are
+one family: a search of them has many small levels, before or after large ones.
 
 Vertices keep the ids of their generator. Only R-MAT scrambles them, since its ids reveal the
 degrees. Searches relabel skewed graphs by degree and high-diameter ones by locality. So shuffling
@@ -32,10 +40,12 @@ from pathlib import Path
 import numpy as np
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.graph.edge_list import EdgeList, listed
+from hetero_bfs.graph.edge_source import EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, RMATEdges, check_scale
 from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph.list_checks import MAX_VERTICES
+from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.files import printable
 
 REWIRED_SHARE = 0.02
@@ -43,7 +53,11 @@ KEPT_SHARE = 0.7
 NEIGHBOURS = 8
 """Edges added with each vertex of a small world or a preferential graph."""
 
+TAILS = "tails"
+"""The family of cores with tails, combs and joined graphs."""
+
 _SEED = 2018
+_LEAST_DEGREE = 3  # of the vertices where chains start and end, if there are such vertices
 
 
 @dataclass(frozen=True)
@@ -72,17 +86,20 @@ def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:
 
 
 def families(scale: int) -> list[StudyGraph]:
-    """Return graphs of about 2**scale vertices: two R-MAT graphs, one of each other family."""
+    """Return graphs of about 2**scale vertices of each family: two of R-MAT, three of tails."""
+    side = 1 << scale // 2
     names = [f"kronecker{scale}", f"kronecker{scale}-45-15-25", f"uniform{scale}"]
-    names += [f"grid{1 << scale // 2}", f"roads{1 << scale // 2}"]
+    names += [f"grid{side}", f"roads{side}"]
     names += [f"small-world{scale}", f"preferential{scale}"]
+    names += [f"tails{scale}-8x{side}", f"tails-uniform{scale}-4x{side}-second{max(scale - 2, 1)}"]
+    names += [f"comb{side}x{side}"]
     return [named_graph(name) for name in names]
 
 
 def named_graph(name: str) -> StudyGraph:
     """Return the graph of a name in the head of this file, or of a path.
 
-    Raises `GraphError` if the name is neither.
+    Raises `GraphError` if the name is neither, or its numbers are out of range.
     """
     match = re.fullmatch(r"([a-z-]+?)(\d+)((?:-\d+){3})?", name)
     family = match[1] if match else ""
@@ -96,13 +113,65 @@ def named_graph(name: str) -> StudyGraph:
         scale = round(2 * math.log2(max(size, 1))) if family in ("grid", "roads") else size
         check_scale(scale, NEIGHBOURS)
         return StudyGraph(family, name, partial(_MAKERS[family], size), scale)
-    path = Path(name)
-    if not path.is_file():
+    if Path(name).is_file():
+        return graph_of_file(Path(name))
+    found = _named_tails(name) or _named_comb(name) or _named_joined(name)
+    if found is None:
         raise GraphError(
             f"{name} is neither a file nor a generated graph; generated are "
-            f"{', '.join(f'{family}N' for family in _MAKERS)} and kroneckerN-A-B-C"
+            f"{', '.join(f'{family}N' for family in _MAKERS)}, kroneckerN-A-B-C, "
+            "tailsN-CHAINSxLENGTH, combNxLENGTH and A+LENGTH+B"
         )
-    return graph_of_file(path)
+    return found
+
+
+def _named_tails(name: str) -> StudyGraph | None:
+    match = re.fullmatch(r"tails(?:-([a-z-]+))??(\d+)-(\d+)x(\d+)(?:-second(\d+))?", name)
+    family = (match[1] or "kronecker") if match else ""
+    if match is None or family not in _MAKERS:
+        return None
+    core = named_graph(f"{family}{match[2]}")
+    second = named_graph(f"{family}{match[5]}") if match[5] else None
+    return with_tails(name, core, int(match[3]), int(match[4]), second)
+
+
+def _named_comb(name: str) -> StudyGraph | None:
+    match = re.fullmatch(r"comb(\d+)x(\d+)", name)
+    if match is None:
+        return None
+    spine, tooth = int(match[1]), int(match[2])
+    num_vertices = _check_chains(spine, tooth, spine)
+    return StudyGraph(TAILS, name, partial(comb, spine, tooth), round(math.log2(num_vertices)))
+
+
+def _named_joined(name: str) -> StudyGraph | None:
+    match = re.fullmatch(r"(.+?)\+(\d+)\+(.+)", name)
+    if match is None:
+        return None
+    first, second = named_graph(match[1]), named_graph(match[3])
+    name = f"{first.name}+{match[2]}+{second.name}"
+    return with_tails(name, first, 1, int(match[2]), second)
+
+
+def with_tails(
+    name: str,
+    core: StudyGraph,
+    chains: int,
+    length: int,
+    second: StudyGraph | None = None,
+    seed: int = _SEED,
+) -> StudyGraph:
+    """Return a graph's `tails`: the graph `name`, made from those of `core` and `second`."""
+    scale, ends = None, [core] if second is None else [core, second]
+    sizes = [1 << graph.scale for graph in ends if graph.scale is not None]
+    num_vertices = _check_chains(chains, length, sum(sizes))
+    if len(sizes) == len(ends):
+        scale = round(math.log2(num_vertices))
+
+    def make() -> EdgeList:
+        return tails(core.make(), chains, length, None if second is None else second.make(), seed)
+
+    return StudyGraph(TAILS, name, make, scale)
 
 
 def graph_of_file(path: Path, directed: bool = False) -> StudyGraph:
@@ -164,6 +233,75 @@ def preferential(scale: int, seed: int = _SEED, neighbours: int = NEIGHBOURS) ->
 def uniform(scale: int, seed: int = _SEED, edgefactor: int = 16) -> EdgeList:
     """Make `edgefactor` edges per vertex between uniformly drawn ends of 2**scale vertices."""
     return RMATEdges(scale, 0.25, 0.25, 0.25, 0.25, edgefactor, seed).materialise()
+
+
+def tails(
+    core: EdgeSource,
+    chains: int,
+    length: int,
+    second: EdgeSource | None = None,
+    seed: int = _SEED,
+) -> EdgeList:
+    """Add chains of `length` vertices to a graph; with `second` each of them ends in that graph.
+
+    Chains start and end at drawn vertices of at least 3 edges, at different ones if there are
+    enough. The ids are the core's, then those of one chain after the other from its start, then the
+    second graph's. All edges are undirected and have no weights.
+
+    Raises `GraphError` if there is not at least one chain of one vertex, if a graph has no
+    vertices, or if there are too many vertices in all.
+    """
+    core, random = listed(core), np.random.default_rng(seed)
+    begin = core.num_vertices
+    end = num_vertices = _check_chains(chains, length, begin)
+    inner = np.arange(begin, end, dtype=np.uint32).reshape(chains, length)
+    columns = [_chain_ends(core, chains, random), inner]
+    src, dst = [core.src], [core.dst]
+    if second is not None:
+        second = listed(second)
+        num_vertices = _check_chains(chains, length, begin + second.num_vertices)
+        columns.append(_chain_ends(second, chains, random) + end)
+        src.append(second.src + end)
+        dst.append(second.dst + end)
+    whole = np.column_stack(columns)
+    src, dst = [*src, whole[:, :-1].ravel()], [*dst, whole[:, 1:].ravel()]
+    return EdgeList(np.concatenate(src), np.concatenate(dst), num_vertices)
+
+
+def comb(spine: int, tooth: int) -> EdgeList:
+    """Make a path of `spine` vertices, each the start of another path of `tooth` vertices.
+
+    The ids are those of one tooth after the other, each from the spine on.
+    """
+    _check_chains(spine, tooth, spine)
+    ids = np.arange(spine * (tooth + 1), dtype=np.uint32).reshape(spine, tooth + 1)
+    src = np.concatenate((ids[:, :-1].ravel(), ids[:-1, 0]))
+    dst = np.concatenate((ids[:, 1:].ravel(), ids[1:, 0]))
+    return EdgeList(src, dst, ids.size)
+
+
+def _check_chains(chains: int, length: int, others: int = 0) -> int:
+    """Return the vertices of chains and `others` together; raise `GraphError`, see `tails`."""
+    for what, count in (("chains", chains), ("vertices of a chain", length)):
+        if check_integer(what, count) < 1:
+            raise GraphError(f"{count} {what}; there must be at least one")
+    total = chains * length + others
+    if total > MAX_VERTICES:
+        raise GraphError(
+            f"{total} vertices with all chains; a graph has at most {MAX_VERTICES}: give fewer or "
+            "shorter chains"
+        )
+    return total
+
+
+def _chain_ends(graph: EdgeList, chains: int, random: np.random.Generator) -> VertexArray:
+    """Draw a vertex for each chain, with `_LEAST_DEGREE` edges or the most that there are."""
+    if graph.num_vertices == 0:
+        raise GraphError("a chain cannot start or end in a graph without vertices")
+    degree = np.bincount(graph.src, minlength=graph.num_vertices)
+    degree += np.bincount(graph.dst, minlength=graph.num_vertices)
+    suited = np.flatnonzero(degree >= min(_LEAST_DEGREE, degree.max()))
+    return random.choice(suited, chains, replace=chains > suited.size).astype(np.uint32)
 
 
 def _graph500(scale: int) -> EdgeList:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -21,7 +23,7 @@ from hetero_bfs.scheduling.selectors import DirectionSelector
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.training import collect, train
 from hetero_bfs.training import contest as compare
-from hetero_bfs.training.collect import Plan, finished_graphs
+from hetero_bfs.training.collect import QUICK_PLAN, Plan, finished_graphs
 from hetero_bfs.training.contest import fastest
 from hetero_bfs.training.fit import fit, fit_linear
 
@@ -62,7 +64,7 @@ def done(finished, tmp_path):
 
 def test_a_model_comes_out(finished):
     model_path, samples_path = files(finished)
-    assert finished_graphs(samples_path) == 14
+    assert finished_graphs(samples_path) == len(TINY.graphs()) == 16
     samples = pd.read_csv(samples_path)
     assert set(samples["measured"]) == {"TC", "BC", "start_cpu", "convert_cpu"}
     model = read_model(model_path.read_text(), str(model_path))
@@ -101,7 +103,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     run(tmp_path)
     _, samples_path = files(tmp_path)
     assert samples_path.read_text().startswith(before)
-    assert finished_graphs(samples_path) == 14
+    assert finished_graphs(samples_path) == len(TINY.graphs()) == 16
 
 
 @pytest.mark.usefixtures("tiny")
@@ -213,12 +215,35 @@ def test_the_same_plan_gives_the_same_graphs_of_every_family():
     first, second = TINY.graphs(), TINY.graphs()
     assert [(g.family, g.name) for g in first] == [(g.family, g.name) for g in second]
     assert {g.family for g in first} == {
-        "kronecker", "uniform", "preferential", "small-world", "grid", "roads"
+        "kronecker", "uniform", "preferential", "small-world", "grid", "roads", "tails"
     }  # fmt: skip
     for one, other in zip(first, second, strict=True):
         edges, again = one.make(), other.make()
-        assert edges.num_vertices == 2**one.scale
+        assert edges.num_vertices == 2**one.scale or one.family == "tails"
         assert edges.src.tolist() == again.src.tolist()
+
+
+def test_the_quick_plan_has_tails_of_each_kind():
+    names = [graph.name for graph in QUICK_PLAN.graphs() if graph.family == "tails"]
+    for kind in ("comb", "Kronecker", "second core"):
+        assert any(kind in name for name in names), names
+
+
+@pytest.mark.parametrize("scale", range(6, 12))
+def test_drawn_tails_have_at_most_as_many_vertices_as_the_core(scale):
+    plan = Plan((scale,), 0, 8)
+    drawn = [graph for graph in plan.graphs() if graph.family == "tails"]
+    assert len({graph.name for graph in drawn}) > 4
+    for graph in drawn:
+        vertices = graph.make().num_vertices
+        assert abs(graph.scale - math.log2(vertices)) <= 1.0
+        if graph.name.startswith("comb"):
+            assert vertices <= 1 << scale
+            continue
+        _, chains, length, *second = (int(number) for number in re.findall(r"\d+", graph.name))
+        assert 10 <= length <= 10_000
+        assert chains * length <= 1 << scale
+        assert vertices == (1 << scale) + chains * length + sum(1 << small for small in second)
 
 
 def test_deep_graphs_are_fitted_apart():

@@ -20,7 +20,7 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.cost_to_go import sampled_levels
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES
-from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training import measure
 from hetero_bfs.training.measure import count_levels, measure_search, search_top_down
 from hetero_bfs.training.oracle import SearchCosts, best_schedule, measure_costs, schedule_text
@@ -121,6 +121,17 @@ def test_levels_of_cores_are_measured():
         assert len(set(levels) & set(range(begin, begin + 8))) >= 6
 
 
+@given(st.integers(0, 9000), st.integers(0, 9000), st.integers(1, 500))
+def test_a_core_between_tails_is_measured_and_the_tails_are_too(before, after, width):
+    core = [40.0, 9e4, 7e6, 3e6, 2e4, 300.0]
+    sizes = np.array([2.0] * before + core + [float(width)] * after)
+    levels = np.array(sampled_levels(sizes, 24))
+    in_core = (levels >= before) & (levels < before + len(core))
+    assert in_core.sum() >= 4
+    assert np.diff(levels[in_core]).max() <= 2
+    assert np.diff(levels).max() <= 1 + sizes.size / 6
+
+
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", ["Kronecker 10", "grid", "star", "two components"])
 def test_on_real_searches(name):
@@ -154,6 +165,14 @@ def test_a_level_between_measured_ones_lies_between_them():
 FIRST = LevelFeatures(0, 1, 4, 99, 396, 100, 400, 1.0, None, "queue")
 
 
+def recorded(level_seconds, transfer_seconds):
+    """Return what a search that took these seconds for its levels records."""
+    records = np.zeros((len(level_seconds), schema.PREDICTED))
+    records[:, schema.SECONDS] = level_seconds
+    records[:, schema.TRANSFER_SECONDS] = transfer_seconds
+    return SimpleNamespace(records=records)
+
+
 def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=0.0):
     """Let whole searches take so long, and their three levels what `level_seconds(names)` says.
 
@@ -166,10 +185,7 @@ def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=
             ran.append([s.name for s in selector.candidates])
             names = [ran[-1][i] for i in selector.policy.schedule]
             names += names[-1:] * (3 - len(names))
-            self.traces = [
-                LevelTrace(FIRST, name, taken, transfer_seconds, 0.0, 1, {}, "")
-                for name, taken in zip(names, level_seconds(names), strict=True)
-            ]
+            self.recording = lambda: recorded(level_seconds(names), transfer_seconds)
             self.seconds = seconds
 
         def run(self):
@@ -283,10 +299,7 @@ def test_switches_bear_what_a_search_takes_beyond_its_parts(monkeypatch, clocked
                     levels[level] = took / len(launch)
                 for level in inside:
                     moved[level] = 0.0
-            self.traces = [
-                LevelTrace(FIRST, *of, 0.0, 1, {}, "")
-                for of in zip(names, levels, moved, strict=True)
-            ]
+            self.recording = lambda: recorded(levels, moved)
 
         def run(self):
             pass
