@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.devices.machine import DeviceInfo, machine_slug
-from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph
@@ -37,6 +37,7 @@ from hetero_bfs.training.train import (
     make_folder,
     training_device,
 )
+from hetero_bfs.training.tune import borrowed_tuning
 
 FITTED_GRAPHS = (
     *("kronecker14", "kronecker16", "kronecker17", "uniform15"),
@@ -73,7 +74,7 @@ def run_calibration(
     name = machine_slug(info)
     folder = make_folder(out)
     print(f"calibrating {name}, starting from {base.name}: levels of {len(FITTED_GRAPHS)} graphs")
-    tuning = None if info is None else _tuning_of(base, info)
+    tuning = None if info is None else borrowed_tuning(base, info)
     fitted = measure_graphs(FITTED_GRAPHS, info, tuning)
     judged = measure_graphs(JUDGED_GRAPHS, info, tuning)
     model = fit(fitted, name, {}, tuning)
@@ -158,15 +159,6 @@ def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:
     for name, value in zip(linear.columns, linear.coefficients, strict=True):
         seconds += value * (1.0 if name == "constant" else rows[name].to_numpy(np.float64))
     return seconds
-
-
-def _tuning_of(base: SpeedModel, info: DeviceInfo) -> Tuning:
-    """Return the other model's tuning if its device has the same maker and type, else a default."""
-    device = base.about.get("machine", {}).get("device") or {}
-    alike = (device.get("platform"), device.get("type")) == (info.platform, info.type)
-    if alike and base.tuning is not None:
-        return base.tuning
-    return default_tuning(info.type).fitting(info)
 
 
 def _report(before: Mapping[str, float], after: Mapping[str, float]) -> None:

@@ -58,6 +58,12 @@ def open_meters(
     return Metering(meters), missing
 
 
+def seconds_to_meter(info: DeviceInfo | None, metering: Metering) -> float:
+    """Return about how long `measure_watts` takes."""
+    windows = power.ROUNDS * (1 + len(power.planned(info, metering)))
+    return power.REST_SECONDS + windows * metering.window_seconds
+
+
 def measure_watts(
     info: DeviceInfo | None,
     quick: bool,

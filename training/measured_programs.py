@@ -28,7 +28,6 @@ from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.selectors import Place
 from hetero_bfs.scheduling.speed_model import CostTable, ProgramCosts
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.support.messages import progress
 from hetero_bfs.training.fit import fit_linear
 from hetero_bfs.training.regret import draw_from_largest_component
 
@@ -151,7 +150,7 @@ def measure_programs(
         seconds.
     """
     rows: list[dict[str, Any]] = []
-    for graph in progress(list(graphs), "measuring programs", delay_seconds=0.0):
+    for graph in graphs:
         placed = build_search_graph(weighted(graph.make()))
         (source,) = drawn_sources(placed, 1)
         with ProgramRuns(placed, threads, info) as runs:

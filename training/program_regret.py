@@ -47,7 +47,6 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.options import STRATEGIES, RunOptions, Where
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.selectors import Place
-from hetero_bfs.support.messages import progress
 from hetero_bfs.training.measured_programs import MEASURED, drawn_sources, run_measured, weighted
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import ROUNDS, SLOWEST
@@ -82,12 +81,12 @@ def regret_of_programs(
 
 
 def measure_program_regret(
-    graphs: Sequence[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
+    graphs: Iterable[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
 ) -> pd.DataFrame:
     """Return a row of family, graph and `COLUMNS` for each program."""
     rows = [
         {"family": graph.family, "graph": graph.name, **row}
-        for graph in progress(graphs, "measuring regret of programs", delay_seconds=0.0)
+        for graph in graphs
         for row in regret_of_programs(graph.make(), info, threads, rounds)
     ]
     return pd.DataFrame(rows, columns=["family", "graph", *COLUMNS])

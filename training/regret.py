@@ -40,7 +40,6 @@ from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
-from hetero_bfs.support.messages import progress
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
 
@@ -74,7 +73,7 @@ _Names = tuple[str, ...]
 
 
 def measure_regret(
-    graphs: Sequence[StudyGraph],
+    graphs: Iterable[StudyGraph],
     info: DeviceInfo | None,
     sources: int = 2,
     rounds: int = ROUNDS,
@@ -92,7 +91,7 @@ def measure_regret(
     this file explains them. `root` is the source in the caller's ids.
     """
     rows: list[dict[str, Any]] = []
-    for graph in progress(graphs, "measuring regret", delay_seconds=0.0):
+    for graph in graphs:
         with Engine(
             build_search_graph(graph.make()),
             host_only(),

@@ -27,13 +27,15 @@ from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
     UNREADABLE,
+    default_model,
     user_models_folder,
     write_model,
 )
 from hetero_bfs.scheduling.speed_model import CostTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
-from hetero_bfs.support.messages import progress
+from hetero_bfs.support.messages import announce, number_of
+from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -42,15 +44,19 @@ from hetero_bfs.training.collect import (
     collect,
     finished_graphs,
 )
-from hetero_bfs.training.energy import measure_watts, open_meters
+from hetero_bfs.training.energy import measure_watts, open_meters, seconds_to_meter
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
 from hetero_bfs.training.measured_programs import fit_programs, graphs_for, measure_programs
 from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
-from hetero_bfs.training.tune import plan_for, tune
+from hetero_bfs.training.tune import borrowed_tuning, plan_for, tune
 
+QUICK_SECONDS = 105.0
+"""Seconds of a quick training by default."""
+
+_SHARES = {"tuning": 0.15, "graphs": 0.55, "programs": 0.1, "regret": 0.15, "program_regret": 0.05}
 _REGRET_SOURCES = 2
 _PROGRAM_SCALE = 14
 """Scale of the graphs on which the regret of programs is measured: no plan measures costs there."""
@@ -61,6 +67,7 @@ def run_training(
     engine: EngineOptions | None = None,
     out: Path | None = None,
     power_log: Path | None = None,
+    budget_seconds: float | None = None,
 ) -> int:
     """Train this machine's speed model; return the exit status.
 
@@ -69,7 +76,12 @@ def run_training(
     out : folder of model and samples; by default the one in which the other commands look for
         models
     power_log : log of an external meter, which writes it during the training
+    budget_seconds : the training ends about then, with a model of what was measured; by default
+        `QUICK_SECONDS` if `quick`, else when all is measured
     """
+    if budget_seconds is None and quick:
+        budget_seconds = QUICK_SECONDS
+    budget = Budget(budget_seconds, **_SHARES)
     plan = QUICK_PLAN if quick else PAPER_PLAN
     info = training_device(engine)
     name = machine_slug(info)
@@ -83,8 +95,9 @@ def run_training(
     done = _begin(plan, growing)
     if not found:
         _note_that_nothing_is_compared()
-    tuning = None if info is None else _tuning(info, quick, growing)
-    samples = _collect_all(plan, done, growing, info, tuning)
+    _announce_length(budget_seconds, plan, done)
+    tuning = None if info is None else _tuning(info, quick, growing, budget)
+    samples = _collect_all(plan, done, growing, info, tuning, budget)
     scores = evaluate(samples)
     about = about_model(info, f"hetero-bfs train{' --quick' if quick else ''}", samples) | {
         "plan": asdict(plan),
@@ -94,22 +107,32 @@ def run_training(
     }
     model = fit(samples, name, about, tuning)
     if plan.program_scales:
-        model = replace(model, programs=_train_programs(plan, info))
-    if metering is not None:
-        model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
+        model = replace(model, programs=_train_programs(plan, info, budget))
     install_model(model, model_path)
+    if metering is not None and budget.has_time_for(seconds_to_meter(info, metering)):
+        model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
+        write_model(model, model_path)
     _report(model_path, scores)
     if found:
-        model = _add_regret(model, model_path, info)
+        model = _add_regret(model, model_path, info, budget)
         if model.programs is not None:
-            _add_program_regret(model, model_path, info)
+            _add_program_regret(model, model_path, info, budget)
     _finish(growing, samples_path)
     print(f"samples  {samples_path} ({len(samples)} rows)")
     return 0
 
 
-def _train_programs(plan: Plan, info: DeviceInfo | None) -> CostTable:
+def _announce_length(budget_seconds: float | None, plan: Plan, done: int) -> None:
+    graphs = number_of(len(plan.graphs()) - done, "graph")
+    if budget_seconds is None:
+        announce(f"measuring {graphs}, then the regret on others; --budget SECONDS ends it earlier")
+    else:
+        announce(f"this takes about {budget_seconds:.0f} s: as many of {graphs} as fit")
+
+
+def _train_programs(plan: Plan, info: DeviceInfo | None, budget: Budget) -> CostTable:
     graphs = graphs_for(info, plan.program_scales)
+    graphs = budget.within("programs", graphs, "measuring programs", len(graphs))
     return fit_programs(measure_programs(graphs, info, numba.get_num_threads()))
 
 
@@ -145,10 +168,16 @@ def install_model(model: SpeedModel, path: Path) -> None:
     write_model(model, path)
 
 
-def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> SpeedModel:
+def _add_regret(
+    model: SpeedModel, path: Path, info: DeviceInfo | None, budget: Budget
+) -> SpeedModel:
     """Selectors find the model at `path`."""
     apart = study_graphs("quick", info is not None and info.type == "GPU")
-    summary = summarise(measure_regret(apart, info, _REGRET_SOURCES))
+    some = budget.within("regret", apart, "measuring regret", len(apart), at_least=0)
+    table = measure_regret(some, info, _REGRET_SOURCES)
+    if table.empty:
+        return model
+    summary = summarise(table)
     kept = {
         str(config): {name: _rounded(value) for name, value in row.items()}
         for config, row in summary.to_dict("index").items()
@@ -160,10 +189,17 @@ def _add_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> Speed
     return model
 
 
-def _add_program_regret(model: SpeedModel, path: Path, info: DeviceInfo | None) -> None:
+def _add_program_regret(
+    model: SpeedModel, path: Path, info: DeviceInfo | None, budget: Budget
+) -> None:
     """Programs find the model at `path`."""
     graphs = graphs_for(info, [_PROGRAM_SCALE])
-    table = measure_program_regret(graphs, info, numba.get_num_threads())
+    some = budget.within(
+        "program_regret", graphs, "measuring regret of programs", len(graphs), at_least=0
+    )
+    table = measure_program_regret(some, info, numba.get_num_threads())
+    if table.empty:
+        return
     found = summarise_programs(table)
     kept = _rounded_all(found)
     write_model(replace(model, about={**model.about, "program_regret": kept}), path)
@@ -207,7 +243,7 @@ def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
     return found[0] if found else None
 
 
-def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
+def _tuning(info: DeviceInfo, quick: bool, samples_path: Path, budget: Budget) -> Tuning:
     """Return the tuning of the device's kernels: measured, or stored with earlier samples."""
     path = _tuning_path(samples_path)
     if finished_graphs(samples_path) and path.exists():
@@ -218,7 +254,7 @@ def _tuning(info: DeviceInfo, quick: bool, samples_path: Path) -> Tuning:
                 f"{path} is damaged ({error}); move it and {samples_path.name} away to train "
                 "from the start"
             ) from error
-    tuning = _tune(info, quick)
+    tuning = _tune(info, quick, budget)
     with replacing(path) as stream:
         stream.write(json.dumps(tuning.to_json(), indent=1) + "\n")
     return tuning
@@ -228,9 +264,11 @@ def _tuning_path(samples_path: Path) -> Path:
     return samples_path.with_suffix(".tuning.json")
 
 
-def _tune(info: DeviceInfo, quick: bool) -> Tuning:
-    plan = plan_for(info, quick)
-    steps = progress(tune(info, plan), "tuning the kernels", plan.steps, delay_seconds=0.0)
+def _tune(info: DeviceInfo, quick: bool, budget: Budget) -> Tuning:
+    if quick:
+        return borrowed_tuning(default_model(info.type), info)
+    plan = plan_for(info)
+    steps = budget.within("tuning", tune(info, plan), "tuning the kernels", plan.steps)
     *_, best = steps
     return best
 
@@ -255,11 +293,16 @@ def _finish(growing: Path, samples_path: Path) -> None:
 
 
 def _collect_all(
-    plan: Plan, done: int, path: Path, info: DeviceInfo | None, tuning: Tuning | None
+    plan: Plan,
+    done: int,
+    path: Path,
+    info: DeviceInfo | None,
+    tuning: Tuning | None,
+    budget: Budget,
 ) -> pd.DataFrame:
     steps = collect(plan, path, _opener(info, tuning), done)
     total = len(plan.graphs()) - done
-    for _ in progress(steps, "measuring graphs", total=total, delay_seconds=0.0):
+    for _ in budget.within("graphs", steps, "measuring graphs", total):
         pass
     return pd.read_csv(path)
 

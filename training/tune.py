@@ -19,6 +19,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.training.measure import seconds_back_to_back
 
 _KEYS = 16
@@ -53,12 +54,20 @@ GPU_PLAN = TuningPlan(
 PROCESSOR_PLAN = TuningPlan((16,), (), (("groups_per_unit", (1, 4)),))
 
 
-def plan_for(info: DeviceInfo, quick: bool) -> TuningPlan:
-    """`quick` has one small scale and only the first setting."""
-    plan = GPU_PLAN if info.type == "GPU" else PROCESSOR_PLAN
-    if not quick:
-        return plan
-    return TuningPlan((plan.small_scales or plan.scales)[-1:], (), plan.values[:1])
+def plan_for(info: DeviceInfo) -> TuningPlan:
+    return GPU_PLAN if info.type == "GPU" else PROCESSOR_PLAN
+
+
+def borrowed_tuning(base: SpeedModel | None, info: DeviceInfo) -> Tuning:
+    """Return the tuning of another machine's model if its device has the same maker and type.
+
+    Otherwise it is a default.
+    """
+    device = {} if base is None else base.about.get("machine", {}).get("device") or {}
+    alike = (device.get("platform"), device.get("type")) == (info.platform, info.type)
+    if alike and base is not None and base.tuning is not None:
+        return base.tuning
+    return default_tuning(info.type).fitting(info)
 
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:

@@ -181,7 +181,7 @@ def _add_train(commands: Any) -> None:
     )
     add = command.add_argument
     how = command.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true", help="a rough model in a minute or two")
+    how.add_argument("--quick", action="store_true", help="a rough model in two minutes")
     how.add_argument(
         "--calibrate",
         action="store_true",
@@ -198,6 +198,13 @@ def _add_train(commands: Any) -> None:
         type=Path,
         metavar="DIR",
         help="folder for model and samples; selectors are compared only where models are found",
+    )
+    add(
+        "--budget",
+        type=positive,
+        metavar="SECONDS",
+        help="end about then, with a model of what was measured (default with --quick 105; else "
+        "until all is measured)",
     )
     add(
         "--power-only",

@@ -153,7 +153,7 @@ def train(options: Namespace) -> int:
         return int(run_power_training(options.quick, engine, options.power_log))
     if options.calibrate:
         return int(run_calibration(engine, options.out, options.source))
-    return int(run_training(options.quick, engine, options.out, options.power_log))
+    return int(run_training(options.quick, engine, options.out, options.power_log, options.budget))
 
 
 def devices(options: Namespace) -> int:

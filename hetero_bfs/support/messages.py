@@ -7,6 +7,7 @@ on standard error, only by the command line and only after one second.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -73,9 +74,12 @@ def hidden() -> Iterator[None]:
 def progress(
     items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
 ) -> Iterator[T]:
-    """Draw a bar after `delay_seconds` if stderr is a terminal."""
+    """Draw a bar after `delay_seconds` if stderr is a terminal, else print a line now and then."""
     if not enabled:
         yield from items
+        return
+    if not sys.stderr.isatty():
+        yield from _with_lines(items, description, total)
         return
     from tqdm import tqdm
 
@@ -86,5 +90,22 @@ def progress(
         delay=delay_seconds,
         file=sys.stderr,
         leave=False,
-        disable=None,  # disabled if stderr is not a terminal
     )
+
+
+LINE_SECONDS = 10.0
+"""Least seconds between two lines of progress without a terminal."""
+
+
+def _with_lines(items: Iterable[T], description: str, total: int | None) -> Iterator[T]:
+    """Print what is done and how long the rest takes, if all items take the same time."""
+    began = printed = time.monotonic()
+    for number, item in enumerate(items):
+        now = time.monotonic()
+        if now - printed >= LINE_SECONDS:
+            printed = now
+            of = "" if total is None else f" of {total}"
+            left = None if not (total and number) else (now - began) / number * (total - number)
+            rest = "" if left is None else f", about {max(left, 0.0):.0f} s left"
+            announce(f"{description}: {number}{of} done{rest}")
+        yield item

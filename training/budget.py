@@ -1,0 +1,60 @@
+"""A limit of the seconds of a training or study, divided among its stages.
+
+A stage goes through items, the most useful first. It ends early when its share of the time is used.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from hetero_bfs.support.messages import announce, progress
+
+T = TypeVar("T")
+
+
+class Budget:
+    """Seconds for several stages, in proportion to their shares. None for no limit.
+
+    What a stage does not use is left to the later ones.
+    """
+
+    def __init__(self, seconds: float | None, **shares: float) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._shares = shares
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Tell whether that leaves half of the rest for the stages to come."""
+        left = self.seconds_left
+        return left is None or 2 * seconds <= left
+
+    def within(
+        self,
+        stage: str,
+        items: Iterable[T],
+        description: str,
+        total: int | None = None,
+        at_least: int = 1,
+    ) -> Iterator[T]:
+        """Yield items until the stage's seconds are used; show progress.
+
+        An item is left out if there is less time than the longest item took. The first `at_least`
+        items are never left out.
+        """
+        share = self._shares.pop(stage)
+        shares = share + sum(self._shares.values())
+        left = self.seconds_left
+        end = None if left is None else time.monotonic() + left * share / shares
+        longest, began = 0.0, time.monotonic()
+        for number, item in enumerate(progress(items, description, total, delay_seconds=0.0)):
+            now = time.monotonic()
+            longest, began = max(longest, now - began), now
+            if end is not None and number >= at_least and now + longest > end:
+                announce(f"{description}: ended after {number} for lack of time")
+                return
+            yield item
