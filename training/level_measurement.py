@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.engine.engine import Engine
@@ -78,8 +81,7 @@ class LevelMeasurement:
         started = time.perf_counter()
         if not accelerator.unified:
             accelerator.clear(state)
-            queue = self.host.queue[state.queue_index][: state.vertices]
-            accelerator.add_parents(queue, self.host.parent[queue])
+            accelerator.add_parents(self._pairs(state))
         accelerator.receive(state, with_queue=True)
         accelerator.launch_nothing(state)
         self._note("to_device", time.perf_counter() - started, state.vertices)
@@ -94,9 +96,13 @@ class LevelMeasurement:
         started = time.perf_counter()
         accelerator.send(state, with_queue=True)
         if not accelerator.unified:  # vertices that the host finds later must be copied, too
-            queue = self.host.queue[state.queue_index][: state.vertices]
-            accelerator.add_parents(queue, self.host.parent[queue])
+            accelerator.add_parents(self._pairs(state))
         self._note("to_cpu", time.perf_counter() - started, state.vertices)
+
+    def _pairs(self, state: Frontier) -> npt.NDArray[np.uint32]:
+        """Return the frontier's vertices and their parents, as a found list has them."""
+        queue = self.host.queue[state.queue_index][: state.vertices]
+        return np.column_stack((queue, self.host.parent[queue]))
 
     def _note(self, name: str, seconds: float, found: int) -> None:
         self.times.setdefault(name, []).append(seconds)

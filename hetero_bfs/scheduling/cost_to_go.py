@@ -67,7 +67,8 @@ def sampled_levels(frontier_edges: npt.ArrayLike, most: int) -> list[int]:
     passed = np.linspace(0.0, 1.0, edges.size)
     passed[1:] += np.cumsum(change) / max(float(change.sum()), 1e-9)
     wanted = np.linspace(0.0, passed[-1], most)
-    return np.unique(np.searchsorted(passed, wanted).clip(0, edges.size - 1)).tolist()
+    found = np.unique(np.searchsorted(passed, wanted).clip(0, edges.size - 1))
+    return [int(level) for level in found]
 
 
 @njit(inline="always")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.schema import LARGE, SMALL
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 from hetero_bfs.scheduling.trace import LevelFeatures
@@ -92,9 +93,10 @@ def model(**changes) -> SpeedModel:
     return SpeedModel("m", alpha=0.1, edges_per_second=speeds, about={}, **parts)
 
 
-def selector_of(made: SpeedModel, candidates=ALL, uses_cost_to_go=False) -> ModelSelector:
-    predictors = [made.learned[s.name] for s in candidates]
-    return ModelSelector("learned", made, candidates, predictors, uses_cost_to_go)
+def selector_of(made: SpeedModel, candidates=ALL, name="average") -> ModelSelector:
+    """Return a selector by the learned formulas; named "average" it looks at single levels."""
+    small, large = ([made.predictor(s.name, size) for s in candidates] for size in (SMALL, LARGE))
+    return ModelSelector(name, made, candidates, (small, large))
 
 
 SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}
