@@ -100,8 +100,9 @@ class LevelMeasurement:
         self._note("to_cpu", time.perf_counter() - started, state.vertices)
 
     def _pairs(self, state: Frontier) -> npt.NDArray[np.uint32]:
-        """Return the frontier's vertices and their parents, as a found list has them."""
-        queue = self.host.queue[state.queue_index][: state.vertices]
+        """Return the frontier's vertices and their parents, as many as a found list has room for."""
+        count = min(state.vertices, len(self.host.found_list))
+        queue = self.host.queue[state.queue_index][:count]
         return np.column_stack((queue, self.host.parent[queue]))
 
     def _note(self, name: str, seconds: float, found: int) -> None:
