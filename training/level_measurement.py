@@ -100,7 +100,7 @@ class LevelMeasurement:
         self._note("to_cpu", time.perf_counter() - started, state.vertices)
 
     def _pairs(self, state: Frontier) -> npt.NDArray[np.uint32]:
-        """Return the frontier's vertices and their parents, as many as a found list has room for."""
+        """Return the frontier's vertices and their parents, at most as a found list has."""
         count = min(state.vertices, len(self.host.found_list))
         queue = self.host.queue[state.queue_index][:count]
         return np.column_stack((queue, self.host.parent[queue]))

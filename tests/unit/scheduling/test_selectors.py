@@ -17,9 +17,12 @@ from selector_levels import (
     SPEEDS,
     START,
     beamer_levels,
+    costs_of,
     model,
     names,
+    reference_of,
     selector_of,
+    walk,
 )
 
 from hetero_bfs.errors import ModelError
@@ -30,11 +33,11 @@ from hetero_bfs.scheduling.policy import (
     MOST_COST_TO_GO_ROWS,
     _find_row,
 )
-from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
+from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures
-from hetero_bfs.training.oracle import SearchCosts, best_schedule
+from hetero_bfs.training.oracle import best_schedule
 
 # Fixed.
 
@@ -197,44 +200,6 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
     cost_to_go = selector_of(made, name="learned").choose(features)
     assert cost_to_go.predicted_seconds == choice.predicted_seconds, (
         "the cost-to-go is no prediction"
-    )
-
-
-def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
-    """What the selector chooses, level by level, for a search of these states."""
-    kind, representation, chosen = None, "queue", []
-    for features in states:
-        strategy = selector.choose(
-            replace(features, device_kind=kind, representation=representation)
-        ).strategy
-        dense_push = strategy.name == "TC" and features.is_dense_push
-        representation = "bitmap" if dense_push or strategy.direction == "bottom-up" else "queue"
-        kind = strategy.device_kind
-        chosen.append(strategy.name)
-    return chosen
-
-
-def reference_of(states: list[LevelFeatures]) -> np.ndarray:
-    reference = np.zeros((len(states), schema.STATE_SIZE))
-    for row, features in zip(reference, states, strict=True):
-        features.write_state(row)
-    return reference[:, : schema.RECORD_STATE]
-
-
-def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
-    """What the model predicts for a search, as if it had been measured."""
-
-    def migrations(parts) -> np.ndarray:
-        return np.array([[parts[kind].seconds(f) for kind in ("cpu", "device")] for f in states])
-
-    return SearchCosts(
-        tuple(ALL),
-        np.array([[made.learned_seconds(f, s) for s in ALL] for f in states]),
-        migrations(made.start)[0],
-        migrations(made.switch),
-        migrations(made.convert),
-        np.array([False] + [f.is_dense_push for f in states[:-1]]),
-        np.arange(len(states)),
     )
 
 

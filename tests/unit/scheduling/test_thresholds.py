@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selector_levels import reference_of, states_of
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.correction import Correction
@@ -57,28 +58,11 @@ def model(start=1.0, convert=1.0, **units: float) -> SpeedModel:
 
 
 def levels() -> list[LevelFeatures]:
-    vertices_left, edges_left, previous, found = N, M, M / N, []
-    for number, (vertices, edges) in enumerate(LEVELS):
-        vertices_left, edges_left = vertices_left - vertices, edges_left - edges
-        growth = edges / previous
-        found.append(
-            LevelFeatures(
-                number, vertices, edges, vertices_left, edges_left, N, M, growth, None, "queue"
-            )
-        )
-        previous = edges
-    return found
-
-
-def reference() -> np.ndarray:
-    states = np.zeros((len(LEVELS), schema.STATE_SIZE))
-    for state, features in zip(states, levels(), strict=True):
-        features.write_state(state)
-    return states[:, : schema.RECORD_STATE].copy()
+    return states_of(LEVELS, N, M)
 
 
 def bound(made: SpeedModel, candidates=ALL) -> ModelSelector:
-    selector = model_selector("thresholds", made, candidates).on_graph(N, M, reference())
+    selector = model_selector("thresholds", made, candidates).on_graph(N, M, reference_of(levels()))
     assert selector.policy.rule == DIRECTION
     return selector
 
