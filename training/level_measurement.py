@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.engine.engine import Engine
@@ -81,7 +81,7 @@ class LevelMeasurement:
         started = time.perf_counter()
         if not accelerator.unified:
             accelerator.clear(state)
-            self._add_parents(accelerator, state)
+            accelerator.add_parents(self._pairs(state))
         accelerator.receive(state, with_queue=True)
         accelerator.launch_nothing(state)
         self._note("to_device", time.perf_counter() - started, state.vertices)
@@ -96,12 +96,14 @@ class LevelMeasurement:
         started = time.perf_counter()
         accelerator.send(state, with_queue=True)
         if not accelerator.unified:  # vertices that the host finds later must be copied, too
-            self._add_parents(accelerator, state)
+            accelerator.add_parents(self._pairs(state))
         self._note("to_cpu", time.perf_counter() - started, state.vertices)
 
-    def _add_parents(self, accelerator: DeviceExecutor, state: Frontier) -> None:
-        queue = self.host.queue[state.queue_index][: state.vertices]
-        accelerator.add_parents(np.column_stack((queue, self.host.parent[queue])))
+    def _pairs(self, state: Frontier) -> npt.NDArray[np.uint32]:
+        """Return the frontier's vertices and their parents, at most as a found list has."""
+        count = min(state.vertices, len(self.host.found_list))
+        queue = self.host.queue[state.queue_index][:count]
+        return np.column_stack((queue, self.host.parent[queue]))
 
     def _note(self, name: str, seconds: float, found: int) -> None:
         self.times.setdefault(name, []).append(seconds)

@@ -10,9 +10,10 @@ over the search's levels, so big levels count most. A search is evidence of a th
 thing took, or was expected to take, a certain share of the search. So neither a single disturbed
 search nor a tiny level changes a factor.
 
-All things share a common factor, the median of the factors of the measured strategies. It covers
-causes that slow all strategies equally, such as other work on the machine. A thing has its own
-factor only if that is far from the common one.
+All things share a common factor, the median of the candidates' factors. It covers causes that slow
+all strategies equally, such as other work on the machine. A candidate counts once, by its large
+levels if they are known. One that no search has run counts as 1: so if those that looked cheap are
+slow, the others are tried. A thing has its own factor only if that is far from the common one.
 
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
 first known one, so that a search may measure it again: a busy machine may have made it look slow.
@@ -22,7 +23,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
 
 from hetero_bfs.scheduling.columns import fill_columns, size_of_level
@@ -99,7 +99,6 @@ remembered ratios. A failed trial doubles the number, so slow things are tried e
 ) = range(WINDOW, WINDOW + 12)
 MEMORY_COLUMNS = WINDOW + 12
 
-_ALL = np.ones(WINDOW)
 _LEAST_SECONDS = 1e-9
 _ROUNDING = 1e-9
 _SAME = 0.01  # levels with a smaller relative difference share one prediction
@@ -281,22 +280,26 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
 
 
 @kernel(counted=False, inner=True)
-def _middle_of(values, counts):
-    """Return the median of the values whose `counts` is not 0, 1 if there is none.
-
-    Of two middle values it is the lower one.
-    """
-    count = 0
-    for i in range(values.size):
-        count += counts[i] != 0.0
+def _middle(values):
+    """Return the median, or the lower of the two middle values."""
     for i in range(values.size):
         before = 0
         for j in range(values.size):
-            less = values[j] < values[i] or (values[j] == values[i] and j < i)
-            before += counts[j] != 0.0 and less
-        if counts[i] != 0.0 and before == (count - 1) // 2:
+            before += values[j] < values[i] or (values[j] == values[i] and j < i)
+        if before == (values.size - 1) // 2:
             return values[i]
     return 1.0
+
+
+@kernel(counted=False, inner=True)
+def _common(memory, strategies, column):
+    """Return the median of a column over the candidates."""
+    count = strategies // 2
+    values = memory[:count, EXPECTED]  # scratch from here on
+    for s in range(count):
+        large = memory[count + s]
+        values[s] = large[column] if large[KNOWN] != 0.0 else memory[s, column]
+    return _middle(values)
 
 
 @kernel(counted=False, inner=True)
@@ -316,9 +319,9 @@ def _remember(row, ratio):
 
 @kernel(counted=False, inner=True)
 def _wait(row):
-    """Count a search without evidence; after many of them begin a trial."""
+    """Count a search without evidence; after many of them begin a trial of what looks slow."""
     row[IDLE] += 1.0
-    if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT]:
+    if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT] and row[FIRST] < row[RATIO]:
         row[:WINDOW] = row[FIRST]
         row[TRIAL] = 1.0
 
@@ -326,14 +329,13 @@ def _wait(row):
 @kernel(counted=False, inner=True)
 def _find_factors(memory, strategies):
     """Fill FACTOR from RATIO; return KEEP, CONSIDER or REPLACE."""
-    known = memory[:strategies, KNOWN]
-    common = _middle_of(memory[:strategies, RATIO], known)
-    common_in_use = _middle_of(memory[:strategies, IN_USE], known)
+    common = _common(memory, strategies, RATIO)
+    common_in_use = _common(memory, strategies, IN_USE)
     band = DEAD_BAND if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
     if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
-    since = common / _middle_of(memory[:strategies, CONSIDERED], known)
+    since = common / _common(memory, strategies, CONSIDERED)
     change = 1.0
     for thing in range(memory.shape[0]):
         row = memory[thing]
@@ -377,5 +379,5 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
             _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND))
         else:
             _wait(row)
-        row[RATIO] = _middle_of(row[:WINDOW], _ALL) if row[KNOWN] != 0.0 else 1.0
+        row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
     return _find_factors(memory, _num_strategies(policy))

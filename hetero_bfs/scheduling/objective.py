@@ -28,9 +28,6 @@ from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, ObjectiveNa
 from hetero_bfs.scheduling.trace import LevelTrace
 from hetero_bfs.support.messages import setting
 
-POWER_OBJECTIVES: tuple[ObjectiveName, ...] = ("energy", "edp")
-"""The objectives that need watts."""
-
 METERS_REMEDY = (
     "a meter must be readable (NVML, RAPL, amdgpu), or --power-log FILE name the log of an "
     "external one"

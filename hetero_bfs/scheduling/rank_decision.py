@@ -118,11 +118,11 @@ class RankDecision:
         self._others_share = others_share
         self._num_vertices = num_vertices
         self._costs = costs
-        self._weights = np.zeros((prediction.NUM_PREDICTED, _NUM_COLUMNS))
-        self._weights[prediction.PULL] = _weights("bottom-up", None)
+        self._weights = np.zeros((2, prediction.NUM_PREDICTED, _NUM_COLUMNS))
+        self._weights[:, prediction.PULL] = _weights("bottom-up", None)
         if device is not None:
-            self._weights[prediction.DEVICE_PUSH] = _weights("top-down", device.info)
-            self._weights[prediction.DEVICE_PULL] = _weights("bottom-up", device.info)
+            self._weights[:, prediction.DEVICE_PUSH] = _weights("top-down", device.info)
+            self._weights[:, prediction.DEVICE_PULL] = _weights("bottom-up", device.info)
         self._columns = np.zeros(_NUM_COLUMNS)
         self._raw = np.zeros(prediction.NUM_PREDICTED)
         self._on_device = np.zeros(2, np.bool_)
@@ -230,14 +230,15 @@ class RankDecision:
 def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.float64]:
     """Return the learned weights from the model of this machine, or of the most similar machine.
 
+    The shape is (2, columns): those of SMALL levels, then of LARGE ones.
     Average speeds would count all unvisited edges in a pull, even where each vertex finds a parent
     at once.
     """
     model = model_of(device) or default_model(None if device is None else device.type)
     candidates = available(device is not None)
     if model is None:
-        return np.zeros(_NUM_COLUMNS)
+        return np.zeros((2, _NUM_COLUMNS))
     wanted = plain(direction, "cpu" if device is None else "device")
     policy = model_selector("learned", model, candidates).in_seconds
-    weights: npt.NDArray[np.float64] = policy.weights[candidates.index(wanted)].copy()
+    weights: npt.NDArray[np.float64] = policy.weights[:, candidates.index(wanted)].copy()
     return weights

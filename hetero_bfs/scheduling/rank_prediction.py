@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hetero_bfs.scheduling.columns import expectations, fill_columns
+from hetero_bfs.scheduling.columns import expectations, fill_columns, size_of_level
 from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
@@ -39,8 +39,8 @@ def predict(
     Parameters
     ----------
     state : float64 (STATE_SIZE,)
-    weights : float64 (NUM_PREDICTED, NUM_COLUMNS)
-        Of speed models; all 0 without one.
+    weights : float64 (2, NUM_PREDICTED, NUM_COLUMNS)
+        Of speed models, at SMALL and at LARGE levels; all 0 without one.
     floors : float64 (2,)
         Constant seconds of a push and of a pull on the device; inf without a device.
     move : float
@@ -68,10 +68,11 @@ def predict(
     if found > 0.0 and unvisited > 0.0:
         fill_columns(columns, vertices, state)
         scanned, expected = expectations(state)
+    size = size_of_level(edges)
     for which in range(NUM_PREDICTED):
         predicted = 0.0
         for i in range(columns.size):
-            predicted += weights[which, i] * columns[i]
+            predicted += weights[size, which, i] * columns[i]
         if predicted <= 0.0 and which % 2 == PUSH:
             predicted = _SECONDS_PER_EDGE * edges + _SECONDS_PER_FOUND * expected
         elif predicted <= 0.0:

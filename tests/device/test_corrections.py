@@ -7,6 +7,7 @@ import pytest
 from graphs import nasty
 from oracle import check_search, engine_on
 
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND, KNOWN
 from hetero_bfs.scheduling.model_selectors import migration_names
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
@@ -22,11 +23,14 @@ def test_probes_run_every_strategy_and_move(opencl_device, trained):
     """If all predictions are off by a million, all are corrected as far as the bound allows."""
     trained(opencl_device, seconds_for_all)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
+        small = [f"{name} (small levels)" for name in STRATEGIES]
         assert engine.corrections == dict.fromkeys(
-            (*STRATEGIES, *migration_names(available(1))), 1 / BOUND
+            (*small, *STRATEGIES, *migration_names(available(1))), 1 / BOUND
         )
-        known = engine._selection.learns._memory[: len(STRATEGIES), KNOWN] == 1
-        assert known.all(), "each was measured itself"
+        count = len(STRATEGIES)
+        known = engine._selection.learns._memory[: 2 * count, KNOWN].reshape(2, count) == 1
+        assert known[schema.LARGE].all(), "each was measured itself"
+        assert known[schema.SMALL].any()
 
 
 @pytest.mark.usefixtures("one_thread")

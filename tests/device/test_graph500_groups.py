@@ -123,7 +123,7 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
     run(None, sources=5)
     first = events.index("search")
     assert events[first:] == [
-        *("search", "restore"),  # to learn how high-diameter searches are
+        *("search", "restore"),  # the reference search
         *["search"] * 3,  # untimed
         *["restore"] * 3,
         *["search"] * 3,

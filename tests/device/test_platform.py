@@ -33,6 +33,7 @@ class FakeDevice:
     unified = False
     one_launch = False
     ended_at = None
+    converted_seconds = 0.0
     num_parts = 1
 
     def __init__(self, graph, host):
@@ -184,10 +185,15 @@ def test_a_search_on_one_device_alone(place):
 def test_an_expected_selector_sends_its_policy_to_the_device_that_it_chooses_first():
     platform = platform_of(nasty("Kronecker 10"), 2)
     first, second = platform.devices
-    platform.expect(FixedSelector(TC, TG), 1, 3)
+    before, selector = FixedSelector(TC, TG), FixedSelector(TG.on(2), TG)
+    platform.expect(selector, 1, before)
+    assert second.received is None, "no search has begun from any source"
+    check(platform, nasty("Kronecker 10"), 458, [TC])
+    search = Search(platform, 1, before)
+    search.run()
+    platform.expect(before, 1, before)
     assert first.received is None
     assert second.received is None
-    selector = FixedSelector(TG.on(2), TG)
-    platform.expect(selector, 1, 3)
+    platform.expect(selector, 1, before)
     assert first.received is None
     assert second.received is selector.policy

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.schema import LARGE, SMALL
+from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 from hetero_bfs.scheduling.trace import LevelFeatures
+from hetero_bfs.training.oracle import SearchCosts
 
 GPU = DeviceInfo(
     index=0,
@@ -92,9 +98,63 @@ def model(**changes) -> SpeedModel:
     return SpeedModel("m", alpha=0.1, edges_per_second=speeds, about={}, **parts)
 
 
-def selector_of(made: SpeedModel, candidates=ALL, uses_cost_to_go=False) -> ModelSelector:
-    predictors = [made.learned[s.name] for s in candidates]
-    return ModelSelector("learned", made, candidates, predictors, uses_cost_to_go)
+def selector_of(made: SpeedModel, candidates=ALL, name="average") -> ModelSelector:
+    """Return a selector by the learned formulas; named "average" it looks at single levels."""
+    small, large = ([made.predictor(s.name, size) for s in candidates] for size in (SMALL, LARGE))
+    return ModelSelector(name, made, candidates, (small, large))
+
+
+def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
+    """What the selector chooses, level by level, for a search of these states."""
+    kind, representation, chosen = None, "queue", []
+    for features in states:
+        strategy = selector.choose(
+            replace(features, device_kind=kind, representation=representation)
+        ).strategy
+        dense_push = strategy.name == "TC" and features.is_dense_push
+        representation = "bitmap" if dense_push or strategy.direction == "bottom-up" else "queue"
+        kind = strategy.device_kind
+        chosen.append(strategy.name)
+    return chosen
+
+
+def reference_of(states: list[LevelFeatures]) -> np.ndarray:
+    reference = np.zeros((len(states), schema.STATE_SIZE))
+    for row, features in zip(reference, states, strict=True):
+        features.write_state(row)
+    return reference[:, : schema.RECORD_STATE]
+
+
+def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
+    """What the model predicts for a search, as if it had been measured."""
+
+    def migrations(parts) -> np.ndarray:
+        return np.array([[parts[kind].seconds(f) for kind in ("cpu", "device")] for f in states])
+
+    return SearchCosts(
+        tuple(ALL),
+        np.array([[made.learned_seconds(f, s) for s in ALL] for f in states]),
+        migrations(made.start)[0],
+        migrations(made.switch),
+        migrations(made.convert),
+        np.array([False] + [f.is_dense_push for f in states[:-1]]),
+        np.arange(len(states)),
+    )
 
 
 SPEEDS = {"TC": 4.0, "TG": 5.0, "BC": 6.0, "BG": 7.0, "BGC": 8.0}
+
+
+def states_of(levels, num_vertices: int, num_edges: int) -> list[LevelFeatures]:
+    """Return the states of a search whose frontiers have these vertices and edges."""
+    found, left, before = [], [num_vertices, num_edges], num_edges / num_vertices
+    for number, (vertices, edges) in enumerate(levels):
+        left = [left[0] - vertices, left[1] - edges]
+        growth = edges / before
+        found.append(
+            LevelFeatures(
+                number, vertices, edges, *left, num_vertices, num_edges, growth, None, "queue"
+            )
+        )
+        before = edges
+    return found

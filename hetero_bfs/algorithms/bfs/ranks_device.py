@@ -272,7 +272,9 @@ class RankDevice:
         if self._used and not self._unified:
             listed = frontier.found_list
             if listed >= 0:
-                executor.add_parents(host.found_list[:listed])
+                pairs = host.found_list[:listed]
+                executor.add_parents(pairs)
+                host.note_found(pairs)
                 self._is_complete_here = True
             else:
                 self._merge_parents(frontier)

@@ -13,9 +13,8 @@ from hetero_bfs.algorithms.bfs.correction import Correction, Probe
 from hetero_bfs.algorithms.bfs.search import Recording
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.model_selectors import PLAN, THRESHOLDS
 from hetero_bfs.scheduling.named_selectors import make_objective_selector, make_selector
-from hetero_bfs.scheduling.selectors import DirectionSelector
 from hetero_bfs.scheduling.strategies import OBJECTIVES
 
 # By the made model: TC 1 us + 1 ns an edge, BC 1 us + 10 ns an unvisited vertex; the device twice.
@@ -31,14 +30,14 @@ def system(**watts: float) -> dict:
 def by_objective(trained):
     """Return a function that makes a selector with a model that has this power."""
 
-    def make(power, objective_name, wanted="learned", device=None, high_diameter=False):
+    def make(power, objective_name, wanted="learned", device=None):
         def change(data):
             if power is not None:
                 data["power"] = power
 
         trained(device, change)
         return make_objective_selector(
-            wanted, device, HOST_ONLY if device is None else ALL, high_diameter, objective_name
+            wanted, device, HOST_ONLY if device is None else ALL, objective_name
         )
 
     return make
@@ -121,17 +120,17 @@ def test_without_watts_the_remedy_is_named(
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path / "none"))
     ship(monkeypatch, tmp_path / "shipped")
     with pytest.raises(ModelError, match=r"no speed model of this machine.*hetero-bfs train"):
-        make_objective_selector("learned", None, HOST_ONLY, False, objective_name)
+        make_objective_selector("learned", None, HOST_ONLY, objective_name)
 
 
 def test_watts_of_another_machine_are_never_taken(monkeypatch, tmp_path):
-    """Average speeds of a similar machine may do for time; its watts say nothing here."""
+    """Seconds of a similar machine may do for a start; its watts say nothing here."""
     data = model_json("another__card") | {"power": system(TC=50.0, BC=50.0)}
     monkeypatch.setenv("HETERO_BFS_MODELS", str(tmp_path))
     ship(monkeypatch, tmp_path / "shipped", data)
-    assert make_objective_selector("auto", None, HOST_ONLY, False, "time")[0].name == "average"
+    assert make_objective_selector("auto", None, HOST_ONLY, "time")[0].name == "auto"
     with pytest.raises(ModelError, match="no speed model of this machine"):
-        make_objective_selector("auto", None, HOST_ONLY, False, "energy")
+        make_objective_selector("auto", None, HOST_ONLY, "energy")
 
 
 @pytest.mark.parametrize("wanted", ["alpha-beta", "daga", "fixed:TC"])
@@ -151,51 +150,26 @@ def test_an_unknown_objective(by_objective):
         by_objective(system(TC=50.0, BC=50.0), "power")
 
 
-# auto.
-
-RULE = {"selector": "alpha-beta", "where": "cpu", "alpha": 15.0, "beta": 64.0}
-
-
-@pytest.mark.parametrize(
-    ("objective_name", "high_diameter", "name"),
-    [
-        ("time", False, "average"),
-        ("energy", False, "alpha-beta(15,64,cpu)"),
-        ("energy", True, "average"),
-        ("edp", False, "learned"),  # nothing was compared under it
-    ],
-)
-def test_auto_is_what_was_best_under_the_objective(trained, objective_name, high_diameter, name):
-    def change(data):
-        data["auto"] = {kind: {"selector": "average"} for kind in ("shallow", "deep")}
-        data["power"] = system(TC=50.0, BC=60.0)
-        data["power"]["auto"] = {"energy": {"shallow": RULE, "deep": {"selector": "average"}}}
-
-    trained(None, change)
-    selector, notes = make_objective_selector(
-        "auto", None, HOST_ONLY, high_diameter, objective_name
-    )
-    assert (selector.name, notes) == (name, [])
-    assert (selector.objective is None) == (objective_name == "time")
-    if objective_name != "time":
-        assert selector.objective.watts == {"TC": 50.0, "BC": 60.0}
-        assert isinstance(selector, DirectionSelector if "beta" in name else ModelSelector)
+def test_auto_compares_costs_too(by_objective):
+    """It has the watts, and both rules; before it knows a graph it looks at single levels."""
+    watts = system(TC=200.0, BC=40.0)
+    selector, notes = by_objective(watts, "energy", wanted="auto")
+    assert (selector.name, selector.rules, notes) == ("auto", (PLAN, THRESHOLDS), [])
+    assert selector.objective.watts == {"TC": 200.0, "BC": 40.0}
+    assert selector.choose(LEVEL).strategy.name == "BC"
+    assert by_objective(watts, "time", wanted="auto")[0].choose(LEVEL).strategy.name == "TC"
 
 
-def test_auto_by_a_rule_whose_strategies_lost_their_watts(trained):
-    def change(data):
-        data["power"] = system(TC=50.0)
-        data["power"]["auto"] = {"energy": dict.fromkeys(("shallow", "deep"), RULE)}
-
-    trained(None, change)
-    selector, notes = make_objective_selector("auto", None, HOST_ONLY, False, "energy")
-    assert selector.name == "learned"
+@pytest.mark.parametrize("wanted", ["auto", "learned"])
+def test_strategies_that_lost_their_watts_are_left_out(by_objective, wanted):
+    selector, notes = by_objective(system(TC=50.0), "energy", wanted=wanted)
+    assert (selector.name, [s.name for s in selector.candidates]) == (wanted, ["TC"])
     assert "leaves out BC" in notes[0]
 
 
 def test_time_is_as_it_was(trained):
     trained(GPU)
-    mine, _ = make_objective_selector("learned", GPU, ALL, False, "time")
+    mine, _ = make_objective_selector("learned", GPU, ALL, "time")
     theirs, _ = make_selector("learned", GPU, ALL)
     assert mine.choose(LEVEL) == theirs.choose(LEVEL)
 
@@ -208,7 +182,7 @@ def test_what_was_measured_corrects_seconds_and_costs_alike(by_objective):
     for objective_name in OBJECTIVES:
         selector, _ = by_objective(watts, objective_name)
         factors = np.ones(selector.factors.size)
-        factors[0] = 3.0  # TC
+        factors[len(selector.candidates)] = 3.0  # TC at large levels
         corrected = selector.corrected(factors)
         assert corrected.objective == selector.objective
         before, after = (s.choose(LEVEL).predicted_seconds for s in (selector, corrected))
@@ -238,7 +212,7 @@ def test_levels_as_long_as_predicted_correct_nothing(by_objective, objective_nam
     for _ in range(8):
         corrected = correction.learn(recording, float(records[:, schema.SECONDS].sum()))
     chosen = int(records[0, schema.STRATEGY])
-    assert corrected.factors[chosen] == pytest.approx(5, rel=0.3)
+    assert corrected.factors[len(selector.candidates) + chosen] == pytest.approx(5, rel=0.3)
 
 
 def test_probes_of_strategies_that_are_left_out_are_not_learned_from(by_objective):

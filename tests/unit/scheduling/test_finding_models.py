@@ -1,4 +1,4 @@
-"""Which model a selector gets, and what was the fastest in training."""
+"""Which model a selector gets, and for which levels its choices hold."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ from hetero_bfs.scheduling.strategies import STRATEGIES, available
 
 
 @pytest.mark.parametrize("device", [GPU, None])
-@pytest.mark.parametrize(
-    ("wanted", "name"), [("auto", "learned"), ("learned", "learned"), ("average", "average")]
-)
-def test_a_trained_machine(trained, device, wanted, name):
+@pytest.mark.parametrize("wanted", ["auto", "learned", "thresholds", "average"])
+def test_a_trained_machine(trained, device, wanted):
     trained(device)
     selector, notes = make_selector(wanted, device, available(device is not None))
-    assert (selector.name, notes) == (name, [])
+    assert (selector.name, notes) == (wanted, [])
     level = replace(START, frontier_edges=2000, unvisited_edges=6000, unvisited_vertices=300)
     predicted = selector.choose(level).predicted_seconds
     start = 3e-6
-    if name == "learned":
+    if wanted == "thresholds":
+        assert predicted == {}, "a search by thresholds predicts nothing"
+        return
+    if wanted != "average":
         assert predicted["TC"] == pytest.approx(1e-6 + 2000e-9 + start)
         assert predicted["BC"] == pytest.approx(1e-6 + 300e-8 + start)
     else:  # e_frontier / speed and alpha x e_left / speed
@@ -59,17 +60,19 @@ def test_a_trained_machine(trained, device, wanted, name):
     assert set(predicted) == {s.name for s in available(device is not None)}
 
 
-@pytest.mark.parametrize("wanted", ["auto", "learned", "average"])
-def test_an_unknown_machine_says_so_and_names_the_command(monkeypatch, tmp_path, wanted):
+@pytest.mark.parametrize("wanted", ["auto", "learned", "thresholds", "average"])
+def test_an_unknown_machine_begins_with_the_model_of_another(monkeypatch, tmp_path, wanted):
+    """It says so, and names the command that makes a model of this one."""
     monkeypatch.setenv(model_files.MODELS_VARIABLE, str(tmp_path))
     ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
     selector, notes = make_selector(wanted, GPU, ALL)
-    assert selector.name == "average"
+    assert (selector.name, selector.model.name) == (wanted, "other__card")
+    assert selector.corrects == (wanted != "average")
     (note,) = notes
     for words in (
         machine_slug(GPU),
         "a-graphics-card",
-        "other__card",
+        "begin with that of other__card and correct it",
         "`hetero-bfs train --quick`",
     ):
         assert words in note
@@ -102,33 +105,7 @@ def test_a_model_without_a_speed(trained):
         make_selector("average", GPU, ALL)
 
 
-# What was the fastest in training.
-
-
-@pytest.mark.parametrize("high_diameter", [False, True])
-def test_auto_is_what_was_the_fastest_in_training(trained, high_diameter):
-    def change(data):
-        data["auto"] = {
-            "shallow": {"selector": "alpha-beta", "where": "device", "alpha": 15, "beta": 64},
-            "deep": {"selector": "alpha-beta", "where": "cpu", "alpha": 15, "beta": 18},
-        }
-
-    trained(GPU, change)
-    selector, notes = make_selector("auto", GPU, ALL, high_diameter)
-    assert notes == []
-    assert selector.name == f"alpha-beta(15,{'18,cpu' if high_diameter else '64,device'})"
-    assert [s.name for s in selector.candidates] == (
-        ["TC", "BC"] if high_diameter else ["TG", "BG"]
-    )
-
-
-def test_auto_may_be_a_model(trained):
-    def change(data):
-        data["auto"] = {kind: {"selector": "average"} for kind in ("shallow", "deep")}
-
-    trained(GPU, change)
-    assert make_selector("auto", GPU, ALL)[0].name == "average"
-    assert make_selector("learned", GPU, ALL)[0].name == "learned"
+# For how long a choice holds.
 
 
 @settings(max_examples=40, deadline=None)

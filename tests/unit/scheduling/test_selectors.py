@@ -17,9 +17,12 @@ from selector_levels import (
     SPEEDS,
     START,
     beamer_levels,
+    costs_of,
     model,
     names,
+    reference_of,
     selector_of,
+    walk,
 )
 
 from hetero_bfs.errors import ModelError
@@ -30,11 +33,11 @@ from hetero_bfs.scheduling.policy import (
     MOST_COST_TO_GO_ROWS,
     _find_row,
 )
-from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
+from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures
-from hetero_bfs.training.oracle import SearchCosts, best_schedule
+from hetero_bfs.training.oracle import best_schedule
 
 # Fixed.
 
@@ -150,7 +153,7 @@ def test_early_bottom_up_must_be_clearly_faster(frontier_edges, bottom_up_second
     )
     host = [STRATEGIES["TC"], STRATEGIES["BC"]]
     made = model(TC=4.0, BC=bottom_up_seconds)
-    choice = selector_of(made, host, uses_cost_to_go=True).choose(features)
+    choice = selector_of(made, host, "learned").choose(features)
     assert choice.strategy.name == expected
     assert selector_of(made, host).choose(features).strategy.name == (
         "BC" if bottom_up_seconds < 4.0 else "TC"
@@ -194,47 +197,9 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
     expected = {s.name: seconds_by_hand(made, features, s) for s in ALL}
     assert choice.predicted_seconds == pytest.approx(expected)
     assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
-    cost_to_go = selector_of(made, uses_cost_to_go=True).choose(features)
+    cost_to_go = selector_of(made, name="learned").choose(features)
     assert cost_to_go.predicted_seconds == choice.predicted_seconds, (
         "the cost-to-go is no prediction"
-    )
-
-
-def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
-    """What the selector chooses, level by level, for a search of these states."""
-    kind, representation, chosen = None, "queue", []
-    for features in states:
-        strategy = selector.choose(
-            replace(features, device_kind=kind, representation=representation)
-        ).strategy
-        dense_push = strategy.name == "TC" and features.is_dense_push
-        representation = "bitmap" if dense_push or strategy.direction == "bottom-up" else "queue"
-        kind = strategy.device_kind
-        chosen.append(strategy.name)
-    return chosen
-
-
-def reference_of(states: list[LevelFeatures]) -> np.ndarray:
-    reference = np.zeros((len(states), schema.STATE_SIZE))
-    for row, features in zip(reference, states, strict=True):
-        features.write_state(row)
-    return reference[:, : schema.RECORD_STATE]
-
-
-def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
-    """What the model predicts for a search, as if it had been measured."""
-
-    def migrations(parts) -> np.ndarray:
-        return np.array([[parts[kind].seconds(f) for kind in ("cpu", "device")] for f in states])
-
-    return SearchCosts(
-        tuple(ALL),
-        np.array([[made.learned_seconds(f, s) for s in ALL] for f in states]),
-        migrations(made.start)[0],
-        migrations(made.switch),
-        migrations(made.convert),
-        np.array([False] + [f.is_dense_push for f in states[:-1]]),
-        np.arange(len(states)),
     )
 
 
@@ -242,8 +207,8 @@ def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
 @given(made=models(), states=searches())
 def test_with_such_a_reference_search_the_best_schedule_is_chosen(made, states):
     assume(len(states) <= MOST_COST_TO_GO_ROWS)
-    cost_to_go = selector_of(made, uses_cost_to_go=True).on_graph(
-        states[0].num_vertices, states[0].num_edges, reference_of(states), False
+    cost_to_go = selector_of(made, name="learned").on_graph(
+        states[0].num_vertices, states[0].num_edges, reference_of(states)
     )
     costs = costs_of(made, states)
     best = best_schedule(costs)
@@ -256,10 +221,8 @@ def test_with_such_a_reference_search_the_best_schedule_is_chosen(made, states):
 @given(made=models(), features=FEATURES, states=searches())
 def test_when_migration_is_free_the_cost_to_go_changes_nothing(made, features, states):
     free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
-    greedy = selector_of(replace(made, switch=free, convert=free), uses_cost_to_go=True)
-    cost_to_go = greedy.on_graph(
-        states[0].num_vertices, states[0].num_edges, reference_of(states), False
-    )
+    greedy = selector_of(replace(made, switch=free, convert=free), name="learned")
+    cost_to_go = greedy.on_graph(states[0].num_vertices, states[0].num_edges, reference_of(states))
     choice = greedy.choose(features)
     predicted = choice.predicted_seconds
     least = predicted[choice.strategy.name]
@@ -282,32 +245,40 @@ def test_by_cost_to_go_a_search_stays_where_the_rest_is_cheap():
     big = replace(
         START, level=1, frontier_edges=START.num_edges // 2, unvisited_edges=START.num_edges // 4
     )
-    cost_to_go = selector_of(made, uses_cost_to_go=True)
+    cost_to_go = selector_of(made, name="learned")
     assert selector_of(made).choose(START).strategy.name == "TC"
     assert cost_to_go.choose(START).strategy.name == "TC", "it knows no graph yet"
-    on_graph = cost_to_go.on_graph(
-        START.num_vertices, START.num_edges, reference_of([START, big]), False
-    )
+    on_graph = cost_to_go.on_graph(START.num_vertices, START.num_edges, reference_of([START, big]))
     assert on_graph.choose(START).strategy.name != "TC"
-    assert on_graph.on_graph(0, 0, on_graph._graph[2], False) is on_graph
+    assert on_graph.on_graph(0, 0, on_graph._graph[2]) is on_graph
 
 
-def test_deep_graphs_are_predicted_by_formulas_of_their_own():
-    made = replace(model(), learned_high_diameter={"TG": Linear(("constant",), (1e-12,))})
-    low_diameter = model_selector("learned", made, ALL)
+def test_small_levels_are_predicted_by_formulas_of_their_own():
+    small, seconds = Linear(("constant",), (1e-12,)), {"TG": 7.0, "TC": 5.0}
+    made = replace(model(**seconds), learned_small={"TG": small})
+    selector = model_selector("learned", made, ALL)
+    here = selector.candidates.index(STRATEGIES["TG"])
+    weights = selector.policy.weights
+    assert weights[schema.SMALL, here].tolist() == small.weights()
+    assert weights[schema.LARGE, here, 0] == 7.0
+    for size in (schema.SMALL, schema.LARGE):
+        assert weights[size, selector.candidates.index(STRATEGIES["TC"]), 0] == 5.0
+    for edges, expected in ((schema.LEAST_SHARED_EDGES - 1, 1e-12), (schema.LEAST_SHARED_EDGES, 7)):
+        choice = selector.choose(replace(START, frontier_edges=edges))
+        assert choice.predicted_seconds["TG"] == expected
+
+
+def test_a_selector_is_bound_to_a_graph_once():
+    unbound = model_selector("learned", model(**SPEEDS), ALL)
     reference = reference_of([START])
-    arguments = START.num_vertices, START.num_edges, reference
-    high_diameter = low_diameter.on_graph(*arguments, True)
-    place = low_diameter.candidates.index(STRATEGIES["TG"])
-    assert low_diameter.on_graph(*arguments, False).policy.weights[place, 0] != 1e-12
-    assert high_diameter.policy.weights[place, 0] == 1e-12
-    assert not high_diameter.policy.weights[place, 1:].any()
-    assert high_diameter.uncorrected is high_diameter
-    again = high_diameter.on_graph(START.num_vertices, START.num_edges, reference.copy(), False)
-    assert again.policy.weights.tolist() == low_diameter.policy.weights.tolist()
-    assert high_diameter.on_graph(*arguments, True) is high_diameter
-    factors = np.full(len(ALL) + 6, 2.0)
-    assert high_diameter.corrected(factors).policy.weights[place, 0] == 2e-12
+    bound = unbound.on_graph(START.num_vertices, START.num_edges, reference)
+    assert bound.uncorrected is bound is not unbound
+    assert bound.on_graph(START.num_vertices, START.num_edges, reference) is bound
+    other = bound.on_graph(START.num_vertices, START.num_edges, reference.copy())
+    assert other is not bound
+    assert other.policy.weights.tolist() == unbound.policy.weights.tolist()
+    doubled = bound.corrected(np.full(bound.factors.size, 2.0))
+    assert doubled.policy.weights.tolist() == (2 * bound.policy.weights).tolist()
 
 
 @given(
@@ -330,9 +301,7 @@ def test_of_a_deep_search_a_sample_is_kept():
     states = [
         replace(START, level=level, unvisited_edges=100_000 - 20 * level) for level in range(5000)
     ]
-    cost_to_go = selector_of(model(), uses_cost_to_go=True).on_graph(
-        1000, 100_001, reference_of(states), False
-    )
+    cost_to_go = selector_of(model(), name="learned").on_graph(1000, 100_001, reference_of(states))
     cost_to_go_rows = cost_to_go.policy.cost_to_go
     assert cost_to_go_rows.shape == (MOST_COST_TO_GO_ROWS, 1 + len(ALL))
     assert (np.diff(cost_to_go_rows[:, 0]) < 0).all()

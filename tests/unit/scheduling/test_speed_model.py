@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from made_models import model_json, ship
@@ -51,22 +52,15 @@ def test_round_trip():
     assert (again.name, again.about["samples"]) == ("cpu__card", 12)
 
 
-AUTO = {
-    "shallow": {"selector": "alpha-beta", "where": "device", "alpha": 15.0, "beta": 64.0},
-    "deep": {"selector": "learned"},
-}
-
-
-def test_tuning_and_the_fastest_selector_round_trip():
+def test_tuning_round_trips():
     small = Tuning(group_size=512)
     tuning = Tuning(group_size=128, registers=40, one_launch=False, small=small)
     assert tuning.for_graph(SMALL_VERTICES - 1) == small
     assert tuning.for_graph(SMALL_VERTICES) == tuning
     assert not tuning.step_by_step().for_graph(1).one_launch
-    data = model_json("m") | {"tuning": tuning.to_json(), "auto": AUTO}
+    data = model_json("m") | {"tuning": tuning.to_json()}
     model = read_model(json.dumps(data), "m.json")
     assert model.tuning == tuning
-    assert model.auto == AUTO
     assert read_model(json.dumps(model.to_json()), "m.json") == model
 
 
@@ -79,13 +73,9 @@ def test_tuning_and_the_fastest_selector_round_trip():
         ({"tuning": {"small": {"registers": -1}}}, "tuning: registers is -1; it must not be"),
         ({"tuning": {"small": 3}}, "tuning: small = 3 is not a setting"),
         ({"tuning": {"registers": 1.5}}, "tuning: registers = 1.5"),
-        ({"auto": {"shallow": AUTO["shallow"]}}, "it lacks 'deep'"),
-        ({"auto": AUTO | {"deep": {"selector": "daga"}}}, "unknown selector 'daga'"),
-        ({"auto": AUTO | {"deep": AUTO["shallow"] | {"where": "moon"}}}, "unknown device"),
-        ({"auto": AUTO | {"deep": AUTO["shallow"] | {"beta": 0}}}, "0.0 is not a speed"),
     ],
 )
-def test_bad_tuning_and_bad_selectors(change, words):
+def test_bad_tuning(change, words):
     with pytest.raises(ModelError, match=words):
         read_model(json.dumps(model_json("m") | change), "m.json")
 
@@ -105,16 +95,20 @@ def test_learned_by_hand():
     assert model.learned_seconds(LEVEL, STRATEGIES["BG"]) == pytest.approx(bottom_up)
 
 
-def test_deep_graphs_have_formulas_of_their_own():
-    data = model_json("m")
-    data["learned_deep"] = {"TC": {"constant": 7.0}}
+@pytest.mark.parametrize("key", ["learned_small", "learned_deep"])
+def test_small_levels_have_formulas_of_their_own(key):
+    """Models from before 2026-11-26 have them as `learned_deep`."""
+    data = model_json("m") | {key: {"TC": {"constant": 7.0}}}
     model = read(data)
-    assert model.learned_seconds(LEVEL, STRATEGIES["TC"], high_diameter=True) == 7.0
-    assert model.learned_seconds(LEVEL, STRATEGIES["TC"]) == read(model_json("m")).learned_seconds(
-        LEVEL, STRATEGIES["TC"]
-    )
-    low_diameter = model.learned_seconds(LEVEL, STRATEGIES["BG"])
-    assert model.learned_seconds(LEVEL, STRATEGIES["BG"], high_diameter=True) == low_diameter
+    large = replace(LEVEL, frontier_edges=schema.LEAST_SHARED_EDGES)
+    small = replace(LEVEL, frontier_edges=schema.LEAST_SHARED_EDGES - 1)
+    assert model.learned_seconds(small, STRATEGIES["TC"]) == 7.0
+    without = read(model_json("m"))
+    for level, name in ((large, "TC"), (large, "BG"), (small, "BG")):
+        expected = without.learned_seconds(level, STRATEGIES[name])
+        assert model.learned_seconds(level, STRATEGIES[name]) == expected
+    assert model.to_json()["learned_small"] == {"TC": {"constant": 7.0}}
+    assert "learned_deep" not in model.to_json()
     assert read(model.to_json()) == model
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selector_levels import reference_of, states_of
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.correction import Correction
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.model_selectors import ThresholdSelector, model_selector
+from hetero_bfs.scheduling.model_selectors import THRESHOLDS, ModelSelector, model_selector
+from hetero_bfs.scheduling.policy import DIRECTION
 from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
@@ -56,29 +58,12 @@ def model(start=1.0, convert=1.0, **units: float) -> SpeedModel:
 
 
 def levels() -> list[LevelFeatures]:
-    vertices_left, edges_left, previous, found = N, M, M / N, []
-    for number, (vertices, edges) in enumerate(LEVELS):
-        vertices_left, edges_left = vertices_left - vertices, edges_left - edges
-        growth = edges / previous
-        found.append(
-            LevelFeatures(
-                number, vertices, edges, vertices_left, edges_left, N, M, growth, None, "queue"
-            )
-        )
-        previous = edges
-    return found
+    return states_of(LEVELS, N, M)
 
 
-def reference() -> np.ndarray:
-    states = np.zeros((len(LEVELS), schema.STATE_SIZE))
-    for state, features in zip(states, levels(), strict=True):
-        features.write_state(state)
-    return states[:, : schema.RECORD_STATE].copy()
-
-
-def bound(made: SpeedModel, candidates=ALL) -> ThresholdSelector:
-    selector = model_selector("thresholds", made, candidates).on_graph(N, M, reference(), False)
-    assert isinstance(selector, ThresholdSelector)
+def bound(made: SpeedModel, candidates=ALL) -> ModelSelector:
+    selector = model_selector("thresholds", made, candidates).on_graph(N, M, reference_of(levels()))
+    assert selector.policy.rule == DIRECTION
     return selector
 
 
@@ -157,8 +142,9 @@ def test_predictions_are_shown_though_it_needs_none():
 def test_corrected_it_looks_for_other_thresholds():
     base = bound(model(TC=1, BC=1, BG=50, BGC=50, TG=50))
     factors = np.ones(base.factors.size)
-    factors[[s.name for s in ALL].index("BC")] = 1e4
-    factors[[s.name for s in ALL].index("TC")] = 1e2
+    for size in (schema.SMALL, schema.LARGE):
+        factors[size * len(ALL) + [s.name for s in ALL].index("BC")] = 1e4
+        factors[size * len(ALL) + [s.name for s in ALL].index("TC")] = 1e2
     other = base.corrected(factors)
     assert {ALL[i].device_kind for i in base.policy.schedule} == {"cpu"}
     assert {ALL[i].device_kind for i in other.policy.schedule} == {"device"}
@@ -174,7 +160,8 @@ def test_one_direction_alone_is_refused():
 def test_an_engine_searches_by_them(trained, one_thread):
     trained(None)
     with hb.Engine(hb.KroneckerEdges(8), selector="thresholds", device="cpu") as engine:
-        assert isinstance(engine.selector, ThresholdSelector)
+        assert engine.selector.rules == (THRESHOLDS,)
+        assert engine.selector.policy.rule == DIRECTION
         source = int(np.flatnonzero(engine.graph.input_degree)[0])
         result = engine.bfs(source)
         assert result.traces[0].predicted_seconds.keys() == {"TC", "BC"}

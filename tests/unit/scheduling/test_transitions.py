@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import NUM_COLUMNS
 from hetero_bfs.scheduling.policy import MODEL, choose, make_policy
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, REPRESENTATIONS, STRATEGIES
 from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS, migrations_of
@@ -51,9 +50,7 @@ def test_a_policy_predicts_the_moves_that_there_are(kind, representation):
     seconds = 2.0 ** np.arange(6).reshape(3, 2)  # start, switch, convert
     migrations = np.zeros((3, 2, NUM_MIGRATION_COLUMNS))
     migrations[:, :, 0] = seconds
-    policy = make_policy(
-        MODEL, ALL, weights=np.zeros((len(ALL), NUM_COLUMNS)), migrations=migrations
-    )
+    policy = make_policy(MODEL, ALL, migrations=migrations)
     state = np.zeros(schema.STATE_SIZE)
     state[: schema.PLACE] = 10.0, 20.0, 1000.0, 9000.0, 5.0
     state[schema.PLACE] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)

@@ -17,7 +17,7 @@ from hetero_bfs.scheduling import model_files, schema
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE, read_model
 from hetero_bfs.scheduling.speed_model import Linear
 from hetero_bfs.training import calibrate as calibration
-from hetero_bfs.training.calibrate import choose_base, run_calibration
+from hetero_bfs.training.calibrate import choose_base, is_small, run_calibration
 
 HOST = EngineOptions(device="cpu")
 
@@ -31,7 +31,6 @@ def made_rows(count=60, seed=3) -> pd.DataFrame:
     rows["family"] = np.where(np.arange(count) % 3, "kronecker", "grid")
     rows["graph"] = np.arange(count) % 4
     rows["examined"] = rows["unvisited_edges"] / 2
-    rows["deep"] = (rows["family"] == "grid").astype(int)
     return pd.DataFrame(rows)
 
 
@@ -52,8 +51,8 @@ def samples_of(model) -> pd.DataFrame:
             rows = made_rows(seed=number)
             seconds = seconds_of(linear, rows)
             if not prefix:
-                of_high_diameter = seconds_of(model.learned_high_diameter[name], rows)
-                seconds = seconds.where(rows["deep"] == 0, of_high_diameter)
+                of_small_levels = seconds_of(model.learned_small[name], rows)
+                seconds = seconds.where(~is_small(rows), of_small_levels)
             parts.append(rows.assign(measured=f"{prefix}{name}", seconds=seconds))
     return pd.concat(parts, ignore_index=True)
 
@@ -99,29 +98,19 @@ def test_a_model_comes_out_and_the_old_one_is_kept(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("tiny", "one_thread")
-def test_without_a_folder_of_its_own_whole_searches_say_what_auto_is(tmp_path, monkeypatch):
-    fastest = {"shallow": {"selector": "learned"}, "deep": {"selector": "average"}}
-    seen = []
-
-    def compare(info, quick):
-        seen.append(model_files.find_model(*machine_slug(None).split("__")).about["probes"])
-        graphs, seconds = {"deep": ["grid8", "roads8"]}, {"deep": {"learned": [0.5, 0.25]}}
-        return {"auto": fastest, "graphs": graphs, "seconds": seconds}
-
-    monkeypatch.setattr("hetero_bfs.training.train.compare_selectors", compare)
+def test_without_a_folder_commands_find_the_model():
     assert run_calibration(engine=HOST) == 0
-    (path,) = (tmp_path / "own").glob("*.json")
-    assert read_model(path.read_text(), str(path)).auto == fastest
-    assert seen == [["kronecker6", "grid8"]], "the searches are by the model that was written"
+    model = model_files.find_model(*machine_slug(None).split("__"))
+    assert model.about["probes"] == ["kronecker6", "grid8"]
 
 
 @pytest.mark.usefixtures("tiny")
 def test_the_model_is_fitted_to_the_probes_alone(monkeypatch, tmp_path):
-    """This machine is 3 times as slow as the other, on long searches 5 times; BC is not alike."""
+    """This machine is 3 times as slow as the other, at small levels 15 times; BC is not alike."""
     there = read_model(json.dumps(model_json("other__card")), "there")
     here = times(3, there.learned)
     here["BC"] = Linear(("constant", "expected_examined"), (1e-6, 1e-8))
-    here = replace(there, learned=here, learned_high_diameter=times(5, there.learned))
+    here = replace(there, learned=here, learned_small=times(15, there.learned))
     samples = samples_of(here)
     monkeypatch.setattr(calibration, "measure_graphs", lambda *_: samples)
     assert run_calibration(engine=HOST, out=tmp_path) == 0
@@ -130,16 +119,16 @@ def test_the_model_is_fitted_to_the_probes_alone(monkeypatch, tmp_path):
     errors = model.about["median_relative_error"]
     assert all(errors["before"][name] > 0.5 for name in ("TC", "BC", "BG"))
     assert max(errors["after"].values()) < 0.1
-    assert {"high-diameter TC", "high-diameter BC"} <= set(errors["after"])
+    assert {"TC small", "BC small"} <= set(errors["after"])
     start = model_json("third__card")
     start["learned"]["TC"]["constant"] *= 1e4
     del start["learned"]["BC"], start["start"]["on_cpu"]
     ship(monkeypatch, tmp_path / "shipped", start)
     assert run_calibration(engine=HOST, out=tmp_path, source="third__card") == 0
     again = read_model(path.read_text(), str(path))
-    assert (again.learned, again.learned_high_diameter) == (
+    assert (again.learned, again.learned_small) == (
         model.learned,
-        model.learned_high_diameter,
+        model.learned_small,
     )
     assert again.about["calibrated_from"]["name"] == "third__card"
 

@@ -6,7 +6,6 @@ import json
 import math
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +14,12 @@ import pytest
 
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE, read_model
-from hetero_bfs.scheduling.selectors import DirectionSelector
 from hetero_bfs.scheduling.strategies import STRATEGIES
-from hetero_bfs.training import collect, train
-from hetero_bfs.training import contest as compare
+from hetero_bfs.training import calibrate, collect, train
 from hetero_bfs.training.collect import QUICK_PLAN, Plan, finished_graphs
-from hetero_bfs.training.contest import fastest
 from hetero_bfs.training.fit import fit, fit_linear
 
 TINY = Plan((6, 7), 2, 1)
@@ -177,13 +172,12 @@ def test_the_fit_recovers_coefficients():
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_folder_that_no_command_looks_in_gets_no_comparison(tmp_path, monkeypatch, capsys):
+def test_in_a_folder_that_no_command_looks_in_no_regret_is_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
     run(tmp_path / "elsewhere")
-    assert "note: selectors are not compared" in capsys.readouterr().err
+    assert "note: regret is not measured" in capsys.readouterr().err
     model_path, _ = files(tmp_path / "elsewhere")
     model = read_model(model_path.read_text(), str(model_path))
-    assert model.auto is None
     assert "regret" not in model.about
 
 
@@ -194,15 +188,11 @@ def test_it_ends_with_the_regret(tmp_path, monkeypatch, capsys, named):
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
     apart = [named_graph("kronecker8"), named_graph("grid12")]
     monkeypatch.setattr(train, "study_graphs", lambda *_: apart)
-    monkeypatch.setattr(
-        compare, "compared_graphs", lambda *_: {"shallow": apart[:1], "deep": apart[1:]}
-    )
     out = tmp_path if named else None
     assert train.run_training(quick=True, engine=HOST, out=out) == 0
     output = capsys.readouterr()
     model_path, _ = files(tmp_path)
     model = read_model(model_path.read_text(), str(model_path))
-    assert set(model.auto) == {"shallow", "deep"}
     regret = model.about["regret"]
     assert {"learned", "auto", "oracle", "none", "fixed:TC"} <= set(regret)
     assert set(regret["learned"]) == {"kronecker", "grid", "all", "worst", "selection"}
@@ -246,16 +236,39 @@ def test_drawn_tails_have_at_most_as_many_vertices_as_the_core(scale):
         assert vertices == (1 << scale) + chains * length + sum(1 << small for small in second)
 
 
-def test_deep_graphs_are_fitted_apart():
+def levels_of_both_sizes() -> pd.DataFrame:
+    """A small level takes 3 s, a large one 1 s."""
     rows = pd.DataFrame(dict.fromkeys(schema.COLUMNS, 1.0), index=range(40))
-    rows["family"], rows["deep"], rows["measured"] = "grid", [0, 1] * 20, ["BC"] * 20 + ["TC"] * 20
+    sizes = [schema.LEAST_SHARED_EDGES, schema.LEAST_SHARED_EDGES - 1]
+    rows["family"], rows["measured"] = "grid", ["BC"] * 20 + ["TC"] * 20
+    rows["frontier_edges"] = sizes * 20
+    rows["seconds"] = [1.0, 3.0] * 20
     rows["examined"] = 1.0
-    rows["seconds"] = np.where(rows["deep"] > 0, 3.0, 1.0)
+    return rows
+
+
+def predicted(model, rows, name) -> np.ndarray:
+    return calibrate.predict_levels(model, name, rows)
+
+
+def test_small_levels_are_fitted_apart():
+    rows = levels_of_both_sizes()
     model = fit(rows, "m", {})
     for name in ("BC", "TC"):
-        assert sum(model.predictor(name, True).coefficients) == pytest.approx(3.0)
-        assert sum(model.predictor(name, False).coefficients) == pytest.approx(1.0)
-    assert fit(rows[rows["deep"] == 0], "m", {}).learned_high_diameter is None
+        assert predicted(model, rows, name) == pytest.approx(rows["seconds"].to_numpy(), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["TC", "BC"])
+@pytest.mark.parametrize("small", [False, True])
+def test_a_strategy_measured_at_levels_of_one_size_is_fitted_to_them_for_both(name, small):
+    rows = levels_of_both_sizes()
+    is_small = rows["frontier_edges"] < schema.LEAST_SHARED_EDGES
+    rows = rows[(rows["measured"] != name) | (is_small == small)]
+    model = fit(rows, "m", {})
+    of_it = rows[rows["measured"] == name]
+    for size in (schema.SMALL, schema.LARGE):
+        formula = model.predictor(name, size)
+        assert calibrate.predict(formula, of_it) == pytest.approx(of_it["seconds"].to_numpy())
 
 
 def test_families_count_alike_in_the_fit():
@@ -267,30 +280,3 @@ def test_families_count_alike_in_the_fit():
     (fitted,) = fit_linear(rows, ("frontier_vertices",)).coefficients
     # x - 1 over 1 and 3 - x over 3, each weighing half, add up to nothing: the harmonic mean.
     assert fitted == pytest.approx(1.5, rel=1e-3)
-
-
-@pytest.mark.usefixtures("one_thread")
-def test_selectors_that_cannot_be_the_fastest_are_timed_a_few_rounds_only(monkeypatch):
-    timed: Counter[str] = Counter()
-
-    def row(engine, keys):
-        timed[engine.selector.name] += 1
-        return [{"slow": 2.0, "slower": 1.4}.get(engine.selector.name, 1.0)] * len(keys)
-
-    rule = {"top-down": STRATEGIES["TC"], "bottom-up": STRATEGIES["BC"]}
-    made = {name: (DirectionSelector(name, rule), {}) for name in ("fast", "slower", "slow")}
-    monkeypatch.setattr(compare, "seconds_back_to_back", row)
-    monkeypatch.setattr(compare, "_selectors", lambda _: made)
-    found = compare._medians(None, build_search_graph(named_graph("kronecker6").make()), 2)
-    assert [(name, seconds) for name, seconds, _ in found] == [
-        ("fast", 1.0), ("slower", 1.4), ("slow", 2.0)
-    ]  # fmt: skip
-    assert timed["fast"] == timed["slower"] == compare._ROUNDS > timed["slow"]
-
-
-def test_learned_stays_unless_another_selector_is_clearly_faster():
-    assert fastest({"average": [0.97, 0.97], "learned": [1.0, 1.0]}) == "learned"
-    assert fastest({"average": [0.93, 0.93], "learned": [1.0, 1.0]}) == "average"
-    assert fastest({"average": [0.5, 1.5], "learned": [1.0, 1.0]}) == "average"
-    assert fastest({"average": [0.5, 4.0], "learned": [1.0, 1.0]}) == "learned"
-    assert fastest({"average": [2.0], "alpha-beta(15,18,cpu)": [1.0]}) == "alpha-beta(15,18,cpu)"

@@ -15,13 +15,10 @@ from hetero_bfs.energy import MeterError, Unmeasured
 from hetero_bfs.energy import measurement as energy_report
 from hetero_bfs.engine import engine as engines
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.model_files import find_model, read_model
-from hetero_bfs.scheduling.objective import POWER_OBJECTIVES
 from hetero_bfs.training import energy as training_energy
 from hetero_bfs.training import metering, run_power_training
-from hetero_bfs.training import objectives as objective_rows
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering, Window
 
@@ -236,36 +233,22 @@ def test_a_poor_difference_gives_way_to_the_watts_of_the_search(world, off, erro
     assert "too small a part of the search" in found.remarks["BC"]
 
 
-# Whole searches under each objective.
+# The command.
 
 
 @pytest.fixture
-def tiny_graphs(monkeypatch):
-    graphs = dict.fromkeys(("shallow", "deep"), (named_graph(f"kronecker{SCALE}"),))
-    monkeypatch.setattr(objective_rows, "compared_graphs", lambda info, quick: graphs)
+def small_graph(monkeypatch):
     monkeypatch.setattr(power, "scale_for", lambda info, quick: SCALE)
 
 
-@pytest.mark.usefixtures("tiny_graphs")
-def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys):
-    """The best of each objective is the one of which the figures say so."""
+@pytest.mark.usefixtures("small_graph")
+def test_watts_are_added_to_a_model(world, trained, monkeypatch, capsys):
     name = trained(None)
     meters = [WorldMeter(world)], [Unmeasured("whole system", "system", "absent")]
     monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: meters)
     assert run_power_training(quick=True, engine=EngineOptions(device="cpu")) == 0
     model = find_model(*name.split("__"))
     assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
-    figures = model.about["aims"]["searches"]["shallow"]
-    assert "alpha-beta(8,256,cpu)" in figures
-    for objective_name in POWER_OBJECTIVES:
-        able = {n: f for n, f in figures.items() if n.endswith((objective_name, ")"))}
-        power_of_time = 1 if objective_name == "edp" else 0
-        best = min(able, key=lambda n: able[n]["joules"] * able[n]["seconds"] ** power_of_time)
-        chosen = model.power.auto[objective_name]["shallow"]
-        if chosen["selector"] == "alpha-beta":
-            assert best == f"alpha-beta({chosen['alpha']:g},{chosen['beta']:g},cpu)"
-        else:
-            assert best == f"{chosen['selector']}, {objective_name}"
     again = read_model(json.dumps(model.to_json()), "again")
     assert again == model
     text = capsys.readouterr().out
@@ -273,7 +256,7 @@ def test_watts_and_auto_are_added_to_a_model(world, trained, monkeypatch, capsys
     assert "updated every 1 ms" in text
 
 
-@pytest.mark.usefixtures("tiny_graphs")
+@pytest.mark.usefixtures("small_graph")
 def test_where_nothing_can_be_metered_it_says_so(world, trained, monkeypatch):
     trained(None)
     nothing = [], [Unmeasured("RAPL", "cpu", "absent")]
