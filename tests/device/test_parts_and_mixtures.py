@@ -25,6 +25,7 @@ from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 PARTS = [
@@ -234,3 +235,100 @@ def test_sizes_around_words_tiles_and_the_cache(place, count):
         for selector in selectors_of(place)[: 5 if place else 2]:
             engine.set_selector(selector)
             check_search(engine, edges, count - 1)
+
+
+# Searches that leave a device.
+
+LEAVING = (
+    "TG,TG,BG,BG,TC",
+    "BG,TC",
+    "TG,BGC,TC,TG,BG,TC",
+    "TC,BG,TC,BC,BG,TC",
+    "TG,BG,TC,TC,TC,BC,TG,BGC,TC",
+)
+"""Schedules that go from bottom-up on a device to top-down on the host."""
+
+
+def check_leaving_times(result) -> None:
+    """Levels and migrations add up to no more than the search, and migrations take time."""
+    before = None
+    for trace in result.traces:
+        place = STRATEGIES[trace.strategy].device_kind
+        assert 0.0 <= trace.transfer_seconds < result.seconds
+        assert place == before or trace.features.level == 0 or trace.transfer_seconds > 0.0
+        before = place
+    spent = sum(t.seconds + t.transfer_seconds + t.select_seconds for t in result.traces)
+    assert spent <= 1.01 * result.seconds + 1e-5
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.usefixtures("many_threads")
+def test_a_launch_that_leaves_its_device_converts_the_bitmap(opencl_device, directed):
+    """The host then reads a queue without further launches; in a directed graph the queue has
+    vertices without out-edges, too.
+    """
+    edges = core_with_tails(directed)
+    with engine_on(opencl_device, edges, selector="fixed:TC", threads=2) as engine:
+        device = type(engine.accelerator)
+        with mock.patch.object(device, "to_queue", side_effect=AssertionError("a second launch")):
+            for schedule in LEAVING:
+                engine.set_selector(f"fixed:{schedule}")
+                for source in (20_000 + 7 * 200, 20_006, 17):
+                    result = check_search(engine, edges, source)
+                    check_leaving_times(result)
+                    names = [trace.strategy for trace in result.traces]
+                    wanted = schedule.split(",")
+                    wanted += wanted[-1:] * len(names)
+                    assert names == wanted[: len(names)]
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("many_threads")
+def test_searches_of_mixed_places_in_a_row_leave_no_stale_parents(opencl_device, directed, seed):
+    """The host notes only parents of its found list as written; another component must not show
+    those of an earlier search.
+    """
+    random = np.random.default_rng(seed)
+    edges = core_with_tails(directed)
+    with engine_on(opencl_device, edges, selector="fixed:TC", threads=2) as engine:
+        for _ in range(24):
+            schedule = random.choice(["TC", "TC,BC", "TG", "TG,BG", *LEAVING])
+            engine.set_selector(f"fixed:{schedule}")
+            source = int(random.choice([22_000, 22_001, 20_000 + 7 * 200, 20_006, 17]))
+            if random.random() < 0.5:
+                engine.search(source)  # its parents stay where they are
+            else:
+                check_search(engine, edges, source)
+        for schedule in ("TC", "TG", "TC,BG,TC"):
+            engine.set_selector(f"fixed:{schedule}")
+            check_search(engine, edges, 22_001)
+
+
+def core_on_the_device(data) -> None:
+    """Large levels are fast on the device, small ones on the host."""
+    for name in data["learned"]:
+        on_host = name.endswith("C") and name != "BGC"
+        data["learned"][name] = {"constant": 1e-3 if on_host else 1e-5}
+    data["learned_small"] = {
+        name: {"constant": 1e-6 if name == "TC" else 1e-3} for name in data["learned"]
+    }
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("correction", [False, True])
+@pytest.mark.usefixtures("many_threads")
+def test_auto_leaves_the_device_after_the_core(opencl_device, trained, directed, correction):
+    trained(opencl_device, core_on_the_device)
+    edges = core_with_tails(directed)
+    options = {"selector": "auto", "correction": correction, "threads": 2}
+    with engine_on(opencl_device, edges, **options) as engine:
+        for source in (20_000 + 7 * 200, 20_006, 22_001, 17) * 2:
+            result = check_search(engine, edges, source)
+            check_leaving_times(result)
+            if correction:
+                continue
+            for trace in result.traces:
+                large = trace.features.frontier_edges >= schema.LEAST_SHARED_EDGES
+                kind = STRATEGIES[trace.strategy].device_kind
+                assert kind == ("device" if large else "cpu"), trace

@@ -14,7 +14,7 @@ from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.scheduling import program_rule, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
 from hetero_bfs.scheduling.packed_policy import pack_policy
-from hetero_bfs.scheduling.policy import choose, choose_level, stays_within
+from hetero_bfs.scheduling.policy import MODEL, choose, choose_level, stays_within
 from hetero_bfs.scheduling.program_costs import NUM_COSTS, OTHER
 
 
@@ -62,7 +62,10 @@ def on_device(engine, policy, n, m, states) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_every_column_weighs_alike(opencl_device, trained):
-    """A model's predictions are the same on the device; each column has a large weight."""
+    """A model's predictions are the same on the device; each column has a large weight.
+
+    Small and large levels have weights of their own.
+    """
     trained(opencl_device)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
         policy, count = engine.selector.policy, len(engine.candidates)
@@ -75,34 +78,58 @@ def test_every_column_weighs_alike(opencl_device, trained):
         rng = np.random.default_rng(7)
         predicted, total = np.zeros(count), np.zeros(count)
         for column in range(1, NUM_COLUMNS):
-            weights = rng.uniform(0.9, 1.1, (count, NUM_COLUMNS))
-            weights[:, column] *= rng.uniform(0.5, 10, count)
+            weights = rng.uniform(0.9, 1.1, (2, count, NUM_COLUMNS))
+            weights[:, :, column] *= rng.uniform(0.5, 10, (2, count))
             mine = policy._replace(weights=1e-5 * weights / typical)
             there, _ = on_device(engine, mine, n, m, states)
             seen = set()
+            sizes = set()
             for state, device_choice in zip(states, there, strict=True):
+                sizes.add(schema.size_of(state[schema.FRONTIER_EDGES]))
                 here = choose(mine, n, m, state, predicted, total)
                 tie = np.isclose(total[here], total[device_choice], rtol=1e-3)
                 assert here == device_choice or tie, (column, state.tolist(), total.tolist())
                 seen.add(int(here))
             assert len(seen) > 1, column
+            assert sizes == {schema.SMALL, schema.LARGE}
 
 
-@pytest.mark.parametrize(
-    "selector", ["fixed:TG,BG,BGC,TC", "alpha-beta", "daga", "average", "learned", "thresholds"]
+def tails_on_the_host(data) -> None:
+    """Small levels are fast on the host, large ones on the device."""
+    data["learned_small"] = {
+        name: {"constant": 1e-7 if name == "TC" else 1e-5, "frontier_edges": 1e-8}
+        for name in data["learned"]
+    }
+    for name in ("TC", "BC"):
+        data["learned"][name]["constant"] = 1e-3
+
+
+SELECTORS = (
+    "fixed:TG,BG,BGC,TC",
+    "alpha-beta",
+    "daga",
+    "average",
+    "learned",
+    "thresholds",
+    "auto",
 )
-def test_host_and_device_choose_alike(opencl_device, trained, selector):
-    trained(opencl_device)
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("change", [None, tails_on_the_host], ids=["one formula", "two sizes"])
+def test_host_and_device_choose_alike(opencl_device, trained, selector, change):
+    trained(opencl_device, change)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector=selector) as engine:
         policy, count = engine.selector.policy, len(engine.candidates)
         n, m = 2_000_000, 60_000_000
         states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
         there, within = on_device(engine, policy, n, m, states)
         predicted, total = np.zeros(count), np.zeros(count)
+        assert policy.rule != MODEL or selector in ("average", "learned", "auto")
         seen = set()
         for state, device_choice, ratio in zip(states, there, within, strict=True):
             here = choose(policy, n, m, state, predicted, total)
-            asked = selector in ("average", "learned")
+            asked = policy.rule == MODEL
             tie = asked and np.isclose(total[here], total[device_choice], rtol=1e-4)
             assert here == device_choice or tie, (state.tolist(), total.tolist())
             if asked:
@@ -121,16 +148,16 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector):
 def test_choices_stay_as_long_on_the_device(
     opencl_device, trained, edges, seconds_an_edge, seconds_a_vertex
 ):
-    """A high-diameter search there goes from choice to choice as the host does, given its levels.
+    """A search of many levels there goes from choice to choice as the host does.
 
-    First one of two strategies is hardly ahead and then the other; the host's are far behind. All
-    levels are run by one call: the host chooses for the first one of each.
+    All levels are small. First one of two strategies is hardly ahead and then the other; the host's
+    are far behind. All levels are run by one call: the host chooses for the first one of each.
     """
 
     def near_tie(data):
-        data["learned"] = {name: {"constant": 1.0} for name in data["learned"]}
-        data["learned"]["TG"] = {"constant": 1e-6, "frontier_edges": seconds_an_edge}
-        data["learned"]["BG"] = {"constant": 1e-6, "unvisited_vertices": seconds_a_vertex}
+        data["learned_small"] = {name: {"constant": 1.0} for name in data["learned"]}
+        data["learned_small"]["TG"] = {"constant": 1e-6, "frontier_edges": seconds_an_edge}
+        data["learned_small"]["BG"] = {"constant": 1e-6, "unvisited_vertices": seconds_a_vertex}
 
     trained(opencl_device, near_tie)
     with engine_on(opencl_device, edges, selector="learned", correction=False) as engine:
