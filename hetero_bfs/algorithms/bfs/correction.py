@@ -127,13 +127,33 @@ class Correction:
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
-                self.learn(one.recording, one.seconds)
+                self._learn(one.recording, one.seconds)
+        self._adopt(base.corrected(self._memory[:, FACTOR].copy()))
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
         """Learn from a search and its seconds; return the selector for the next search."""
         from hetero_bfs.scheduling import correction_kernels as kernels
 
-        outcome = kernels.learn(
+        outcome = self._learn(recording, seconds)
+        if outcome == kernels.KEEP:
+            return self.selector
+        other = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
+        self._memory[:, kernels.CONSIDERED] = other.factors
+        if outcome == kernels.REPLACE or other.improves_on(self.selector):
+            self._adopt(other)
+        return self.selector
+
+    def _adopt(self, other: ModelSelector) -> None:
+        from hetero_bfs.scheduling.correction_kernels import CONSIDERED, IN_USE
+
+        self._memory[:, IN_USE] = self._memory[:, CONSIDERED] = other.factors
+        if (other.factors != self.selector.factors).any():
+            self.selector = other
+
+    def _learn(self, recording: Recording, seconds: float) -> int:
+        from hetero_bfs.scheduling import correction_kernels as kernels
+
+        outcome: int = kernels.learn(
             self.base.in_seconds,
             recording.num_vertices,
             self._by_own_numbers(recording),
@@ -141,15 +161,7 @@ class Correction:
             self._overhead,
             self._memory,
         )
-        if outcome == kernels.KEEP:
-            return self.selector
-        factors = self._memory[:, kernels.FACTOR].copy()
-        self._memory[:, kernels.CONSIDERED] = factors
-        other = self.base.corrected(factors)
-        if outcome == kernels.REPLACE or other.improves_on(self.selector):
-            self._memory[:, kernels.IN_USE] = factors
-            self.selector = other
-        return self.selector
+        return outcome
 
     def _by_own_numbers(self, recording: Recording) -> npt.NDArray[np.float64]:
         """Return the records with the strategies' indices in `base`."""

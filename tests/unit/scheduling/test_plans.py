@@ -14,12 +14,12 @@ import pytest
 from selector_levels import ALL, costs_of, model, reference_of, states_of, walk
 
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.cost_to_go import ASKING_SECONDS, with_cost_to_go
+from hetero_bfs.scheduling.cost_to_go import with_cost_to_go
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION, LEAST_ALIKE, MODEL, MOST_COST_TO_GO_ROWS
+from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS, rehearse
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES
-from hetero_bfs.scheduling.thresholds import find_rule
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training.oracle import SearchCosts, best_schedule
 
@@ -115,7 +115,8 @@ def test_a_plan_takes_what_an_exact_solver_says(tail, switch):
     assert len(states) <= MOST_COST_TO_GO_ROWS
     costs, reference = costs_of(made, states), reference_of(states)
     unbound = model_selector("auto", made, ALL)
-    _, seconds = with_cost_to_go(unbound.in_costs, N, M, reference)
+    plan = with_cost_to_go(unbound.in_costs, N, M, reference)
+    _, seconds = rehearse(plan, unbound.in_costs, N, M, reference)
     assert seconds == pytest.approx(least_seconds(costs, states), rel=1e-9)
     least = least_seconds(costs)
     assert least == pytest.approx(best_schedule(costs).seconds)
@@ -157,9 +158,10 @@ def test_where_one_place_is_best_thresholds_apply():
     assert selector.policy.rule == DIRECTION
     down, up = (ALL[i] for i in selector.policy.schedule)
     assert (down.name, up.name) == ("TG", "BG")
-    pairs = [(ALL.index(down), ALL.index(up))]
-    _, by_rule = find_rule(selector.in_costs, vertices, reference_of(states), pairs)
-    _, by_plan = with_cost_to_go(selector.in_costs, vertices, edges, reference_of(states))
+    where = vertices, edges, reference_of(states)
+    plan = with_cost_to_go(selector.in_costs, *where)
+    _, by_rule = rehearse(selector.policy, selector.in_costs, *where)
+    _, by_plan = rehearse(plan, selector.in_costs, *where)
     assert by_rule <= by_plan
     assert by_rule == pytest.approx(least_seconds(costs_of(made, states)), rel=0.02)
     assert bound(made, states, "learned").policy.rule == MODEL

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import default_tuning
 from hetero_bfs.training import tune as tuning_of
-from hetero_bfs.training.tune import TuningPlan, plan_for, tune
+from hetero_bfs.training.tune import TuningPlan, borrowed_tuning, tune
 
 GPU = DeviceInfo(
     0, "GPU", "Vendor", "GPU", 8, 2**30, 2**28, 2**15, False, True, "1", "OpenCL 1.2", None, None
@@ -64,7 +67,11 @@ def test_what_cannot_run_is_not_chosen_and_is_replaced(made_up):
     assert list(tune(GPU, PLAN))[-1].registers == 32
 
 
-def test_a_quick_plan_is_one_setting_at_one_scale():
-    plan = plan_for(GPU, quick=True)
-    assert len(plan.scales) == len(plan.values) == 1
-    assert plan.small_scales == ()
+def test_a_tuning_is_borrowed_from_a_device_of_the_same_maker_and_type():
+    theirs = replace(default_tuning("GPU"), registers=48)
+    about = {"machine": {"device": {"platform": GPU.platform, "type": "GPU"}}}
+    base = SimpleNamespace(about=about, tuning=theirs)
+    assert borrowed_tuning(base, GPU) == theirs
+    about["machine"]["device"]["platform"] = "another"
+    assert borrowed_tuning(base, GPU) == default_tuning("GPU").fitting(GPU)
+    assert borrowed_tuning(None, GPU) == default_tuning("GPU").fitting(GPU)
