@@ -295,7 +295,7 @@ def _spent(recording: Recording) -> float:
 
 
 def _least(one: Probe, other: Probe) -> Probe:
-    """Return the minimum times of two runs of a schedule, level by level."""
+    """Return the minimum times of two runs of a schedule: of each level, and beyond the levels."""
     if len(one.recording.records) != len(other.recording.records):
         return one
     records = one.recording.records.copy()
@@ -308,4 +308,5 @@ def _least(one: Probe, other: Probe) -> Probe:
         one.recording.num_edges,
         one.recording.decision_interval,
     )
-    return Probe(recording, min(one.seconds, other.seconds))
+    beyond = min(run.seconds - _spent(run.recording) for run in (one, other))
+    return Probe(recording, _spent(recording) + beyond)

@@ -1,0 +1,155 @@
+"""Corrections on simulated machines that differ from the model, are noisy, and drift.
+
+A machine's seconds are the model's, times a factor for each strategy at small and at large levels
+and for each migration. Probes run first, as in an engine; then searches learn from their own times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from selector_levels import ALL, reference_of, states_of
+from test_plans import M, N, core_and_tail_levels, machine
+
+from hetero_bfs.algorithms.bfs.correction import Correction, Probe, _least, pairs_to_probe
+from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns, size_of_level
+from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
+from hetero_bfs.scheduling.policy import dot
+from hetero_bfs.scheduling.rehearsal import rehearse
+from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.transitions import transition_seconds
+from hetero_bfs.support.compiling import kernel
+
+SEARCHES = 200
+WARM = 8
+SHAPES = {
+    "core and tail": core_and_tail_levels(40),
+    "core": core_and_tail_levels(0)[:6],
+    "chain": ((1, 2), *[(2, 4)] * 300),
+}
+
+
+@kernel(counted=False)
+def _seconds_of(costs, columns, num_vertices, record, place, is_queue, s):
+    """Return the seconds of a level, and of the migrations before it."""
+    fill_columns(columns, num_vertices, record)
+    weights = costs.weights[size_of_level(record[schema.FRONTIER_EDGES])]
+    return dot(weights[s], columns), transition_seconds(costs, columns, place, is_queue, s)
+
+
+class Machine:
+    """Simulated searches of one graph; `truth` is the selector that knows the true seconds."""
+
+    def __init__(self, base: ModelSelector, seed: int, spread: float, noise: float) -> None:
+        self.base, self.noise = base, noise
+        self.random = np.random.default_rng(seed)
+        self.set_factors(np.exp(self.random.normal(0.0, spread, base.factors.size)))
+
+    def set_factors(self, factors) -> None:
+        self.factors = factors
+        self.truth = self.base.corrected(factors)
+
+    def best(self) -> float:
+        return self.true_seconds(self.truth)
+
+    def true_seconds(self, selector: ModelSelector) -> float:
+        return rehearse(selector.policy, self.truth.in_costs, *self.base._graph)[1]
+
+    def search(self, selector) -> tuple[Recording, float]:
+        """Run a search; times vary from level to level and as a whole."""
+        n, m, reference = self.base._graph
+        numbers = [ALL.index(s) for s in selector.candidates]
+        chosen, _ = rehearse(selector.policy, _costs_of(self.truth, numbers), n, m, reference)
+        records = np.zeros((len(reference), schema.record_width(len(selector.candidates))))
+        records[:, : schema.RECORD_STATE] = reference
+        place, is_queue = schema.NOWHERE, True
+        costs, columns = self.truth.in_seconds, np.zeros(NUM_COLUMNS)
+        for record, c in zip(records, chosen, strict=True):
+            s = numbers[c]
+            record[schema.PLACE] = place
+            record[schema.REPRESENTATION] = schema.QUEUE if is_queue else schema.BITMAP
+            seconds, moving = _seconds_of(costs, columns, n, record, place, is_queue, s)
+            record[schema.STRATEGY] = c
+            record[schema.SECONDS] = seconds * self._noise()
+            record[schema.TRANSFER_SECONDS] = moving * self._noise()
+            place, is_queue = ALL[s].place, ALL[s].direction == "top-down"
+        whole = self._noise()
+        for column in (schema.SECONDS, schema.TRANSFER_SECONDS):
+            records[:, column] *= whole
+        total = float(records[:, [schema.SECONDS, schema.TRANSFER_SECONDS]].sum())
+        return Recording(records, selector, n, m, 1), total
+
+    def _noise(self) -> float:
+        slow = 3.0 if self.random.random() < 0.02 else 1.0  # as after an interrupt
+        return slow * float(np.exp(self.random.normal(0.0, self.noise)))
+
+
+def _costs_of(selector: ModelSelector, numbers):
+    """Return the costs of some candidates, in another order."""
+    costs = selector.in_costs
+    return costs._replace(
+        weights=costs.weights[:, numbers],
+        places=costs.places[numbers],
+        top_down=costs.top_down[numbers],
+        traits=costs.traits[numbers],
+    )
+
+
+def engine(base: ModelSelector, simulated: Machine) -> Correction:
+    """Return the correction of an engine that has just opened."""
+    _, _, reference = base._graph
+    largest = int(reference[:, schema.FRONTIER_EDGES].argmax())
+    probes = []
+    for down, up in pairs_to_probe(ALL):
+        schedule = [up if level in (largest, largest + 1) else down for level in range(32)]
+        repeats = [Probe(*simulated.search(FixedSelector(*schedule))) for _ in range(2)]
+        probes.append(_least(*repeats))
+    return Correction(base, probes)
+
+
+def run(shape: str, seed: int, spread: float, noise: float, drift=None) -> list[float]:
+    """Return true seconds over the best policy's, for each search."""
+    states = states_of(SHAPES[shape], N, M)
+    base = model_selector("auto", machine(), ALL).on_graph(N, M, reference_of(states))
+    simulated = Machine(base, seed, spread, noise)
+    correction = engine(base, simulated)
+    ratios = []
+    for number in range(SEARCHES):
+        if drift is not None:
+            simulated.set_factors(drift(simulated.factors, number))
+        ratios.append(simulated.true_seconds(correction.selector) / simulated.best())
+        correction.learn(*simulated.search(correction.selector))
+    return ratios
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("spread", [0.2, 0.8])
+def test_a_wrong_model_is_corrected_and_stays_so(shape, spread):
+    """Few searches are much slower than by the true seconds; none of them after a while."""
+    for seed in range(6):
+        ratios = run(shape, seed, spread, 0.1)
+        assert max(ratios[WARM:]) <= 1.5, (seed, np.round(ratios, 2))
+        assert np.mean(ratios[WARM:]) <= 1.1, (seed, np.round(ratios, 2))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_machine_that_drifts_is_followed(shape):
+    """Other work makes the device three times as slow for a while."""
+
+    def drift(factors, number):
+        if number not in (80, 140):
+            return factors
+        changed = factors.copy()
+        device = [i for i, s in enumerate(ALL) if s.device_kind == "device"]
+        for i in (*device, *(len(ALL) + i for i in device)):
+            changed[i] *= 3.0 if number == 80 else 1.0 / 3.0
+        return changed
+
+    for seed in range(4):
+        ratios = run(shape, seed, 0.3, 0.1, drift)
+        settled = [*ratios[WARM:80], *ratios[110:140]]
+        # Now and then a search tries what once was faster; that takes a single search.
+        assert np.quantile(settled, 0.95) <= 1.5, (seed, np.round(ratios, 2))
+        assert np.mean(ratios[WARM:]) <= 1.25, (seed, np.round(ratios, 2))
