@@ -34,6 +34,7 @@ class FakeDevice:
     one_launch = False
     ended_at = None
     num_parts = 1
+    results = None
 
     def __init__(self, graph, host):
         self.device = SimpleNamespace(finish=lambda: None, host_array=np.empty)

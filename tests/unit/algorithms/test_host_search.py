@@ -280,9 +280,45 @@ def test_restored_parents(num_vertices, order, threads):
         host.parent[:] = parent
         host.parent[::7] = NO_VERTEX
         expected[old[::7]] = -1
-        restored = host.restore_parents()
+        for dtype in (np.int64, np.int32):
+            restored = host.restore_parents(dtype)
+            assert np.array_equal(restored, expected)
+            assert restored.dtype == dtype
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+@pytest.mark.parametrize("order", ["degree", "given"])
+@pytest.mark.parametrize("back", [1, 3, 300_000])
+def test_restored_levels(back, order, threads):
+    """Of forests of short and of long paths, with parents before and behind their children."""
+    num_vertices, random = 300_000, np.random.default_rng(back)
+    ends = random.integers(0, num_vertices, (2, num_vertices // 2))
+    graph = build_search_graph(hb.EdgeList.from_arrays(*ends, num_vertices=num_vertices), order)
+    old = graph.relabelling.old_of_new
+    host = CPUExecutor(graph, threads)
+    host.prepare()
+    level, parent = np.full(old.size, -1), np.full(old.size, NO_VERTEX, np.uint32)
+    name = random.permutation(old.size) if back == 3 else np.arange(old.size)
+    for v in range(old.size - 7):
+        up = v if v == 0 else int(random.integers(max(v - back, 0), v))
+        parent[name[v]], level[name[v]] = name[up], level[name[up]] + 1 if v else 0
+    host.parent[:] = parent
+    expected = np.full(num_vertices, -1)
+    expected[old] = level
+    for _ in range(3):
+        restored = host.restore_levels()
         assert np.array_equal(restored, expected)
-        assert restored.dtype == np.int64
+        assert restored.dtype == np.int32
+
+
+def test_results_use_the_memory_of_dropped_ones():
+    with hb.Engine(grid(40, 40), device="cpu") as engine:
+        for asked in ({}, {"dtype": "int32"}, {"want": "levels"}):
+            places = set()
+            for source in range(6):  # the second search begins while the first result is kept
+                result = engine.bfs(source, **asked)
+                places.add((result.level if asked.get("want") else result.parent).ctypes.data)
+            assert len(places) == 2
 
 
 def test_threads_out_of_range():

@@ -28,10 +28,14 @@ TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
     INVALIDATE,
     END,  # INVALIDATE, then BLANK
     CLEAR,
+    RECEIVE,
     RESTORE,
+    BLANK_DEPTHS,
+    FIND_DEPTHS,
+    RESTORE_LEVELS,
     ALONE,  # not a phase: the master runs a small top-down level by itself
-) = range(13)
-NUM_TASKS = 13
+) = range(17)
+NUM_TASKS = 17
 
 OWNED = OWN
 """Whether the owners still hold the frontier in their own parts of the queue (expand.py)."""
@@ -45,7 +49,13 @@ ADDRESS = OWN + 2
 MASKED = OWN + 3
 """Whether the search has a mask: masked vertices count as visited and are never parents."""
 
-NEXT_OWN = OWN + 4
+SENT = OWN + 4
+"""The address of an array that a device sent."""
+
+NARROW = OWN + 5
+"""Whether the items of the array at `ADDRESS` have 32 bits."""
+
+NEXT_OWN = OWN + 6
 """The first word that is free for other modules. Phases do not change it."""
 
 NONE = np.int64(0)
