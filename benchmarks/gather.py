@@ -35,13 +35,14 @@ def main() -> None:
         "--scales", type=lambda text: text.split(","), default=["20"], help="such as 20,22,24"
     )
     parser.add_argument("--device", help='as of an Engine; "cpu" for the host alone')
+    parser.add_argument("--selector", default="auto", help="such as fixed:TG,BG (default auto)")
     parser.add_argument("--keys", type=positive, default=16, help="search keys (default 16)")
     parser.add_argument("--rounds", type=positive, default=3, help="times each key is searched")
     options = parser.parse_args()
     rows = []
     for scale in options.scales:
         edges = named_graph(f"kronecker{scale}").make()
-        with hb.Engine(edges, device=options.device) as engine:
+        with hb.Engine(edges, options.selector, options.device) as engine:
             keys = search_keys(engine.graph.num_vertices, engine.graph.is_isolated, options.keys)
             check(edges, engine, keys[0])
             rows.append({"scale": int(scale), **measure(engine, keys, options.rounds)})

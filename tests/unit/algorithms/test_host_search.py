@@ -297,18 +297,35 @@ def test_restored_levels(back, order, threads):
     old = graph.relabelling.old_of_new
     host = CPUExecutor(graph, threads)
     host.prepare()
-    level, parent = np.full(old.size, -1), np.full(old.size, NO_VERTEX, np.uint32)
     name = random.permutation(old.size) if back == 3 else np.arange(old.size)
-    for v in range(old.size - 7):
-        up = v if v == 0 else int(random.integers(max(v - back, 0), v))
-        parent[name[v]], level[name[v]] = name[up], level[name[up]] + 1 if v else 0
-    host.parent[:] = parent
+    reached = np.arange(1, old.size - 7)
+    ups = reached - 1 - (random.random(reached.size) * np.minimum(reached, back)).astype(int)
+    depths = [0]
+    for up in ups.tolist():
+        depths.append(depths[up] + 1)
+    host.parent[:] = NO_VERTEX
+    host.parent[name[0]] = name[0]
+    host.parent[name[reached]] = name[ups]
     expected = np.full(num_vertices, -1)
-    expected[old] = level
+    expected[old[name[: len(depths)]]] = depths
     for _ in range(3):
         restored = host.restore_levels()
         assert np.array_equal(restored, expected)
         assert restored.dtype == np.int32
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+@pytest.mark.parametrize("size", [1, 1000, 1 << 20, (1 << 20) + 70_001])
+def test_parts_that_a_device_sent(size, dtype, threads):
+    host = CPUExecutor(build_search_graph(grid(200, 200)), threads)
+    host.prepare()
+    sent = np.random.default_rng(size).integers(0, 2**31, size).astype(np.uint32)
+    sent[::5] = NO_VERTEX
+    result = np.full(size + 2, 7, dtype)
+    host.receive_result(result[1:-1], sent)
+    assert (result[1:-1] == sent.astype(np.int32)).all()
+    assert result[[0, -1]].tolist() == [7, 7]
 
 
 def test_results_use_the_memory_of_dropped_ones():

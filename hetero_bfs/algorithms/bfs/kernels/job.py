@@ -31,11 +31,10 @@ TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
     RECEIVE,
     RESTORE,
     BLANK_DEPTHS,
-    FIND_DEPTHS,
     RESTORE_LEVELS,
     ALONE,  # not a phase: the master runs a small top-down level by itself
-) = range(17)
-NUM_TASKS = 17
+) = range(16)
+NUM_TASKS = 16
 
 OWNED = OWN
 """Whether the owners still hold the frontier in their own parts of the queue (expand.py)."""

@@ -25,7 +25,6 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     COLLECT,
     CONVERT,
     END,
-    FIND_DEPTHS,
     INVALIDATE,
     MASKED,
     NARROW,
@@ -176,10 +175,10 @@ def restore_parents(control, arrays, address, num_vertices, narrow):
 
 @kernel(counted=False)
 def restore_levels(control, arrays, address, num_vertices):
-    """Fill the int32 array of all old ids at an address with levels; see `find_depths`."""
+    """Fill the int32 array of all old ids at an address; see `restore_levels_chunk`."""
     _begin_result(control, arrays, address, num_vertices, True)
-    for task in (BLANK_DEPTHS, FIND_DEPTHS, RESTORE_LEVELS):
-        _share_vertices(control, arrays, task, arrays.parent.size)
+    _share_vertices(control, arrays, BLANK_DEPTHS, arrays.parent.size)
+    _share_vertices(control, arrays, RESTORE_LEVELS, arrays.parent.size)
 
 
 @kernel(counted=False)

@@ -31,7 +31,6 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     CONVERT,
     END,
     EXPAND,
-    FIND_DEPTHS,
     INVALIDATE,
     PUSH_DENSE,
     RECEIVE,
@@ -46,7 +45,11 @@ from hetero_bfs.algorithms.bfs.kernels.level import (
     resolve_pushed_words,
     top_down_chunk,
 )
-from hetero_bfs.algorithms.bfs.kernels.restore import fill_result, find_depths
+from hetero_bfs.algorithms.bfs.kernels.restore import (
+    blank_depths,
+    fill_result,
+    restore_levels_chunk,
+)
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.parallel import Head, Struct, chunk_address, level_address
 
@@ -87,9 +90,8 @@ def link_work(
         CLEAR: fill_result,
         RECEIVE: fill_result,
         RESTORE: fill_result,
-        RESTORE_LEVELS: fill_result,
-        BLANK_DEPTHS: find_depths,
-        FIND_DEPTHS: find_depths,
+        BLANK_DEPTHS: blank_depths,
+        RESTORE_LEVELS: restore_levels_chunk,
         ALONE: expand_by_master_packed if is_packed else expand_by_master,
     }
     if threads > 1:

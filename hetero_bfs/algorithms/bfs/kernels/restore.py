@@ -8,11 +8,9 @@ from numba import njit, prange
 from hetero_bfs.algorithms.bfs.kernels.job import (
     ADDRESS,
     CLEAR,
-    FIND_DEPTHS,
     NARROW,
     NONE,
     RECEIVE,
-    RESTORE,
     SENT,
     SIZE,
     TASK,
@@ -28,14 +26,19 @@ from hetero_bfs.support.intrinsics import (
     uint32_array_at,
 )
 
+_LEAST_STREAMED = 1 << 20
+"""Fewer items may stay in the caches for the caller. More are written past the caches, so that the
+memory is not read before it is written.
+"""
+
 
 @kernel(counted=False, inner=True)
 def fill_result(control, arrays, chunk, me):
     """Fill a chunk of a result by old ids: int64, or int32 if control[NARROW] is set.
 
     The job has the result's address and size. CLEAR writes -1. RECEIVE copies what a device sent.
-    RESTORE writes the parents' old ids, and RESTORE_LEVELS the depths of `find_depths`: of a chunk
-    of the new ids, since neighbours and parents are close together in that order.
+    RESTORE writes the old ids of the parents, of a chunk of the new ids: neighbours and parents are
+    close together in that order.
     """
     begin = chunk * control[SIZE]
     end = begin + control[SIZE]
@@ -53,20 +56,21 @@ def _fill(control, arrays, result, begin, end):
         result[begin : min(end, result.size)] = -1
     elif task == RECEIVE:
         _receive(uint32_array_at(control[SENT], control[VERTICES]), result, begin, end)
-    elif task == RESTORE:
-        _restore_parents(arrays.parent, arrays.old_of_new, result, begin, end)
     else:
-        depth, old_of_new = arrays.queue[0], arrays.old_of_new
-        for v in range(begin, min(end, depth.size)):
-            result[old_of_new[v]] = np.int32(depth[v])
+        _restore_parents(arrays.parent, arrays.old_of_new, result, begin, end)
 
 
 @njit
 def _receive(sent, result, begin, end):
     """Convert uint32 to the result's type; NO_VERTEX becomes -1."""
-    for v in range(begin, min(end, result.size)):
-        stream(result, v, np.int64(np.uint32(sent[v] + np.uint32(1))) - 1)
-    end_stream()
+    end = min(end, result.size)
+    if result.size < _LEAST_STREAMED:
+        for v in range(begin, end):
+            result[v] = np.int64(np.uint32(sent[v] + np.uint32(1))) - 1
+    else:
+        for v in range(begin, end):
+            stream(result, v, np.int64(np.uint32(sent[v] + np.uint32(1))) - 1)
+        end_stream()
 
 
 @njit
@@ -75,51 +79,60 @@ def _restore_parents(parent, old_of_new, result, begin, end):
 
     A correct search leaves none.
     """
-    for v in range(begin, min(end, parent.size)):
-        up = parent[v]
-        if up < parent.size:
+    n = np.uint64(parent.size)
+    for v in range(np.uint64(begin), min(np.uint64(end), n)):
+        up = np.uint64(parent[v])
+        if up < n:
             result[old_of_new[v]] = old_of_new[up]
         else:
-            result[old_of_new[v]] = -1 if up == NO_ID else result.size
+            result[old_of_new[v]] = -1 if parent[v] == NO_ID else result.size
 
 
 @kernel(counted=False, inner=True)
-def find_depths(control, arrays, chunk, me):
-    """Write the depths of a chunk of the new ids to the first queue's memory; NO_ID for none.
-
-    BLANK_DEPTHS writes NO_ID. FIND_DEPTHS needs the parents of a correct search: if they form a
-    cycle, a depth is wrong. Threads may find the same depth; they write the same number. Most
-    parents have lower numbers than their children, so their depths are already known.
-    """
-    parent, depth = arrays.parent, arrays.queue[0]
+def blank_depths(control, arrays, chunk, me):
+    """Set the depths of a chunk of the new ids, in the first queue's memory, to NO_ID."""
     begin = chunk * control[SIZE]
-    end = min(begin + control[SIZE], parent.size)
-    if control[TASK] != FIND_DEPTHS:
-        depth[begin:end] = NO_ID
-        return NONE, NONE, NONE
-    for v in range(begin, end):
-        up = parent[v]
-        if up < parent.size:
-            if up != v and depth[up] != NO_ID:
-                depth[v] = depth[up] + np.uint32(1)
-            else:
-                _find_depth(v, parent, depth)
+    arrays.queue[0][begin : min(begin + control[SIZE], arrays.parent.size)] = NO_ID
+    return NONE, NONE, NONE
+
+
+@kernel(counted=False, inner=True)
+def restore_levels_chunk(control, arrays, chunk, me):
+    """Find the depths of a chunk of the new ids, and write them to the result, int32 by old ids.
+
+    The parents must be those of a correct search: if they form a cycle, a depth is wrong. Several
+    threads may find the same depth; they write the same number. Most parents have lower numbers
+    than their children, so their depths are already known.
+    """
+    parent, depth, old_of_new = arrays.parent, arrays.queue[0], arrays.old_of_new
+    level = int32_array_at(control[ADDRESS], control[VERTICES])
+    begin, n = np.uint64(chunk * control[SIZE]), np.uint64(parent.size)
+    for v in range(begin, min(begin + np.uint64(control[SIZE]), n)):
+        up = np.uint64(parent[v])
+        if up >= n:
+            level[old_of_new[v]] = -1
+            continue
+        if up != v and depth[up] != NO_ID:
+            depth[v] = depth[up] + np.uint32(1)
+        else:
+            _find_depth(v, parent, depth)
+        level[old_of_new[v]] = depth[v]
     return NONE, NONE, NONE
 
 
 @njit
 def _find_depth(v, parent, depth):
     """Set the depths of a vertex and of its ancestors."""
-    u, steps = np.int64(v), 0
+    u, steps = v, 0
     while depth[u] == NO_ID and parent[u] != u and steps < parent.size:
-        u = np.int64(parent[u])
+        u = np.uint64(parent[u])
         steps += 1
     left = (0 if depth[u] == NO_ID else np.int64(depth[u])) + steps
-    u = np.int64(v)
+    u = v
     for _ in range(steps):
         depth[u] = left
         left -= 1
-        u = np.int64(parent[u])
+        u = np.uint64(parent[u])
     if depth[u] == NO_ID:
         depth[u] = 0
 
