@@ -34,6 +34,9 @@ _MOST_OWNERS = 16
 _MOST_DEFERRED = 1 << 16
 """Largest frontier, in edges, that the owners of partitions expand."""
 
+_LEAST_RECYCLED_BYTES = 1 << 16
+"""Smaller results are new: keeping them would take longer than allocating them."""
+
 _MOST_RECYCLED_BYTES = 1 << 28
 """Maximum bytes of discarded results that are kept for later searches, for each size of items."""
 
@@ -167,7 +170,10 @@ class CPUExecutor(HostRun):
 
     def new_result(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of all old ids, in memory of results that the caller dropped."""
-        return self._results[np.dtype(dtype).itemsize].empty(self.graph.num_vertices, dtype)
+        size, dtype = self.graph.num_vertices, np.dtype(dtype)
+        if size * dtype.itemsize < _LEAST_RECYCLED_BYTES:
+            return np.empty(size, dtype)
+        return self._results[dtype.itemsize].empty(size, dtype)
 
     def restore_parents(self, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
         """Return the parents in old ids, int64 or int32, -1 for none."""

@@ -23,6 +23,8 @@ ManyWant = Literal["levels", "sums"]
 
 Vertices = int | Iterable[int]
 
+_PARENT_DTYPES = ("int64", "int32")
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -105,18 +107,23 @@ def check_query(
 
 def _parent_dtype(dtype: Any, num_vertices: int) -> str:
     """Return the name of the parents' type: int64 or int32, in the machine's byte order."""
-    try:
-        kind = None if dtype is None else np.dtype(dtype)
-    except TypeError:
-        kind = None
-    if kind not in (np.dtype(np.int64), np.dtype(np.int32)):
+    name = dtype if isinstance(dtype, str) and dtype in _PARENT_DTYPES else _name_of(dtype)
+    if name not in _PARENT_DTYPES:
         raise ArgumentError(f"dtype is {shown(dtype)}; give 'int64' or 'int32'")
-    if kind == np.int32 and num_vertices > 2**31:
+    if name == "int32" and num_vertices > 2**31:
         raise ArgumentError(
             f"dtype is int32, which numbers {2**31} vertices, and the graph has {num_vertices}; "
             "give 'int64'"
         )
-    return str(kind)
+    return name
+
+
+def _name_of(dtype: Any) -> str | None:
+    """Return the name of a type that NumPy knows; this takes microseconds."""
+    try:
+        return None if dtype is None else str(np.dtype(dtype))
+    except TypeError:
+        return None
 
 
 def check_many(

@@ -83,7 +83,8 @@ def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.
     else:
         search.gather()
         level = host.restore_levels()
-    level[list(sources)] = 0
+    if search.source is None or len(sources) > 1:
+        level[list(sources)] = 0
     return level
 
 

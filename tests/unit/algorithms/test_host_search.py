@@ -329,7 +329,7 @@ def test_parts_that_a_device_sent(size, dtype, threads):
 
 
 def test_results_use_the_memory_of_dropped_ones():
-    with hb.Engine(grid(40, 40), device="cpu") as engine:
+    with hb.Engine(grid(200, 200), device="cpu") as engine:
         for asked in ({}, {"dtype": "int32"}, {"want": "levels"}):
             places = set()
             for source in range(6):  # the second search begins while the first result is kept
