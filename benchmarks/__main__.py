@@ -16,6 +16,7 @@ SUBJECTS = {
     "networkx": "networkx_backend.py",
     "multi-source": "multi_source.py",
     "gpu": "gpu.py",
+    "gather": "gather.py",
     "device-copies": "device_copies.py",
     "scaling": "scaling.py",
     "modes": "modes.py",

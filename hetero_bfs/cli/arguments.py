@@ -131,7 +131,8 @@ def _add_bfs(commands: Any) -> None:
         "ignore these vertices: one id a line, or NumPy .npy of ids or of flags",
     )
     add("--reverse", action="store_true", help="follow edges backwards (with --directed)")
-    add_file(command, "--out", "write parents (NumPy .npy, int64, -1 unreached)")
+    add_file(command, "--out", "write parents (NumPy .npy, -1 unreached)")
+    add("--dtype", choices=("int64", "int32"), default="int64", help="type of the parents")
     add_file(command, "--levels", "write levels (NumPy .npy, int32)")
     add_trace(command, "level")
     add_engine_arguments(command)

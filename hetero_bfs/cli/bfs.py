@@ -51,8 +51,15 @@ def run(options: Namespace) -> int:
 
 
 def _query(options: Namespace, num_vertices: int, mask: npt.NDArray[Any] | None) -> Query:
-    limit, target = options.depth_limit, options.target
-    return check_query(num_vertices, options.source, limit, target, mask, options.reverse)
+    return check_query(
+        num_vertices,
+        options.source,
+        options.depth_limit,
+        options.target,
+        mask,
+        options.reverse,
+        dtype=options.dtype,
+    )
 
 
 def _validate(edges: EdgeSource, query: Query, result: BFSResult) -> None:

@@ -110,6 +110,7 @@ def bfs(
     mask: npt.ArrayLike | None = None,
     reverse: bool = False,
     want: Want = "parents",
+    dtype: npt.DTypeLike = "int64",
     device: str | None = None,
     threads: int | None = None,
 ) -> BFSResult:
@@ -119,7 +120,7 @@ def bfs(
     """
     _check_graph(graph)
     # Before the graph is built:
-    query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want)
+    query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want, dtype)
     options = EngineOptions(selector, device=device, threads=threads)
     with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer(query)

@@ -99,7 +99,7 @@ def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:
     return [
         (level_loop.run_levels, search),
         (learn, (policy, number, table, real, reals, table)),
-        (level_loop.restore, (words, arrays, number, number)),
+        (level_loop.restore_parents, (words, arrays, number, number, numba.boolean)),
     ]
 
 

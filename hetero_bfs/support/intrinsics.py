@@ -106,25 +106,63 @@ def store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
     return types.void(array, types.intp, array.dtype), codegen
 
 
-@intrinsic
-def array_at(typing_context: Any, address: Any, size: Any) -> Any:
-    """array_at(address, size): the int64 array at an address; the caller keeps it alive."""
-    array_type = types.Array(types.int64, 1, "C")
+def _array_at(kind: Any) -> Callable[..., Any]:
+    array_type = types.Array(kind, 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(array_type)(context, builder)
-        word = context.get_constant(types.intp, _WORD_BYTES)
+        item_bytes = context.get_constant(types.intp, kind.bitwidth // 8)
         populate_array(
             array,
             data=builder.inttoptr(arguments[0], array.data.type),
             shape=[arguments[1]],
-            strides=[word],
-            itemsize=word,
+            strides=[item_bytes],
+            itemsize=item_bytes,
             meminfo=None,
         )
         return array._getvalue()
 
-    return array_type(types.intp, types.intp), codegen
+    def typed(typing_context: Any, address: Any, size: Any) -> Any:
+        return array_type(types.intp, types.intp), codegen
+
+    typed.__name__ = f"array_of_{kind}_at"
+    return intrinsic(typed)  # type: ignore[no-any-return]
+
+
+array_at = _array_at(types.int64)
+"""array_at(address, size): the int64 array at an address; the caller keeps it alive."""
+
+int32_array_at = _array_at(types.int32)
+uint32_array_at = _array_at(types.uint32)
+
+
+@intrinsic
+def stream(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """stream(array, index, value): write an item past the caches.
+
+    The caller calls `end_stream` before other threads may read it.
+    """
+    if not _is_integer_array(array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _item(context, builder, signature.args[0], arguments[0], arguments[1])
+        written = builder.store(arguments[2], pointer)
+        written.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), codegen
+
+
+@intrinsic
+def end_stream(typing_context: Any) -> Any:
+    """end_stream(): complete all writes by `stream` before later writes."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
 
 
 @intrinsic

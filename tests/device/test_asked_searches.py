@@ -32,6 +32,7 @@ def check(engine, edges, sources, **asked):
     """Search for what is asked, and compare with plain Python and with validation."""
     result = engine.bfs(sources, **asked)
     asked.pop("want", None)
+    assert result.parent.dtype == asked.pop("dtype", "int64")
     mask = asked.get("mask")
     several = sources if np.ndim(sources) else [sources]
     ids = () if mask is None else np.flatnonzero(mask)
@@ -64,6 +65,8 @@ def questions(draw, num_vertices):
         asked["reverse"] = True
     if draw(st.booleans()):
         asked["want"] = "levels"
+    if draw(st.booleans()):
+        asked["dtype"] = draw(st.sampled_from(["int32", np.int32, np.dtype(np.int64)]))
     return sources, asked
 
 
@@ -159,6 +162,10 @@ def test_one_call_takes_the_same_questions():
         ({"source": 0, "mask": [-1]}, r"vertex -1 is not in the graph"),
         ({"source": [1, 0], "mask": [0]}, r"source 0 is masked; take it out"),
         ({"source": 0, "want": "both"}, r"want is 'both'; give one of"),
+        ({"source": 0, "dtype": "uint32"}, r"dtype is 'uint32'; give 'int64' or 'int32'"),
+        ({"source": 0, "dtype": "none"}, r"dtype is 'none'; give"),
+        ({"source": 0, "dtype": None}, r"dtype is None; give"),
+        ({"source": 0, "dtype": ">i8"}, r"dtype is '>i8'; give"),
         ({"source": 0, "reverse": 1}, r"reverse is 1; give True or False"),
     ],
 )

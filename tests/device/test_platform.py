@@ -35,6 +35,7 @@ class FakeDevice:
     ended_at = None
     converted_seconds = 0.0
     num_parts = 1
+    results = None
 
     def __init__(self, graph, host):
         self.device = SimpleNamespace(finish=lambda: None, host_array=np.empty)

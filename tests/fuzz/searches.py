@@ -93,6 +93,8 @@ def _query(n: int, chance: Random) -> Step:
         query["reverse"] = True
     if chance.random() < 0.2:
         query["want"] = "levels"
+    elif chance.random() < 0.4:
+        query["dtype"] = "int32"
     return query
 
 
@@ -100,7 +102,7 @@ def _bfs_problems(case: Case) -> Iterator[str | None]:
     with engine_on(device_of(case), case.edge_list(), **case.settings) as engine:
         for step in case.steps:
             engine.set_selector(step["selector"])
-            names = ("depth_limit", "target", "mask", "reverse", "want")
+            names = ("depth_limit", "target", "mask", "reverse", "want", "dtype")
             query = {name: step[name] for name in names if name in step}
             sources = step["sources"]
             result = engine.bfs(sources if len(sources) > 1 else sources[0], **query)

@@ -105,8 +105,8 @@ class Breaking:
         self.expected = None
         self.restore = results.restored_parents
 
-    def __call__(self, search, sources):
-        parent = self.restore(search, sources)
+    def __call__(self, search, sources, dtype):
+        parent = self.restore(search, sources, dtype)
         if tuple(sources) == (220,):
             self.expected = BREAKS[self.how](parent, 220)
         return parent

@@ -27,6 +27,7 @@ from selector_levels import GPU
 import hetero_bfs
 from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph
 from hetero_bfs.algorithms.bfs.device_program import SearchProgram
+from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.paged_graph import plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
@@ -149,6 +150,7 @@ def _makers(info: DeviceInfo, directed: bool) -> Iterator[Callable[[], Any]]:
     yield partial(_stream, graph, info)
     for form in ({}, {"max_alloc_bytes": 4096}, {"mask": 1}, {"sent": [1] * 4, "ranks": 3}):
         yield partial(_search, graph, info, **form)
+    yield partial(_results, graph, info)
     for program, parameters in _PROGRAMS:
         yield partial(_programs, program, parameters, graph, info)
     for colouring in (DeviceColouring, StreamedColouring):
@@ -168,6 +170,10 @@ def _search(
     lists = DeviceGraph(device, graph, max_alloc_bytes)
     tuning = default_tuning(info.type).fitting(info)
     SearchProgram(device, graph, tuning, 40, lists, mock.MagicMock(), **form)
+
+
+def _results(graph: SearchGraph, info: DeviceInfo) -> None:
+    DeviceResults(OpenCLDevice(info), graph, mock.MagicMock(), 1 << 30)
 
 
 def _stream(graph: SearchGraph, info: DeviceInfo) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, SearchMemory
 from hetero_bfs.algorithms.bfs.device_program import LOG_ROWS, SearchProgram
+from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
@@ -27,8 +30,8 @@ class OpenCLExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device.
 
     On unified memory the arrays of `host` are also the device's. `max_alloc_bytes` limits one part
-    of the edge array; the default is the device's own limit. `SearchProgram` describes `sent` and
-    `ranks`.
+    of the edge array; the default is the device's own limit. `spare_bytes` of the device's memory
+    may be used to restore results. `SearchProgram` describes `sent` and `ranks`.
     """
 
     def __init__(
@@ -40,10 +43,11 @@ class OpenCLExecutor(DeviceExecutor):
         tuning: Tuning | None = None,
         sent: Sequence[Any] = (),
         ranks: int = 0,
+        spare_bytes: int = 0,
     ) -> None:
         super().__init__(device, graph, tuning)
         self._edge_bits = host.edge_bits
-        self._sent, self._ranks = sent, ranks
+        self._sent, self._ranks, self._spare_bytes = sent, ranks, spare_bytes
         self.lists = DeviceGraph(device, graph, max_alloc_bytes)
         self.memory = SearchMemory(device, host, self.lists.offset_type)
         self.parent, self.visited = self.memory.parent, self.memory.visited
@@ -85,6 +89,16 @@ class OpenCLExecutor(DeviceExecutor):
     def end_mask(self) -> None:
         if self._plain is not None:
             self.program, self._plain = self._plain, None
+
+    @cached_property
+    def results(self) -> DeviceResults | None:
+        if self.unified:
+            return None
+        try:
+            return DeviceResults(self.device, self.graph, self.memory, self._spare_bytes)
+        except DeviceError as error:
+            self.notes.append(f"the host restores results: {error}")
+            return None
 
     @property
     def one_launch(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
@@ -43,6 +44,13 @@ class DeviceExecutor:
         self.tuning = tuning.for_graph(graph.num_searched)
         self.unified = device.info.unified_memory
         """Whether the search's arrays are the host's arrays."""
+        self.notes: list[str] = []
+        """Lines for the user."""
+
+    @property
+    def results(self) -> DeviceResults | None:
+        """Restores results on the device; None if the host must do it."""
+        return None
 
     @property
     def one_launch(self) -> bool:

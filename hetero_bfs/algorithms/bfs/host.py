@@ -34,8 +34,11 @@ _MOST_OWNERS = 16
 _MOST_DEFERRED = 1 << 16
 """Largest frontier, in edges, that the owners of partitions expand."""
 
+_LEAST_RECYCLED_BYTES = 1 << 16
+"""Smaller results are new: keeping them would take longer than allocating them."""
+
 _MOST_RECYCLED_BYTES = 1 << 28
-"""Maximum bytes of discarded parent arrays that are kept for later searches."""
+"""Maximum bytes of discarded results that are kept for later searches, for each size of items."""
 
 
 class Allocator(Protocol):
@@ -75,7 +78,7 @@ class CPUExecutor(HostRun):
         self._written = np.zeros(words, np.uint32)
         self._mask = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
-        self._results = Recycler(_MOST_RECYCLED_BYTES)
+        self._results = {size: Recycler(_MOST_RECYCLED_BYTES) for size in (4, 8)}
         self._arrays = self._gather_arrays()
 
     def begin(self, source: int, frontier: Frontier) -> None:
@@ -168,13 +171,36 @@ class CPUExecutor(HostRun):
 
         invalidate(self.control, self.shared, frontier.state)
 
-    def restore_parents(self) -> npt.NDArray[np.int64]:
-        """Return the parents in old ids, int64, -1 for none."""
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import restore
+    def new_result(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of all old ids, in memory of results that the caller dropped."""
+        size, dtype = self.graph.num_vertices, np.dtype(dtype)
+        if size * dtype.itemsize < _LEAST_RECYCLED_BYTES:
+            return np.empty(size, dtype)
+        return self._results[dtype.itemsize].empty(size, dtype)
 
-        restored = self._results.empty(self.graph.num_vertices, np.int64)
-        restore(self.control, self.shared, restored.ctypes.data, restored.size)
-        return restored
+    def restore_parents(self, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
+        """Return the parents in old ids, int64 or int32, -1 for none."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import restore_parents
+
+        result = self.new_result(dtype)
+        narrow = result.itemsize == 4
+        restore_parents(self.control, self.shared, result.ctypes.data, result.size, narrow)
+        return result
+
+    def restore_levels(self) -> npt.NDArray[np.int32]:
+        """Return the levels by old ids, int32, -1 for none; the parents stay, queues do not."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import restore_levels
+
+        result = self.new_result(np.int32)
+        restore_levels(self.control, self.shared, result.ctypes.data, result.size)
+        return result
+
+    def receive_result(self, part: npt.NDArray[Any], sent: npt.NDArray[np.uint32]) -> None:
+        """Copy what a device sent to a part of a result, int64 or int32; NO_VERTEX becomes -1."""
+        from hetero_bfs.algorithms.bfs.kernels.level_loop import receive
+
+        data, narrow = part.ctypes.data, part.itemsize == 4
+        receive(self.control, self.shared, sent.ctypes.data, data, part.size, narrow)
 
     def note_foreign_parents(self) -> None:
         """Record that any entry of `parent` may have been written outside this search."""

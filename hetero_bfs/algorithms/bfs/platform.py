@@ -137,7 +137,8 @@ def open_executor(
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
     needed = bytes_in_memory(info, graph)
     if needed <= limit or graph.num_searched == 0:
-        return OpenCLExecutor(device, graph, host, max_alloc_bytes, tuning)
+        spare = limit - needed
+        return OpenCLExecutor(device, graph, host, max_alloc_bytes, tuning, spare_bytes=spare)
     if info.unified_memory:
         edges = int(graph.graph.num_stored_edges // 2 * limit / needed)
         raise BudgetError(

@@ -23,6 +23,8 @@ ManyWant = Literal["levels", "sums"]
 
 Vertices = int | Iterable[int]
 
+_PARENT_DTYPES = ("int64", "int32")
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -37,6 +39,8 @@ class Query:
     mask: npt.NDArray[np.bool_] | None = None
     reverse: bool = False
     want: Want | ManyWant = "parents"
+    dtype: str = "int64"
+    """Name of the parents' type."""
 
     @property
     def is_whole(self) -> bool:
@@ -85,18 +89,41 @@ def check_query(
     mask: npt.ArrayLike | None = None,
     reverse: bool = False,
     want: Want = "parents",
+    dtype: npt.DTypeLike = "int64",
 ) -> Query:
     """Validate the arguments of `Engine.bfs`; duplicate sources are removed.
 
-    Raises `ArgumentError` if there is no source, or for a wrong `depth_limit`, `mask`, `reverse` or
-    `want`. Raises `GraphError` if a vertex is not in the graph, or a source is masked.
+    Raises `ArgumentError` if there is no source, or for a wrong `depth_limit`, `mask`, `reverse`,
+    `want` or `dtype`. Raises `GraphError` if a vertex is not in the graph, or a source is masked.
     """
     sources = _sources(source, num_vertices)
     limit = None if depth_limit is None else check_integer("depth_limit", depth_limit, 0)
     end = None if target is None else check_vertex(target, num_vertices)
     check_flag("reverse", reverse)
     check_choice("want", want, ("parents", "levels"))
-    return Query(sources, limit, end, _flags(mask, sources, num_vertices), bool(reverse), want)
+    flags, kind = _flags(mask, sources, num_vertices), _parent_dtype(dtype, num_vertices)
+    return Query(sources, limit, end, flags, bool(reverse), want, kind)
+
+
+def _parent_dtype(dtype: Any, num_vertices: int) -> str:
+    """Return the name of the parents' type: int64 or int32, in the machine's byte order."""
+    name = dtype if isinstance(dtype, str) and dtype in _PARENT_DTYPES else _name_of(dtype)
+    if name not in _PARENT_DTYPES:
+        raise ArgumentError(f"dtype is {shown(dtype)}; give 'int64' or 'int32'")
+    if name == "int32" and num_vertices > 2**31:
+        raise ArgumentError(
+            f"dtype is int32, which numbers {2**31} vertices, and the graph has {num_vertices}; "
+            "give 'int64'"
+        )
+    return name
+
+
+def _name_of(dtype: Any) -> str | None:
+    """Return the name of a type that NumPy knows; this takes microseconds."""
+    try:
+        return None if dtype is None else str(np.dtype(dtype))
+    except TypeError:
+        return None
 
 
 def check_many(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.correction import warm_up_schedules
+from hetero_bfs.algorithms.bfs.device_results import Receive
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
@@ -48,40 +51,56 @@ def _memory_for_copies(size: int, device: OpenCLDevice | None) -> npt.NDArray[np
     return aligned_empty(size, np.uint32)
 
 
-def restored_parents(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return the parents that a search gathered on the host, int64, in the caller's ids.
+def restored_parents(
+    search: Search, sources: tuple[int, ...], dtype: npt.DTypeLike = np.int64
+) -> npt.NDArray[Any]:
+    """Return the parents of a search, int64 or int32, in the caller's ids.
 
     `sources` are in the caller's ids, too.
     """
-    platform = search.platform
+    host, results = search.platform.host, search.device_results
     if search.source is None:
-        parent = np.full(platform.graph.num_vertices, -1, np.int64)
+        parent = np.full(search.platform.graph.num_vertices, -1, dtype)
+    elif results is not None:
+        parent = host.new_result(dtype)
+        results.send_parents(_into(parent, host))
     else:
-        parent = platform.host.restore_parents()
+        search.gather()
+        parent = host.restore_parents(dtype)
     if search.source is None or len(sources) > 1:
         parent[list(sources)] = sources  # including isolated ones, which are not searched
     return parent
 
 
 def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int32]:
-    """Return the levels of a search that gathered its parents, int32, in the caller's ids."""
-    from hetero_bfs.algorithms.bfs.kernels.restore import restore_levels
-
-    graph, parent = search.platform.graph, search.platform.host.parent
-    level = np.empty(graph.num_vertices, np.int32)
+    """Return the levels of a search, int32, in the caller's ids."""
+    host, results = search.platform.host, search.device_results
     if search.source is None:
-        level.fill(-1)
+        level = np.full(search.platform.graph.num_vertices, -1, np.int32)
+    elif results is not None:
+        level = host.new_result(np.int32)
+        results.send_levels(search.num_levels, _into(level, host))
     else:
-        depth = np.empty(parent.size, np.int32)
-        restore_levels(parent, graph.relabelling.old_of_new, depth, level)
-    level[list(sources)] = 0
+        search.gather()
+        level = host.restore_levels()
+    if search.source is None or len(sources) > 1:
+        level[list(sources)] = 0
     return level
+
+
+def _into(result: npt.NDArray[Any], host: CPUExecutor) -> Receive:
+    """Return a function that copies parts from a device to a result."""
+
+    def receive(begin: int, part: npt.NDArray[np.uint32]) -> None:
+        host.receive_result(result[begin : begin + part.size], part)
+
+    return receive
 
 
 def make_result(
     search: Search,
     query: Query,
-    parent: npt.NDArray[np.int64],
+    parent: npt.NDArray[Any],
     gather_seconds: float,
     streamed_bytes: int,
 ) -> BFSResult:
@@ -110,5 +129,4 @@ def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
     for schedule in warm_up_schedules(candidates):
         search = Search(platform, source, FixedSelector(*schedule))
         search.run(max_levels=len(schedule))
-        search.gather()
         restored_parents(search, (int(graph.relabelling.old_of_new[source]),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -178,7 +179,7 @@ class BFSResult:
     ----------
     source : int
         The first source.
-    parent : int64 array, shape (num_vertices,)
+    parent : int64 or int32 array, shape (num_vertices,)
         A source is its own parent; -1 for vertices not reached. Empty if only levels were
         requested.
     seconds : float
@@ -201,7 +202,7 @@ class BFSResult:
     """
 
     source: int
-    parent: npt.NDArray[np.int64]
+    parent: npt.NDArray[Any]
     seconds: float
     gather_seconds: float
     input_degree: npt.NDArray[np.uint32] = field(repr=False)
@@ -272,9 +273,9 @@ class BFSResult:
         return np.array(path if self.reverse else path[::-1], np.int64)
 
     def drop_parents(self) -> None:
-        """Free the arrays, 12 bytes per vertex, and keep times, counts and traces."""
+        """Free the arrays, 8 or 12 bytes per vertex, and keep times, counts and traces."""
         _ = self.nedge, self.reached  # computed from the parents and cached
-        self.parent = np.empty(0, np.int64)
+        self.parent = np.empty(0, self.parent.dtype)
         self.__dict__.pop("level", None)
 
     @property

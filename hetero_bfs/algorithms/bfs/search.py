@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
 from hetero_bfs.algorithms.bfs.query import Seeds
 from hetero_bfs.algorithms.bfs.result import Frontier
@@ -101,6 +102,10 @@ class Search:
     @property
     def traces(self) -> list[LevelTrace]:
         return self.recording().traces()
+
+    @property
+    def num_levels(self) -> int:
+        return len(self._records)
 
     def recording(self) -> Recording:
         graph = self.platform.graph
@@ -198,6 +203,13 @@ class Search:
             platform.choose(selector, self.decision_interval, frontier, records)
         return not self._migrate(place, frontier, records, limit)
 
+    @property
+    def device_results(self) -> DeviceResults | None:
+        """Restores the result on the device where it is complete; None if the host must do it."""
+        if self._complete_at == schema.HOST:
+            return None
+        return self.platform.device_at(self._complete_at).results
+
     def gather(self) -> None:
         """Copy the parents to the host's array, where they stay until the next search."""
         host = self.platform.host
@@ -226,6 +238,7 @@ class Search:
         for device in self.platform.devices:
             device.release()
         host.parent[:] = parent
+        self._complete_at = schema.HOST
 
     def _migrate(
         self,

@@ -216,6 +216,19 @@ class OpenCLDevice:
             raise device_error(f"reading from {self.info.name}", error, self.queues) from error
         self.bytes_copied += array.nbytes
 
+    def start_read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> Any:
+        """Start to copy from a buffer to an array after all queued work; return the copy's event.
+
+        The array must not be empty.
+        """
+        with self._errors(f"reading from {self.info.name}"):
+            event = self._cl.enqueue_copy(
+                self.queue, array, buffer, src_offset=offset_bytes, is_blocking=False
+            )
+            self.queue.flush()
+        self.bytes_copied += array.nbytes
+        return event
+
     def host_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Allocate host memory for fast access by this device: shared, or pinned for copies."""
         if self.info.unified_memory or size == 0:

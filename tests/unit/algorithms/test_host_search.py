@@ -280,9 +280,62 @@ def test_restored_parents(num_vertices, order, threads):
         host.parent[:] = parent
         host.parent[::7] = NO_VERTEX
         expected[old[::7]] = -1
-        restored = host.restore_parents()
+        for dtype in (np.int64, np.int32):
+            restored = host.restore_parents(dtype)
+            assert np.array_equal(restored, expected)
+            assert restored.dtype == dtype
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+@pytest.mark.parametrize("order", ["degree", "given"])
+@pytest.mark.parametrize("back", [1, 3, 300_000])
+def test_restored_levels(back, order, threads):
+    """Of forests of short and of long paths, with parents before and behind their children."""
+    num_vertices, random = 300_000, np.random.default_rng(back)
+    ends = random.integers(0, num_vertices, (2, num_vertices // 2))
+    graph = build_search_graph(hb.EdgeList.from_arrays(*ends, num_vertices=num_vertices), order)
+    old = graph.relabelling.old_of_new
+    host = CPUExecutor(graph, threads)
+    host.prepare()
+    name = random.permutation(old.size) if back == 3 else np.arange(old.size)
+    reached = np.arange(1, old.size - 7)
+    ups = reached - 1 - (random.random(reached.size) * np.minimum(reached, back)).astype(int)
+    depths = [0]
+    for up in ups.tolist():
+        depths.append(depths[up] + 1)
+    host.parent[:] = NO_VERTEX
+    host.parent[name[0]] = name[0]
+    host.parent[name[reached]] = name[ups]
+    expected = np.full(num_vertices, -1)
+    expected[old[name[: len(depths)]]] = depths
+    for _ in range(3):
+        restored = host.restore_levels()
         assert np.array_equal(restored, expected)
-        assert restored.dtype == np.int64
+        assert restored.dtype == np.int32
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+@pytest.mark.parametrize("size", [1, 1000, 1 << 20, (1 << 20) + 70_001])
+def test_parts_that_a_device_sent(size, dtype, threads):
+    host = CPUExecutor(build_search_graph(grid(200, 200)), threads)
+    host.prepare()
+    sent = np.random.default_rng(size).integers(0, 2**31, size).astype(np.uint32)
+    sent[::5] = NO_VERTEX
+    result = np.full(size + 2, 7, dtype)
+    host.receive_result(result[1:-1], sent)
+    assert (result[1:-1] == sent.astype(np.int32)).all()
+    assert result[[0, -1]].tolist() == [7, 7]
+
+
+def test_results_use_the_memory_of_dropped_ones():
+    with hb.Engine(grid(200, 200), device="cpu") as engine:
+        for asked in ({}, {"dtype": "int32"}, {"want": "levels"}):
+            places = set()
+            for source in range(6):  # the second search begins while the first result is kept
+                result = engine.bfs(source, **asked)
+                places.add((result.level if asked.get("want") else result.parent).ctypes.data)
+            assert len(places) == 2
 
 
 def test_threads_out_of_range():

@@ -16,6 +16,10 @@ from hetero_bfs.devices.cpu.thread_pool import CHUNKS, JOB, OWN
 
 # Control words of a job. They follow its number of chunks (thread_pool.py).
 TASK, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 5)
+SENT, NARROW = JOB + 5, JOB + 6
+"""When results are restored: the address of an array that a device sent, and whether the items of
+the array at `ADDRESS` have 32 bits."""
+
 (
     TOP_DOWN,
     PUSH_DENSE,
@@ -28,10 +32,13 @@ TASK, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 5)
     INVALIDATE,
     END,  # INVALIDATE, then BLANK
     CLEAR,
+    RECEIVE,
     RESTORE,
+    BLANK_DEPTHS,
+    RESTORE_LEVELS,
     ALONE,  # not a phase: the master runs a small top-down level by itself
-) = range(13)
-NUM_TASKS = 13
+) = range(16)
+NUM_TASKS = 16
 
 OWNED = OWN
 """Whether the owners still hold the frontier in their own parts of the queue (expand.py)."""

@@ -20,14 +20,19 @@ from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_la
 from hetero_bfs.algorithms.bfs.kernels.job import (
     ADDRESS,
     BLANK,
+    BLANK_DEPTHS,
     CLEAR,
     COLLECT,
     CONVERT,
     END,
     INVALIDATE,
     MASKED,
+    NARROW,
     OWNED,
+    RECEIVE,
     RESTORE,
+    RESTORE_LEVELS,
+    SENT,
     VERTICES,
     WHOLE,
 )
@@ -162,17 +167,41 @@ def _end(control, arrays, state):
 
 
 @kernel(counted=False)
-def restore(control, arrays, address, num_vertices):
-    """Fill the array of all old ids at an address with parents; see `clear_or_restore`."""
+def restore_parents(control, arrays, address, num_vertices, narrow):
+    """Fill the array of all old ids at an address with parents; see `fill_result`."""
+    _begin_result(control, arrays, address, num_vertices, narrow)
+    _share_vertices(control, arrays, RESTORE, arrays.parent.size)
+
+
+@kernel(counted=False)
+def restore_levels(control, arrays, address, num_vertices):
+    """Fill the int32 array of all old ids at an address; see `restore_levels_chunk`."""
+    _begin_result(control, arrays, address, num_vertices, True)
+    _share_vertices(control, arrays, BLANK_DEPTHS, arrays.parent.size)
+    _share_vertices(control, arrays, RESTORE_LEVELS, arrays.parent.size)
+
+
+@kernel(counted=False)
+def receive(control, arrays, sent, address, size, narrow):
+    """Copy an array of 32 bits that a device sent to the part of a result at an address."""
+    control[SENT] = sent
     control[ADDRESS] = address
-    control[VERTICES] = num_vertices
-    if arrays.parent.size < num_vertices:
-        _restore_part(control, arrays, CLEAR, num_vertices)
-    _restore_part(control, arrays, RESTORE, arrays.parent.size)
+    control[VERTICES] = size
+    control[NARROW] = narrow
+    _share_vertices(control, arrays, RECEIVE, size)
 
 
 @kernel(counted=False, inner=True)
-def _restore_part(control, arrays, task, count):
+def _begin_result(control, arrays, address, num_vertices, narrow):
+    control[ADDRESS] = address
+    control[VERTICES] = num_vertices
+    control[NARROW] = narrow
+    if arrays.parent.size < num_vertices:
+        _share_vertices(control, arrays, CLEAR, num_vertices)
+
+
+@kernel(counted=False, inner=True)
+def _share_vertices(control, arrays, task, count):
     size = _RESTORED_VERTICES
     share_out(control, arrays, task, size, max((count + size - 1) // size, 1))
 

@@ -24,6 +24,7 @@ from hetero_bfs.algorithms.bfs.kernels.frontier import blank_or_invalidate, queu
 from hetero_bfs.algorithms.bfs.kernels.job import (
     ALONE,
     BLANK,
+    BLANK_DEPTHS,
     BOTTOM_UP,
     CLEAR,
     COLLECT,
@@ -32,8 +33,10 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     EXPAND,
     INVALIDATE,
     PUSH_DENSE,
+    RECEIVE,
     RESOLVE_PUSH,
     RESTORE,
+    RESTORE_LEVELS,
     TOP_DOWN,
 )
 from hetero_bfs.algorithms.bfs.kernels.level import (
@@ -42,7 +45,11 @@ from hetero_bfs.algorithms.bfs.kernels.level import (
     resolve_pushed_words,
     top_down_chunk,
 )
-from hetero_bfs.algorithms.bfs.kernels.restore import clear_or_restore
+from hetero_bfs.algorithms.bfs.kernels.restore import (
+    blank_depths,
+    fill_result,
+    restore_levels_chunk,
+)
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.parallel import Head, Struct, chunk_address, level_address
 
@@ -80,8 +87,11 @@ def link_work(
         BLANK: blank_or_invalidate,
         INVALIDATE: blank_or_invalidate,
         END: blank_or_invalidate,
-        CLEAR: clear_or_restore,
-        RESTORE: clear_or_restore,
+        CLEAR: fill_result,
+        RECEIVE: fill_result,
+        RESTORE: fill_result,
+        BLANK_DEPTHS: blank_depths,
+        RESTORE_LEVELS: restore_levels_chunk,
         ALONE: expand_by_master_packed if is_packed else expand_by_master,
     }
     if threads > 1:

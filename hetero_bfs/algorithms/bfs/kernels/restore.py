@@ -5,34 +5,136 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from hetero_bfs.algorithms.bfs.kernels.job import ADDRESS, CLEAR, NONE, SIZE, TASK, VERTICES
+from hetero_bfs.algorithms.bfs.kernels.job import (
+    ADDRESS,
+    CLEAR,
+    NARROW,
+    NONE,
+    RECEIVE,
+    SENT,
+    SIZE,
+    TASK,
+    VERTICES,
+)
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import array_at
+from hetero_bfs.support.intrinsics import (
+    array_at,
+    end_stream,
+    int32_array_at,
+    stream,
+    uint32_array_at,
+)
+
+_LEAST_STREAMED = 1 << 20
+"""Fewer items may stay in the caches for the caller. More are written past the caches, so that the
+memory is not read before it is written.
+"""
 
 
 @kernel(counted=False, inner=True)
-def clear_or_restore(control, arrays, chunk, me):
-    """Fill a chunk of the result, int64 by old ids, with -1 or with the parents' old ids.
+def fill_result(control, arrays, chunk, me):
+    """Fill a chunk of a result by old ids: int64, or int32 if control[NARROW] is set.
 
-    The job has the result's address. Parents are read in the order of the new ids, since neighbours
-    and parents are close together in that order. A parent that is not a vertex becomes an invalid
-    old id, which validation finds; a correct search leaves none.
+    The job has the result's address and size. CLEAR writes -1. RECEIVE copies what a device sent.
+    RESTORE writes the old ids of the parents, of a chunk of the new ids: neighbours and parents are
+    close together in that order.
     """
-    restored = array_at(control[ADDRESS], control[VERTICES])
     begin = chunk * control[SIZE]
     end = begin + control[SIZE]
-    if control[TASK] == CLEAR:
-        restored[begin : min(end, restored.size)] = -1
-        return NONE, NONE, NONE
-    parent, old_of_new = arrays.parent, arrays.old_of_new
-    for v in range(begin, min(end, parent.size)):
-        up = parent[v]
-        if up < parent.size:
-            restored[old_of_new[v]] = old_of_new[up]
-        else:
-            restored[old_of_new[v]] = -1 if up == NO_ID else restored.size
+    if control[NARROW]:
+        _fill(control, arrays, int32_array_at(control[ADDRESS], control[VERTICES]), begin, end)
+    else:
+        _fill(control, arrays, array_at(control[ADDRESS], control[VERTICES]), begin, end)
     return NONE, NONE, NONE
+
+
+@njit
+def _fill(control, arrays, result, begin, end):
+    task = control[TASK]
+    if task == CLEAR:
+        result[begin : min(end, result.size)] = -1
+    elif task == RECEIVE:
+        _receive(uint32_array_at(control[SENT], control[VERTICES]), result, begin, end)
+    else:
+        _restore_parents(arrays.parent, arrays.old_of_new, result, begin, end)
+
+
+@njit
+def _receive(sent, result, begin, end):
+    """Convert uint32 to the result's type; NO_VERTEX becomes -1."""
+    end = min(end, result.size)
+    if result.size < _LEAST_STREAMED:
+        for v in range(begin, end):
+            result[v] = np.int64(np.uint32(sent[v] + np.uint32(1))) - 1
+    else:
+        for v in range(begin, end):
+            stream(result, v, np.int64(np.uint32(sent[v] + np.uint32(1))) - 1)
+        end_stream()
+
+
+@njit
+def _restore_parents(parent, old_of_new, result, begin, end):
+    """Write old ids. A parent that is not a vertex becomes an invalid id, which validation finds.
+
+    A correct search leaves none.
+    """
+    n = np.uint64(parent.size)
+    for v in range(np.uint64(begin), min(np.uint64(end), n)):
+        up = np.uint64(parent[v])
+        if up < n:
+            result[old_of_new[v]] = old_of_new[up]
+        else:
+            result[old_of_new[v]] = -1 if parent[v] == NO_ID else result.size
+
+
+@kernel(counted=False, inner=True)
+def blank_depths(control, arrays, chunk, me):
+    """Set the depths of a chunk of the new ids, in the first queue's memory, to NO_ID."""
+    begin = chunk * control[SIZE]
+    arrays.queue[0][begin : min(begin + control[SIZE], arrays.parent.size)] = NO_ID
+    return NONE, NONE, NONE
+
+
+@kernel(counted=False, inner=True)
+def restore_levels_chunk(control, arrays, chunk, me):
+    """Find the depths of a chunk of the new ids, and write them to the result, int32 by old ids.
+
+    The parents must be those of a correct search: if they form a cycle, a depth is wrong. Several
+    threads may find the same depth; they write the same number. Most parents have lower numbers
+    than their children, so their depths are already known.
+    """
+    parent, depth, old_of_new = arrays.parent, arrays.queue[0], arrays.old_of_new
+    level = int32_array_at(control[ADDRESS], control[VERTICES])
+    begin, n = np.uint64(chunk * control[SIZE]), np.uint64(parent.size)
+    for v in range(begin, min(begin + np.uint64(control[SIZE]), n)):
+        up = np.uint64(parent[v])
+        if up >= n:
+            level[old_of_new[v]] = -1
+            continue
+        if up != v and depth[up] != NO_ID:
+            depth[v] = depth[up] + np.uint32(1)
+        else:
+            _find_depth(v, parent, depth)
+        level[old_of_new[v]] = depth[v]
+    return NONE, NONE, NONE
+
+
+@njit
+def _find_depth(v, parent, depth):
+    """Set the depths of a vertex and of its ancestors."""
+    u, steps = v, 0
+    while depth[u] == NO_ID and parent[u] != u and steps < parent.size:
+        u = np.uint64(parent[u])
+        steps += 1
+    left = (0 if depth[u] == NO_ID else np.int64(depth[u])) + steps
+    u = v
+    for _ in range(steps):
+        depth[u] = left
+        left -= 1
+        u = np.uint64(parent[u])
+    if depth[u] == NO_ID:
+        depth[u] = 0
 
 
 @kernel(parallel=True)
@@ -47,44 +149,6 @@ def merge_parents(parent, other, visited):
             parent[v] = other[v]
         elif not (visited[v >> 5] >> np.uint32(v & 31)) & np.uint32(1):
             parent[v] = NO_ID
-
-
-@kernel
-def restore_levels(parent, old_of_new, depth, level):
-    """Fill `level`, int32 by old ids, from `parent`, uint32 by new ids, of a correct search.
-
-    `depth` is int32 scratch, as long as `parent`. If the parents form a cycle, a depth is wrong.
-    Most parents have lower numbers than their children, so their depths are already known.
-    """
-    level[:] = -1
-    depth[:] = -1
-    n = np.uint64(parent.size)
-    for v in range(n):
-        up = np.uint64(parent[v])
-        if up < n:
-            if up != v and depth[up] >= 0:
-                depth[v] = depth[up] + 1
-            else:
-                _find_depth(v, parent, depth)
-    for v in range(n):
-        level[old_of_new[v]] = depth[v]
-
-
-@njit
-def _find_depth(v, parent, depth):
-    """Set the depths of a vertex and of its ancestors."""
-    u, steps = v, 0
-    while depth[u] < 0 and parent[u] != u and steps < parent.size:
-        u = np.uint64(parent[u])
-        steps += 1
-    left = max(depth[u], 0) + steps
-    u = v
-    for _ in range(steps):
-        depth[u] = left
-        left -= 1
-        u = np.uint64(parent[u])
-    if depth[u] < 0:
-        depth[u] = 0
 
 
 @kernel
