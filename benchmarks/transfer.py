@@ -5,7 +5,7 @@
 measures the graphs of `hetero-bfs train --calibrate` once. It then evaluates every shipped model,
 unchanged, on the graphs that calibration does not use. It also evaluates a model fitted to the
 probes, which is the result of calibration. It writes transfer.csv with a row for each model and
-state: the median relative error by strategy, separately for high-diameter graphs; `excess`, the
+state: the median relative error by strategy, separately for small levels; `excess`, the
 seconds of the chosen levels over those of the best strategy at each level, minus 1, without
 migration; and `changed`, the share of levels at which this machine's own model chooses another
 strategy. With --regret whole searches are replayed, too (training/regret.py), and
@@ -48,7 +48,7 @@ from hetero_bfs.training.regret import measure_graph, summarise
 
 Models = dict[tuple[str, str], SpeedModel]
 _LEVEL = ["graph", "root", "level"]
-_ERRORS = (*STRATEGIES, *(f"high-diameter {name}" for name in STRATEGIES))
+_ERRORS = (*STRATEGIES, *(f"{name} small" for name in STRATEGIES))
 
 
 def main() -> None:
@@ -155,7 +155,7 @@ def describe(
         ),
         f"- calibrated on {', '.join(FITTED_GRAPHS)}; judged on {', '.join(JUDGED_GRAPHS)}",
         "",
-        "Median relative error of the predicted seconds by strategy, of high-diameter graphs "
+        "Median relative error of the predicted seconds by strategy, of small levels "
         "apart; `excess` of the levels as chosen over the best choice at each level; share of "
         "levels whose choice is `changed` against this machine's own model:",
         "",

@@ -94,7 +94,7 @@ def run_training(
     found = folder.resolve() == user_models_folder().resolve()  # whether commands find the model
     done = _begin(plan, growing)
     if not found:
-        _note_that_nothing_is_compared()
+        _note_that_no_regret_is_measured()
     _announce_length(budget_seconds, plan, done)
     tuning = None if info is None else _tuning(info, quick, growing, budget)
     samples = _collect_all(plan, done, growing, info, tuning, budget)
@@ -223,7 +223,7 @@ def _rounded(value: float) -> float | None:
     return None if math.isnan(value) else float(f"{value:.3g}")
 
 
-def _note_that_nothing_is_compared() -> None:
+def _note_that_no_regret_is_measured() -> None:
     print(
         "note: regret is not measured, since no command looks for "
         f"models in that folder; leave out --out, or set {MODELS_VARIABLE} to it",

@@ -225,7 +225,7 @@ def _missing(info: DeviceInfo | None) -> Finding:
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
     other = default_model(None if info is None else info.type)
-    instead = "none is used" if other is None else f"average speeds of {other.name} are used"
+    instead = "none is used" if other is None else f"searches begin with that of {other.name}"
     text = f"none of this machine ({machine_slug(info)}); {instead}"
     return Finding(MODELS, "model", "missing", text, f"{TRAIN_COMMAND} --quick")
 

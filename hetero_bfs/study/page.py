@@ -81,7 +81,7 @@ SECTIONS = (
             "input_edges",
             "selector",
             "kind",
-            "stands_for",
+            "rule",
             "median_seconds",
             "harmonic_mean_gteps",
             "first_quartile_gteps",

@@ -132,10 +132,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Configuration:
-    """A single strategy or a selector.
-
-    For "auto", `selector.name` is the name of the selector that was fastest in training.
-    """
+    """A single strategy or a selector."""
 
     name: str
     kind: str
@@ -290,10 +287,12 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
     """
     engine, keys, configs = subject.engine, subject.keys, subject.configs
     seconds = np.empty((len(configs), rounds, len(keys)))
+    rules: dict[int, str] = {}
     for turn in progress(range(rounds), f"{subject.about.name}: whole searches"):
         for number, config in _shuffled(configs, turn):
             engine.set_selector(config.selector)
             seconds[number, turn] = seconds_back_to_back(engine, keys)
+            rules[number] = engine.selector.rule
     graph = {
         **subject.row(),
         "vertices": subject.graph.num_vertices,
@@ -304,7 +303,7 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
             **graph,
             "selector": config.name,
             "kind": config.kind,
-            "stands_for": config.selector.name,
+            "rule": rules[number],
             **_speeds(np.median(seconds[number], axis=0), keys, subject.nedge),
             "keys": len(keys),
             "rounds": rounds,

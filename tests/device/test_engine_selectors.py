@@ -26,7 +26,7 @@ def test_every_selector(place, trained, selector, name):
     edges = nasty(name)
     with engine_on(place, edges, selector=selector) as engine:
         assert engine.notes == []
-        assert engine.selector.name == ("learned" if selector == "auto" else selector)
+        assert engine.selector.name == selector
         for source in sources_of(edges):
             result = check_search(engine, edges, source)
             for trace in result.traces:

@@ -189,7 +189,6 @@ def test_an_expected_selector_sends_its_policy_to_the_device_that_it_chooses_fir
     before, selector = FixedSelector(TC, TG), FixedSelector(TG.on(2), TG)
     platform.expect(selector, 1, before)
     assert second.received is None, "no search has begun from any source"
-    check(platform, nasty("Kronecker 10"), 458, [TC])
     search = Search(platform, 1, before)
     search.run()
     platform.expect(before, 1, before)

@@ -285,13 +285,20 @@ def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, tmp_path,
     assert "hetero-bfs train" in capsys.readouterr().err
 
 
-def test_a_search_names_its_rule_and_model(graph, trained, tmp_path):
-    report, name = tmp_path / "r.json", trained(None)
-    options = "--selector", "auto", "--device", "cpu", "--json", report
-    assert run("bfs", graph, "--source", 3, *options) == 0
+@pytest.mark.parametrize(
+    ("selector", "rule"),
+    [("auto", "TC and BC, alpha 1.41, never back"), ("learned", None)],
+)
+def test_a_search_names_its_rule_and_model(graph, trained, tmp_path, selector, rule):
+    def top_down(data):
+        data["learned"]["BC"] = {"constant": 1.0}
+
+    report, name = tmp_path / "r.json", trained(None, top_down)
+    options = "--selector", selector, "--device", "cpu", "--json", report
+    assert run("bfs", graph, "--source", 3, "--no-correction", *options) == 0
     data = json.loads(report.read_text())
-    assert (data["model"]["name"], data["selector"]) == (name, "learned")
-    assert data["rule"] is None
+    assert (data["model"]["name"], data["selector"]) == (name, selector)
+    assert data["rule"] == rule
 
 
 @pytest.mark.parametrize("off", [False, True])
@@ -306,7 +313,9 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
     assert run(*arguments, *(["--no-correction"] if off else [])) == 0
     printed = capsys.readouterr().out
     corrections = json.loads((tmp_path / "report.json").read_text())["corrections"]
-    assert ("corrected by what was measured: TC x0.031" in printed) is not off
+    said = "corrected by what was measured: TC (small levels) x0.031" in printed
+    assert said is not off
+    assert ("TC x0.031" in printed) is not off
     assert corrections.get("BC") == (None if off else 1 / 32)
 
 
