@@ -119,16 +119,17 @@ def begin_next(state, words, records):
     """Begin the record of the level for which the device leaves the search to the host.
 
     `words` is the state on the device. If it converted a bitmap to a queue, the frontier is that
-    queue, and the record has the seconds of the conversion.
+    queue; the record has the bitmap, as other converted levels do, and the seconds of the
+    conversion.
     """
     record = records[np.int64(state[LEVEL])]
+    _begin_record(state, record)
     if words[REPRESENTATION] == QUEUE and not _has_queue(state):
         state[REPRESENTATION] = QUEUE
         state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = (
             np.float64(words[FRONTIER_VERTICES]),
             np.float64(words[FRONTIER_EDGES]),
         )
-    _begin_record(state, record)
     record[STRATEGY] = state[CHOSEN] = np.float64(words[CHOSEN])
     record[TRANSFER_SECONDS] = np.int64(words[BEGAN] - words[DECIDED]) * _NANOSECOND
 
