@@ -18,6 +18,8 @@ from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels.follow import Part, claim, follow_by_branches, follow_packed
 from hetero_bfs.algorithms.bfs.kernels.job import (
+    LONE_QUEUE,
+    LONE_VISITED,
     NONE,
     OWNED,
     QUEUE,
@@ -52,13 +54,13 @@ def expand_by_master_packed(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _expand_by_master(follow, control, arrays):
-    this = control[QUEUE]
+    this, visited = control[LONE_QUEUE], control[LONE_VISITED]
     segments = arrays.segments[this]
     found = np.int64(0)
     for s in range(segments[SEGMENT_COUNT, 0]):
         begin = segments[SEGMENT_START, s]
         end = begin + segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
-        part = Part(begin, end, found, _FIRST, _ONLY, _OWN)
+        part = Part(this, visited, begin, end, found, _FIRST, _ONLY, _OWN)
         found, _, _ = follow(control, arrays, part)
     vertices, edges = finish_queue(arrays, 1 - this, found)
     return vertices, edges, NONE
@@ -129,7 +131,7 @@ def _expand_owned(follow, control, arrays, owner):
         vertices = segments[SEGMENT_VERTICES, 1]
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
         mixed = _MIXED
-    part = Part(begin, end, first, owner, owners, mixed)
+    part = Part(this, control[VISITED], begin, end, first, owner, owners, mixed)
     end_found, deferred, edges = follow(control, arrays, part)
     arrays.outbox[this, owner, 0, 0] = deferred
     report[_FOUND] = end_found - first

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.job import QUEUE, VISITED, WHOLE, owner_of, partition_bits
+from hetero_bfs.algorithms.bfs.kernels.job import WHOLE, owner_of, partition_bits
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, ONE, WORD_MASK, WORD_SHIFT
 from hetero_bfs.devices.cpu.vectors import append_edges, keep_unvisited
 from hetero_bfs.support.compiling import kernel
@@ -77,6 +77,8 @@ class Part(NamedTuple):
 
     Parameters
     ----------
+    queue, visited : int64
+        The numbers of the queue and of the bitmap that hold the frontier.
     begin, end : int64
         Its entries in the queue are [begin, end).
     found : int64
@@ -87,6 +89,8 @@ class Part(NamedTuple):
         1 if other owners' vertices are among the entries, else 0.
     """
 
+    queue: Any
+    visited: Any
     begin: Any
     end: Any
     found: Any
@@ -103,13 +107,13 @@ def follow_by_branches(control, arrays, part):
     outbox, after its first entry. Returns the end of the found vertices in the other queue, the
     number of edges deferred, and the number of edges of the found vertices.
     """
-    queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
+    queue, next_queue = arrays.queue[part.queue], arrays.queue[1 - part.queue]
     indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
-    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    visited, parent = arrays.visited[part.visited], arrays.parent
     # All unsigned: Numba tests each signed index, since a negative one counts from the end.
     begin, end, found = np.uint64(part.begin), np.uint64(part.end), np.uint64(part.found)
     owner, owners, mixed = part.owner, part.owners, part.mixed
-    outbox = arrays.outbox[control[QUEUE], owner]
+    outbox = arrays.outbox[part.queue, owner]
     deferred, edges, bits = _ZERO, np.int64(0), partition_bits(owners)
     for i in range(begin, end):
         if i + _PREFETCH_DISTANCE < end:
@@ -134,13 +138,13 @@ def follow_by_branches(control, arrays, part):
 @kernel(counted=False, inner=True)
 def follow_packed(control, arrays, part):
     """Like `follow_by_branches`, on a processor that packs vectors (`can_pack`)."""
-    queue, next_queue = arrays.queue[control[QUEUE]], arrays.queue[1 - control[QUEUE]]
+    queue, next_queue = arrays.queue[part.queue], arrays.queue[1 - part.queue]
     indptr, indices, is_local = arrays.indptr, arrays.indices, arrays.is_local != 0
-    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    visited, parent = arrays.visited[part.visited], arrays.parent
     # All unsigned, as in `follow_by_branches`.
     begin, end, found = np.uint64(part.begin), np.uint64(part.end), np.uint64(part.found)
     owner, owners, mixed = part.owner, part.owners, part.mixed
-    outbox = arrays.outbox[control[QUEUE], owner]
+    outbox = arrays.outbox[part.queue, owner]
     ends, sources, is_whole = arrays.found[owner], arrays.source[owner], control[WHOLE]
     deferred, edges, bits = _ZERO, np.int64(0), partition_bits(owners)
     i, k = begin, _ZERO

@@ -15,9 +15,9 @@ from numba import njit
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS, JOB, OWN
 
 # Control words of a job. They follow its number of chunks (thread_pool.py).
-TASK, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 5)
-SENT, NARROW = JOB + 5, JOB + 6
-"""When results are restored: the address of an array that a device sent, and whether the items of
+TASK, VISITED, QUEUE, VERTICES, EDGES, SIZE = range(JOB + 1, JOB + 7)
+SENT, NARROW = EDGES, VISITED
+"""If a phase restores results: the address of an array that a device sent, and whether the items of
 the array at `ADDRESS` have 32 bits."""
 
 (
@@ -52,9 +52,9 @@ ADDRESS = OWN + 2
 MASKED = OWN + 3
 """Whether the search has a mask: masked vertices count as visited and are never parents."""
 
-VISITED, QUEUE = OWN + 4, OWN + 5
-"""The numbers of the bitmap and of the queue that hold the frontier. They are not words of the job:
-the master sets them at each small level too, and waiting workers poll the line of the job."""
+LONE_VISITED, LONE_QUEUE = OWN + 4, OWN + 5
+"""VISITED and QUEUE of a small level that the master runs by itself. Waiting workers poll the line
+of the job, so writing there would take longer than the level."""
 
 NEXT_OWN = OWN + 6
 """The first word that is free for other modules. Phases do not change it."""

@@ -18,6 +18,8 @@ from hetero_bfs.algorithms.bfs.kernels.job import (
     COLLECT,
     EDGES,
     EXPAND,
+    LONE_QUEUE,
+    LONE_VISITED,
     QUEUE,
     SIZE,
     TASK,
@@ -160,7 +162,8 @@ def _note_places(control, state):
 @njit(inline="always")
 def run_by_master(control, arrays, state):
     """Run a small top-down level on the master only; return vertices and edges found."""
-    _note_places(control, state)
+    control[LONE_VISITED] = np.int64(state[VISITED_INDEX])
+    control[LONE_QUEUE] = np.int64(state[QUEUE_INDEX])
     found, edges, _ = call_at(arrays.work[ALONE], control, arrays, 0, 0)
     return found, edges
 
