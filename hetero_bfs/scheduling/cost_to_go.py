@@ -20,10 +20,9 @@ from hetero_bfs.scheduling.policy import (
     dot,
     share_left,
 )
-from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS, keeps_choice
+from hetero_bfs.scheduling.rehearsal import choosing_seconds, keeps_choice
 from hetero_bfs.scheduling.schema import (
     FRONTIER_EDGES,
-    HOST,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
 )
@@ -69,7 +68,7 @@ def costs_after(policy, num_vertices, reference, after):
         state, before = reference[level], reference[level - 1]
         fill_columns(columns, num_vertices, state)
         weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
-        asks = not keeps_choice(state, before)
+        keeps = keeps_choice(state, before)
         dense_push = is_dense_push_level(
             num_vertices, before[FRONTIER_EDGES], before[UNVISITED_VERTICES]
         )
@@ -82,6 +81,4 @@ def costs_after(policy, num_vertices, reference, after):
                 seconds = dot(weights[s], columns) + after[level, s]
                 seconds += transition_seconds(policy, columns, places[last], is_queue, s)
                 least = min(least, seconds)
-            if asks:
-                least += ASKING_SECONDS[1 if places[last] > HOST else 0]
-            after[level - 1, last] = least
+            after[level - 1, last] = least + choosing_seconds(places[last], keeps)

@@ -17,7 +17,7 @@ from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.cost_to_go import with_cost_to_go
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION, LEAST_ALIKE, MODEL, MOST_COST_TO_GO_ROWS
-from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS, rehearse
+from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS, KEEPING_SECONDS, rehearse
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures
@@ -93,9 +93,10 @@ def least_seconds(costs: SearchCosts, states=None) -> float:
             least = min(
                 migrations[level, last, s] + costs.seconds[level, s] + after[s] for s in numbers
             )
-            if states is not None and not (level and is_alike(states[level], states[level - 1])):
+            if states is not None:
+                keeps = level > 0 and is_alike(states[level], states[level - 1])
                 on_device = level > 0 and costs.strategies[last].device_kind == "device"
-                least += ASKING_SECONDS[on_device]
+                least += (KEEPING_SECONDS if keeps else ASKING_SECONDS)[on_device]
             before.append(least)
         after = before
     return after[0]
