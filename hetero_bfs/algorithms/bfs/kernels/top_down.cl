@@ -60,15 +60,16 @@ static void note_bounds(uint entry, OFFSET begin, OFFSET end, OFFSET first, OFFS
 
 /* Find the queue entries of a tile's first and last edge, by the whole work-group. `edges` is the
  * end of the last of the `count` entries. While there are many candidate entries, each work-item
- * tests one range of them, and one range remains. Then they test each of the remaining entries. */
+ * tests one range of them, and one range remains. Then they test each of the remaining entries.
+ * Small queues have a loop of their own, and not an `else`: PoCL 5 ends the process otherwise. */
 #define FEW_ENTRIES (8 * GROUP)
 
 static void find_bounds(OFFSET first, OFFSET last, uint count, OFFSET edges,
                         __global const OFFSET *offsets, __local uint *bounds)
 {
     const uint lid = get_local_id(0);
-    uint range = count, from[2] = {0, 0};
-    while (count > TILE && range > FEW_ENTRIES) { /* narrow both down to a range */
+    uint range = count > TILE ? count : 0, from[2] = {0, 0};
+    while (range > FEW_ENTRIES) { /* narrow both down to a range */
         range = (range + GROUP - 1) / GROUP;
 #pragma unroll
         for (uint b = 0; b < 2; b++) {
@@ -85,10 +86,9 @@ static void find_bounds(OFFSET first, OFFSET last, uint count, OFFSET edges,
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     const uint past = min(from[1] + range, count);
-    if (count <= TILE) {
-        for (uint i = lid; i < count; i += GROUP)
-            note_bounds(i, offsets[i], i + 1 < count ? offsets[i + 1] : edges, first, last, bounds);
-    } else {
+    for (uint i = lid; i < (count <= TILE ? count : 0); i += GROUP)
+        note_bounds(i, offsets[i], i + 1 < count ? offsets[i + 1] : edges, first, last, bounds);
+    if (count > TILE) {
         for (uint next = from[0] + lid; next < past; next += FEW_ENTRIES) {
             OFFSET begin[FEW_ENTRIES / GROUP], end[FEW_ENTRIES / GROUP];
 #pragma unroll
