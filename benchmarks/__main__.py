@@ -17,6 +17,7 @@ SUBJECTS = {
     "multi-source": "multi_source.py",
     "gpu": "gpu.py",
     "gather": "gather.py",
+    "tails": "tails.py",
     "device-copies": "device_copies.py",
     "scaling": "scaling.py",
     "modes": "modes.py",

@@ -1,0 +1,107 @@
+"""Measure selectors and fixed schedules on cores with tails: where CPU and GPU together win.
+
+    python -m benchmarks tails tails20-8x500 tails22-8x1000 --device NVIDIA --out tails.csv
+
+All engines are open at once and search in turn from the same keys. Milliseconds of a search, from
+the source to the complete parents: the first one, the median of the second to the eighth, then the
+median, the 90th percentile and the largest of all from the ninth on. `schedule` is that of the last
+search. Each engine's parents of one key are validated.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tables import markdown, provenance, run_script
+
+import hetero_bfs as hb
+from hetero_bfs.cli.argument_groups import positive
+from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.support.files import replacing
+from hetero_bfs.training.oracle import schedule_text
+
+CPU, BOTH = {"device": "cpu"}, {}
+CONTESTANTS = {
+    "auto": (BOTH, "auto"),
+    "alpha-beta, device": (BOTH, "alpha-beta"),
+    "by hand, both": (BOTH, "fixed:TG,TG,BG,BG,BG,TG,TC"),
+    "auto, CPU alone": (CPU, "auto"),
+    "alpha-beta, CPU alone": (CPU, "alpha-beta"),
+    "by hand, CPU alone": (CPU, "fixed:TC,TC,BC,BC,BC,BC,TC"),
+}
+WARM = 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("graphs", nargs="+", metavar="NAME", help="such as tails22-8x1000")
+    parser.add_argument("--device", help="of the contestants that use one (default: a GPU)")
+    parser.add_argument("--keys", type=positive, default=8, help="search keys (default 8)")
+    parser.add_argument("--rounds", type=positive, default=12, help="times each key is searched")
+    parser.add_argument("--out", type=Path, metavar="FILE.csv", help="keep the table, as .md too")
+    options = parser.parse_args()
+    tables, info = [], None
+    for name in options.graphs:
+        edges = named_graph(name).make()
+        graph = build_search_graph(edges)
+        keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
+        engines = {
+            contestant: hb.Engine(graph, selector, **{"device": options.device, **place})
+            for contestant, (place, selector) in CONTESTANTS.items()
+        }
+        info = engines["auto"].device_info
+        rows = measure(engines, keys, options.rounds)
+        for engine in engines.values():
+            outcome = hb.validate(edges, keys[0], engine.bfs(keys[0]).parent)
+            assert outcome.valid, outcome.message
+            engine.close()
+        tables.append(pd.DataFrame(rows).assign(graph=name))
+        print(tables[-1].to_string(index=False), flush=True)
+    table = pd.concat(tables)
+    table.insert(0, "graph", table.pop("graph"))
+    if options.out is not None:
+        command = f"python -m benchmarks tails {' '.join(options.graphs)}"
+        head = ["# Cores with tails: milliseconds of a search", "", *provenance(info, command), ""]
+        for path, text in (
+            (options.out, table.to_csv(index=False)),
+            (options.out.with_suffix(".md"), "\n".join([*head, markdown(table), ""])),
+        ):
+            with replacing(path) as stream:
+                stream.write(text)
+
+
+def measure(
+    engines: dict[str, hb.Engine], keys: list[int], rounds: int
+) -> list[dict[str, str | float]]:
+    """Search by all engines in turn; return a row for each."""
+    times: dict[str, list[float]] = {name: [] for name in engines}
+    last = {}
+    for _ in range(rounds):
+        for name, engine in engines.items():
+            for key in keys:
+                last[name] = engine.bfs(key)
+                times[name].append(1e3 * last[name].seconds)
+    rows = []
+    for name, taken in times.items():
+        later = np.array(taken[WARM:])
+        rows.append(
+            {
+                "contestant": name,
+                "first": round(taken[0], 3),
+                "second to eighth": round(float(np.median(taken[1:WARM])), 3),
+                "median": round(float(np.median(later)), 3),
+                "90 %": round(float(np.quantile(later, 0.9)), 3),
+                "largest": round(float(later.max()), 3),
+                "schedule": schedule_text([trace.strategy for trace in last[name].traces])[:60],
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    run_script(main)
