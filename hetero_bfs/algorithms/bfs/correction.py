@@ -98,6 +98,11 @@ _REPEAT_SECONDS = 0.02
 """A probe is repeated if it took at most this long."""
 
 
+_MOST_PATIENCE = 16
+"""Most searches between two comparisons of policies. A comparison takes half a millisecond, after
+which threads may sleep; each one in vain doubles the number."""
+
+
 @dataclass(frozen=True)
 class Probe:
     """Levels and seconds of a search by a fixed schedule: minima over repeats."""
@@ -125,6 +130,7 @@ class Correction:
         self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
         self._memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
+        self._patience, self._since = 1, 0
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
                 self._learn(one.recording, one.seconds)
@@ -135,12 +141,17 @@ class Correction:
         from hetero_bfs.scheduling import correction_kernels as kernels
 
         outcome = self._learn(recording, seconds)
-        if outcome == kernels.KEEP:
+        self._since += 1
+        if outcome == kernels.KEEP or (
+            outcome == kernels.CONSIDER and self._since < self._patience
+        ):
             return self.selector
         other = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
         self._memory[:, kernels.CONSIDERED] = other.factors
+        self._since, self._patience = 0, min(2 * self._patience, _MOST_PATIENCE)
         if outcome == kernels.REPLACE or other.improves_on(self.selector):
             self._adopt(other)
+            self._patience = 1
         return self.selector
 
     def _adopt(self, other: ModelSelector) -> None:
