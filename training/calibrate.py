@@ -25,12 +25,12 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import default_model, named_model
-from hetero_bfs.scheduling.schema import LARGE, LEAST_SHARED_EDGES, SMALL
+from hetero_bfs.scheduling.schema import LARGE, SMALL
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import host_only
 from hetero_bfs.support.messages import progress
 from hetero_bfs.training.collect import measure_graph
-from hetero_bfs.training.fit import fit
+from hetero_bfs.training.fit import fit, is_small
 from hetero_bfs.training.train import (
     about_model,
     install_model,
@@ -147,10 +147,6 @@ def relative_errors(model: SpeedModel, samples: pd.DataFrame) -> dict[str, float
 def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seconds:
     small, large = (predict(model.predictor(strategy, size), rows) for size in (SMALL, LARGE))
     return np.where(is_small(rows), small, large)
-
-
-def is_small(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    return rows["frontier_edges"].to_numpy() < LEAST_SHARED_EDGES
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:

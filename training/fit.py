@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.linear_model import LinearRegression
 
@@ -30,7 +31,7 @@ def fit(
     samples: pd.DataFrame, name: str, about: Mapping[str, Any], tuning: Tuning | None = None
 ) -> SpeedModel:
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
-    small = samples["frontier_edges"] < LEAST_SHARED_EDGES
+    small = is_small(samples)
     alpha = _alpha(by_measured[plain("bottom-up", "cpu").name])
     return SpeedModel(
         name=name,
@@ -48,6 +49,11 @@ def fit(
         about=about,
         tuning=tuning,
     )
+
+
+def is_small(samples: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Tell which samples are of SMALL levels (schema.py)."""
+    return samples["frontier_edges"].to_numpy() < LEAST_SHARED_EDGES
 
 
 def _fit_strategies(levels: pd.DataFrame, samples: pd.DataFrame) -> dict[str, Linear]:

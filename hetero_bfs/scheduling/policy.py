@@ -289,6 +289,16 @@ def is_near(now, then, ratio):
     return now <= ratio * then and then <= ratio * now
 
 
+@njit(inline="always")
+def are_near(level, other, ratio):
+    """Tell whether two levels are alike in frontier vertices, frontier and unvisited edges."""
+    return (
+        is_near(level[FRONTIER_VERTICES], other[FRONTIER_VERTICES], ratio)
+        and is_near(level[FRONTIER_EDGES], other[FRONTIER_EDGES], ratio)
+        and is_near(level[UNVISITED_EDGES], other[UNVISITED_EDGES], ratio)
+    )
+
+
 @kernel(counted=False, inlined=True, inner=True)
 def _is_alike(num_vertices, state, record):
     """Tell whether a model would very likely repeat the choice of a record's level.
@@ -296,13 +306,10 @@ def _is_alike(num_vertices, state, record):
     Levels of a high-diameter graph take a microsecond or two. Evaluating a model takes a tenth of a
     microsecond.
     """
-    ratio = record[WITHIN]
     return (
         state[PLACE] == record[PLACE]
         and state[REPRESENTATION] == record[REPRESENTATION]
-        and is_near(state[FRONTIER_VERTICES], record[FRONTIER_VERTICES], ratio)
-        and is_near(state[FRONTIER_EDGES], record[FRONTIER_EDGES], ratio)
-        and is_near(state[UNVISITED_EDGES], record[UNVISITED_EDGES], ratio)
+        and are_near(state, record, record[WITHIN])
         and _is_early(state) == _is_early(record)
         and _steps(num_vertices, state) == _steps(num_vertices, record)
     )

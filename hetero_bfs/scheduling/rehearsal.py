@@ -16,25 +16,23 @@ from hetero_bfs.scheduling.policy import (
     LEAST_ALIKE,
     MODEL,
     Policy,
+    are_near,
     choose,
     dot,
-    is_near,
 )
 from hetero_bfs.scheduling.schema import (
     BITMAP,
     DENSE_PUSH_BITMAP,
     FRONTIER_EDGES,
-    FRONTIER_VERTICES,
     HOST,
     NOWHERE,
     PLACE,
     QUEUE,
     REPRESENTATION,
-    UNVISITED_EDGES,
     UNVISITED_VERTICES,
     has_queue,
 )
-from hetero_bfs.scheduling.transitions import transition_seconds
+from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 ASKING_SECONDS = (2e-7, 1.5e-6)
@@ -49,12 +47,8 @@ _has_queue = njit(inline="always")(has_queue)
 @njit(inline="always")
 def keeps_choice(level, before):
     """Tell whether a search very likely keeps the choice of the level before, without asking."""
-    return (
-        size_of_level(level[FRONTIER_EDGES]) == size_of_level(before[FRONTIER_EDGES])
-        and is_near(level[FRONTIER_VERTICES], before[FRONTIER_VERTICES], LEAST_ALIKE)
-        and is_near(level[FRONTIER_EDGES], before[FRONTIER_EDGES], LEAST_ALIKE)
-        and is_near(level[UNVISITED_EDGES], before[UNVISITED_EDGES], LEAST_ALIKE)
-    )
+    same_size = size_of_level(level[FRONTIER_EDGES]) == size_of_level(before[FRONTIER_EDGES])
+    return same_size and are_near(level, before, LEAST_ALIKE)
 
 
 @njit(inline="always")
@@ -116,11 +110,11 @@ def _rehearse(policy, costs, num_vertices, num_edges, levels, predicted, chosen)
         total += dot(costs.weights[size, s], columns)
         total += transition_seconds(costs, columns, place, _has_queue(state), s)
         place = policy.places[s]
-        dense_push = policy.traits[s, DENSE_PUSHES] != 0 and is_dense_push_level(
+        dense_push = is_dense_push_level(
             num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES]
         )
-        if not policy.top_down[s]:
-            representation = BITMAP
+        if leaves_queue(policy.top_down[s], policy.traits[s, DENSE_PUSHES] != 0, dense_push):
+            representation = QUEUE
         else:
-            representation = DENSE_PUSH_BITMAP if dense_push else QUEUE
+            representation = DENSE_PUSH_BITMAP if policy.top_down[s] else BITMAP
     return total

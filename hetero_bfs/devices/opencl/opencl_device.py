@@ -172,28 +172,15 @@ class OpenCLDevice:
         self.bytes_copied += array.nbytes
         return event
 
-    def send_all(self, copies: Sequence[tuple[Any, npt.NDArray[Any]]]) -> list[Any]:
-        """Queue copies of arrays into buffers, before later work; return their events.
-
-        The arrays must not change before the events.
-        """
-        return [self.send(self.queue, buffer, array) for buffer, array in copies]
-
     def write_all(self, copies: Sequence[tuple[Any, npt.NDArray[Any]]]) -> None:
         """Copy arrays into buffers; return after all copies."""
-        events = self.send_all(copies)
+        events = [self.send(self.queue, buffer, array) for buffer, array in copies]
         self.finish()
         del events  # PyOpenCL waits for a copy when its event is deleted
 
     def read_all(self, copies: Sequence[tuple[npt.NDArray[Any], Any]]) -> None:
         """Copy buffers to arrays; return after all queued work is done."""
-        events = []
-        with self._errors(f"reading from {self.info.name}"):
-            for array, buffer in copies:
-                if array.size:  # OpenCL has no empty copies
-                    copied = self._cl.enqueue_copy(self.queue, array, buffer, is_blocking=False)
-                    events.append(copied)
-                    self.bytes_copied += array.nbytes
+        events = [self.start_read(array, buffer) for array, buffer in copies if array.size]
         self.finish()
         del events
 
@@ -217,15 +204,14 @@ class OpenCLDevice:
         self.bytes_copied += array.nbytes
 
     def start_read(self, array: npt.NDArray[Any], buffer: Any, offset_bytes: int = 0) -> Any:
-        """Start to copy from a buffer to an array after all queued work; return the copy's event.
+        """Queue a copy from a buffer to an array; return its event.
 
-        The array must not be empty.
+        The array must not be empty. The queue is not flushed.
         """
         with self._errors(f"reading from {self.info.name}"):
             event = self._cl.enqueue_copy(
                 self.queue, array, buffer, src_offset=offset_bytes, is_blocking=False
             )
-            self.queue.flush()
         self.bytes_copied += array.nbytes
         return event
 
