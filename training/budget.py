@@ -1,4 +1,4 @@
-"""A limit of the seconds of a training or study, divided among its stages.
+"""A limit of the seconds of a training, divided among its stages.
 
 A stage goes through items, the most useful first. It ends early when its share of the time is used.
 """
@@ -17,7 +17,8 @@ T = TypeVar("T")
 class Budget:
     """Seconds for several stages, in proportion to their shares. None for no limit.
 
-    What a stage does not use is left to the later ones.
+    Shares are in the order of the stages. What a stage does not use is left to the later ones, all
+    of it if the stage does not run.
     """
 
     def __init__(self, seconds: float | None, **shares: float) -> None:
@@ -46,10 +47,10 @@ class Budget:
         An item is left out if there is less time than the longest item took. The first `at_least`
         items are never left out.
         """
-        share = self._shares.pop(stage)
-        shares = share + sum(self._shares.values())
+        names, shares = list(self._shares), list(self._shares.values())
+        here = names.index(stage)
         left = self.seconds_left
-        end = None if left is None else time.monotonic() + left * share / shares
+        end = None if left is None else time.monotonic() + left * shares[here] / sum(shares[here:])
         longest, began = 0.0, time.monotonic()
         for number, item in enumerate(progress(items, description, total, delay_seconds=0.0)):
             now = time.monotonic()

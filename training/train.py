@@ -79,7 +79,10 @@ def run_training(
     budget_seconds : the training ends about then, with a model of what was measured; by default
         `QUICK_SECONDS` if `quick`, else when all is measured
     """
-    if budget_seconds is None and quick:
+    command = f"hetero-bfs train{' --quick' if quick else ''}"
+    if budget_seconds is not None:
+        command += f" --budget {budget_seconds:g}"
+    elif quick:
         budget_seconds = QUICK_SECONDS
     budget = Budget(budget_seconds, **_SHARES)
     plan = QUICK_PLAN if quick else PAPER_PLAN
@@ -99,7 +102,7 @@ def run_training(
     tuning = None if info is None else _tuning(info, quick, growing, budget)
     samples = _collect_all(plan, done, growing, info, tuning, budget)
     scores = evaluate(samples)
-    about = about_model(info, f"hetero-bfs train{' --quick' if quick else ''}", samples) | {
+    about = about_model(info, command, samples) | {
         "plan": asdict(plan),
         "roots_per_graph": SOURCES_PER_GRAPH,
         "repeats": REPEATS,

@@ -198,7 +198,7 @@ def _add_train(commands: Any) -> None:
         "--out",
         type=Path,
         metavar="DIR",
-        help="folder for model and samples; selectors are compared only where models are found",
+        help="folder for model and samples; regret is measured only where models are found",
     )
     add(
         "--budget",
