@@ -25,8 +25,8 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program, any_one, minimum
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.selectors import Place
 from hetero_bfs.scheduling.speed_model import CostTable, ProgramCosts
+from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.training.fit import fit_linear
 from hetero_bfs.training.regret import draw_from_largest_component
@@ -163,7 +163,7 @@ def measure_programs(
 
 
 def _rows(
-    runs: ProgramRuns, kind: str, place: Place, source: int, rounds: int
+    runs: ProgramRuns, kind: str, place: DeviceKind, source: int, rounds: int
 ) -> Iterator[dict[str, Any]]:
     """Measure both directions; yield a row for each iteration."""
     pushed, pulled = (

@@ -46,7 +46,8 @@ from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.options import STRATEGIES, RunOptions, Where
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.selectors import Place
+from hetero_bfs.scheduling.strategies import DeviceKind
+from hetero_bfs.training.measured_algorithms import regret_of_algorithms
 from hetero_bfs.training.measured_programs import MEASURED, drawn_sources, run_measured, weighted
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import ROUNDS, SLOWEST
@@ -83,12 +84,14 @@ def regret_of_programs(
 def measure_program_regret(
     graphs: Iterable[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
 ) -> pd.DataFrame:
-    """Return a row of family, graph and `COLUMNS` for each program."""
+    """Return a row of family, graph and `COLUMNS` for each program and each other algorithm."""
+    graphs = list(graphs)
     rows = [
         {"family": graph.family, "graph": graph.name, **row}
         for graph in graphs
         for row in regret_of_programs(graph.make(), info, threads, rounds)
     ]
+    rows += regret_of_algorithms(graphs, info, threads, rounds)
     return pd.DataFrame(rows, columns=["family", "graph", *COLUMNS])
 
 
@@ -112,10 +115,10 @@ def summarise_programs(table: pd.DataFrame) -> dict[str, Any]:
 class _Replays:
     def __init__(self, runs: ProgramRuns, kind: str, other: int, source: int, rounds: int) -> None:
         self.runs, self.kind, self.source = runs, kind, source
-        self.firsts: dict[Place, Schedule] = {}
+        self.firsts: dict[DeviceKind, Schedule] = {}
         self._learn(other)
         self.lives = [schedule_of(self._run(RunOptions(), source)) for _ in range(_CHOSEN_RUNS)]
-        self.costs: dict[Place, npt.NDArray[np.float64]] = {}
+        self.costs: dict[DeviceKind, npt.NDArray[np.float64]] = {}
         for place in runs.places:
             self.costs[place] = self._measure(place)
         best = [
@@ -144,7 +147,7 @@ class _Replays:
         for _ in range(_LEARNING_RUNS):
             self._run(RunOptions(), source)
 
-    def _measure(self, place: Place) -> npt.NDArray[np.float64]:
+    def _measure(self, place: DeviceKind) -> npt.NDArray[np.float64]:
         """Return seconds by iteration, previous direction, and direction."""
         least = min((_least_sum(costs) for costs in self.costs.values()), default=np.inf)
         n = len(self.lives[0])
@@ -251,7 +254,7 @@ def schedule_of(result: ProgramResult) -> Schedule:
     return tuple(trace.strategy for trace in result.traces)
 
 
-def schedule_on(place: Place, pulls: Iterable[bool]) -> Schedule:
+def schedule_on(place: DeviceKind, pulls: Iterable[bool]) -> Schedule:
     """Return the schedule on one place whose iterations pull where `pulls` is true."""
     names = {strategy: name for name, strategy in STRATEGIES.items()}
     return tuple(names[place, bool(pull)] for pull in pulls)

@@ -31,7 +31,7 @@ from hetero_bfs.scheduling.model_files import (
     user_models_folder,
     write_model,
 )
-from hetero_bfs.scheduling.speed_model import CostTable, SpeedModel
+from hetero_bfs.scheduling.speed_model import CostTable, RunTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.messages import announce, number_of
@@ -48,6 +48,7 @@ from hetero_bfs.training.energy import measure_watts, open_meters, seconds_to_me
 from hetero_bfs.training.evaluate import evaluate
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.measure import REPEATS
+from hetero_bfs.training.measured_algorithms import fit_algorithms, measure_algorithms
 from hetero_bfs.training.measured_programs import fit_programs, graphs_for, measure_programs
 from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
@@ -110,7 +111,8 @@ def run_training(
     }
     model = fit(samples, name, about, tuning)
     if plan.program_scales:
-        model = replace(model, programs=_train_programs(plan, info, budget))
+        programs, algorithms = _train_whole_runs(plan, info, budget)
+        model = replace(model, programs=programs, algorithms=algorithms)
     install_model(model, model_path)
     if metering is not None and budget.has_time_for(seconds_to_meter(info, metering)):
         model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
@@ -133,10 +135,17 @@ def _announce_length(budget_seconds: float | None, plan: Plan, done: int) -> Non
         announce(f"this takes about {budget_seconds:.0f} s: as many of {graphs} as fit")
 
 
-def _train_programs(plan: Plan, info: DeviceInfo | None, budget: Budget) -> CostTable:
-    graphs = graphs_for(info, plan.program_scales)
-    graphs = budget.within("programs", graphs, "measuring programs", len(graphs))
-    return fit_programs(measure_programs(graphs, info, numba.get_num_threads()))
+def _train_whole_runs(
+    plan: Plan, info: DeviceInfo | None, budget: Budget
+) -> tuple[CostTable, RunTable]:
+    """Measure vertex programs and the other algorithms."""
+    graphs, threads = graphs_for(info, plan.program_scales), numba.get_num_threads()
+    programs, algorithms = [], []
+    what = "measuring programs and algorithms"
+    for graph in budget.within("programs", graphs, what, len(graphs)):
+        programs.append(measure_programs([graph], info, threads))
+        algorithms.append(measure_algorithms([graph], info, threads))
+    return fit_programs(pd.concat(programs)), fit_algorithms(pd.concat(algorithms))
 
 
 def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from hetero_bfs.devices.machine import DeviceInfo
@@ -19,7 +20,9 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.selectors import Place, Places
+from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser, choose_place, run_costs
+from hetero_bfs.scheduling.speed_model import GraphSize
+from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import format_iterations
 
 if TYPE_CHECKING:
@@ -34,29 +37,59 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
+_USUAL_LEVELS = 8
+"""Levels of a search, where they are not known."""
+
+_FINDING_SECONDS = 0.3
+"""To look for OpenCL devices and start a driver."""
+
+
 class Prepared:
     """A graph prepared for one algorithm on the host and, optionally, a device.
 
-    If the device cannot hold the graph, `notes` says so. Raises `GraphError` if the graph lacks
-    something that the algorithm needs, such as weights.
+    The device is opened at its first use. If it cannot hold the graph, `notes` says so. Raises
+    `GraphError` if the graph lacks something that the algorithm needs, such as weights.
     """
 
     what: ClassVar[str]
-    """The algorithm's name in notes, such as "shortest paths"."""
+    """The algorithm's name in notes and speed models, such as "shortest paths"."""
 
     needs_weights: ClassVar[bool] = False
+
+    levels: int = _USUAL_LEVELS
+    """Levels of a typical search of the graph."""
+
+    named_place: DeviceKind | None = None
+    """The place of all runs if the caller named it."""
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.graph = graph
         self.notes: list[str] = []
         self.host: Any = self._make_host(threads)
-        self.device: Any = None
-        if device is not None and graph.num_searched:
+        self._info = device if graph.num_searched else None
+        self._device: Any = None
+
+    @property
+    def device(self) -> Any:
+        """The device's executor, opened at the first access; None if no device can be used."""
+        if self._device is None and self._info is not None:
             try:
-                self.device = self._make_device(device)
+                self._device = self._make_device(self._info)
             except DeviceError as error:
-                self.notes.append(f"{device.name} is left out of {self.what}: {error}")
-        self.places = Places(["cpu"] if self.device is None else ["cpu", "device"])
+                self.notes.append(f"{self._info.name} is left out of {self.what}: {error}")
+                self._info = None
+                self.places.drop("device")
+            else:
+                self.places.opened("device")
+        return self._device
+
+    @cached_property
+    def places(self) -> RunChooser[DeviceKind]:
+        """The places of runs, and what is known of their seconds."""
+        if self._info is None:
+            return RunChooser(["cpu"])
+        size = self.graph.num_searched, self.graph.graph.num_stored_edges
+        return choose_place(self.what, GraphSize(self.levels, *size), self._info)
 
     def _make_host(self, threads: int) -> Any:
         """Return the host's executor, which has `prepare`, `run` and `close`."""
@@ -79,11 +112,6 @@ class Prepared:
     def device_name(self) -> str | None:
         return None if self.device is None else str(self.device.device_name)
 
-    @property
-    def named_place(self) -> Place | None:
-        """The place of a single run: the device if there is one, since the caller named it."""
-        return None if self.device is None else "device"
-
     def __enter__(self) -> Self:
         return self
 
@@ -92,7 +120,7 @@ class Prepared:
 
     def close(self) -> None:
         self.host.close()
-        self.device = None
+        self._device = self._info = None
 
 
 class Request(NamedTuple, Generic[R]):
@@ -146,10 +174,13 @@ class Analysis(Prepared, Generic[R]):
         """
         raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
 
-    def run(self, *query: Any, place: Place | None = None) -> R:
+    choice: RunChoice[DeviceKind] | None = None
+    """How the place of the latest run was chosen; None if it was given."""
+
+    def run(self, *query: Any, place: DeviceKind | None = None) -> R:
         """Run the algorithm, and return the result in the caller's ids.
 
-        `query` is that of a `Request`. The default place is the one that has been faster.
+        `query` is that of a `Request`. The default place is `named_place`, or else the faster one.
         """
         known = self._known(*query)
         return self._result(self._timed(query, place), *query) if known is None else known
@@ -162,13 +193,15 @@ class Analysis(Prepared, Generic[R]):
         """Return the result if it needs no search, for example in a graph without edges."""
         return None
 
-    def _timed(self, query: tuple[Any, ...], place: Place | None) -> Ran:
-        """Run on a place, and note the seconds for the next choice of a place."""
-        place = place or self.places.choose()
-        if self.device is None:
+    def _timed(self, query: tuple[Any, ...], place: DeviceKind | None, runs: int = 1) -> Ran:
+        """Run on a place, and note the seconds for the next choice; `runs` runs will follow."""
+        place, self.choice = place or self.named_place, None
+        if place is None:
+            self.choice = self.places.choose(runs=runs)
+            place = self.choice.option
+        executor = self.host if place == "cpu" else self.device or self.host
+        if executor is self.host:
             place = "cpu"
-        executor = self.host if place == "cpu" else self.device
-        if place == "cpu":
             self.host.prepare()
         began = time.perf_counter()
         found = self._on(executor, *query)
@@ -184,7 +217,7 @@ class Analysis(Prepared, Generic[R]):
         """Run on the host or the device; None if the device cannot answer."""
         return executor.run(*query)
 
-    def _note(self, place: Place, seconds: float, *query: Any) -> None:
+    def _note(self, place: DeviceKind, seconds: float, *query: Any) -> None:
         self.places.learn(place, seconds)
 
     def _kept(self, found: Any, executor: Any) -> Any:
@@ -236,22 +269,39 @@ def open_analysis(
 ) -> A:
     """Prepare a graph for an algorithm. Only the options for devices and vertex order matter.
 
+    If no device is named, one is looked for where that may pay.
+
     Raises `GraphError` and `DeviceError` as `Engine` does, and `GraphError` if the graph lacks
     something that the algorithm needs.
     """
     import numba
 
-    found, notes = options.find_devices()
-    info = within_limits(found[0], options) if found else None
+    info, notes = None, list[str]()
+    if options.device is not None or _needs_device(kind, graph):
+        found, notes = options.find_devices()
+        info = within_limits(found[0], options) if found else None
     if not isinstance(graph, SearchGraph):
         if kind.needs_weights and weight_dtype_of(graph) is None:
             needed_weights(graph)
         graph = build_search_graph(graph, options.order)
     analysis = kind(graph, options.threads or numba.get_num_threads(), info)
-    if options.device is not None and analysis.device is None and analysis.notes:
-        raise DeviceError(analysis.notes[0])
+    if options.device is not None:
+        if analysis.device is None and analysis.notes:
+            raise DeviceError(analysis.notes[0])
+        analysis.named_place = "cpu" if analysis.device is None else "device"
     analysis.notes[:0] = notes
     return analysis
+
+
+def _needs_device(kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph) -> bool:
+    """Tell whether a run on the host is expected to take longer than a device, with its opening."""
+    costs = run_costs(kind.what, None)
+    if not costs:
+        return False
+    size = GraphSize(_USUAL_LEVELS, graph.num_vertices, 2 * graph.num_input_edges)
+    device = costs["device"]
+    there = _FINDING_SECONDS + device.opening.seconds(size) + device.run.seconds(size)
+    return costs["cpu"].run.seconds(size) > there
 
 
 def within_limits(info: DeviceInfo, options: EngineOptions) -> DeviceInfo:

@@ -31,8 +31,9 @@ from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.program_costs import MigrationCosts, RunSizes
 from hetero_bfs.scheduling.program_estimates import ProgramEstimates
-from hetero_bfs.scheduling.selectors import Place, Trials
+from hetero_bfs.scheduling.run_chooser import RunChooser
 from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel, first_guess
+from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.checks import check_type
 
@@ -128,9 +129,10 @@ class ProgramRuns(Prepared):
         with suppress(ModelError):  # the engine's searches report the fault
             self._model = model_of(device)
         super().__init__(graph, threads, device)
+        _ = self.device  # each program is compiled for both places
         self.clocked, self.choosing_seconds = False, 0.0
         self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
-        self._trials: dict[tuple[Any, ...], Trials[tuple[ModeName, Where]]] = {}
+        self._trials: dict[tuple[Any, ...], RunChooser[tuple[ModeName, Where]]] = {}
 
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
@@ -193,7 +195,7 @@ class ProgramRuns(Prepared):
         """Return the program that can migrate between host and device, or None."""
         if device is None or plan.monotone or isinstance(host, HostSweeps):
             return None
-        places: tuple[Place, ...] = "cpu", "device"
+        places: tuple[DeviceKind, ...] = "cpu", "device"
         costs = {place: self._costs(plan, place) for place in places}
         migrations = {place: MigrationCosts.to(place, self._model) for place in places}
         graph = host.graph
@@ -204,7 +206,7 @@ class ProgramRuns(Prepared):
         )  # fmt: skip
         return MigratingProgram(host, device, ProgramEstimates(sizes, costs, migrations))
 
-    def _costs(self, plan: Plan, place: Place) -> ProgramCosts:
+    def _costs(self, plan: Plan, place: DeviceKind) -> ProgramCosts:
         """Return the costs that training measured for the plan's message kind, or a first guess."""
         table = (self._model and self._model.programs) or {}
         costs = table.get(place, {}).get(plan.message_kind)
@@ -244,10 +246,10 @@ class ProgramRuns(Prepared):
         choices = _choices(plan, programs, options)
         way = self.placed.along(plan.along).way
         kept = key, way, options.root, options.max_iterations, options.schedule
-        trials = self._trials.setdefault(kept, Trials())
+        trials = self._trials.setdefault(kept, RunChooser())
         limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
         chooses = time.perf_counter()
-        mode, place = trials.choose(choices)
+        mode, place = trials.choose(choices).option
         ready = programs[mode].on[place]
         began = time.perf_counter()
         try:

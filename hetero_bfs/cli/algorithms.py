@@ -55,9 +55,8 @@ def _run_here(
     early = row.ask(_MOST_VERTICES if named is None else named, **arguments)  # before it reads
     edges = read(options.graph, options.directed, weighted=early.kind.needs_weights)
     request = row.ask(edges.num_vertices, **arguments)
-    options.device = options.device or NO_DEVICE
     with open_analysis(request.kind, edges, engine_options(options)) as analysis:
-        result = analysis.run(*request.query, place=analysis.named_place)
+        result = analysis.run(*request.query)
         print_notes(analysis.notes)
         device = analysis.device_name if result.used_device else None
     return request.kind.report(edges, result, arguments), device

@@ -14,7 +14,6 @@ from hetero_bfs.algorithms.bfs.query import ManyWant, Vertices, Want, check_many
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.table import Algorithms, rows
-from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
@@ -31,8 +30,8 @@ R_co = TypeVar("R_co", covariant=True)
 _GRAPH = "graph : CSRGraph, EdgeSource or SearchGraph\n"
 _WHERE = """\
 device : str, optional
-    Index or part of the name of an OpenCL device that runs the algorithm, "auto" for the usual one;
-    by default the CPU does.
+    Index or part of the name of an OpenCL device that runs the algorithm, "auto" for the usual one,
+    "cpu" for none; by default the faster place, as the speed model predicts.
 threads : int, optional
     See `EngineOptions`.
 """
@@ -78,9 +77,9 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
         graph, device, threads = (given.pop(name, None) for name in ("graph", "device", "threads"))
         _check_graph(graph)
         request = row.ask(graph.num_vertices, **given)  # before the graph is built
-        options = EngineOptions(device=NO_DEVICE if device is None else device, threads=threads)
+        options = EngineOptions(device=device, threads=threads)
         with open_analysis(request.kind, graph, options) as analysis:
-            return analysis.complete(analysis.run(*request.query, place=analysis.named_place))
+            return analysis.complete(analysis.run(*request.query))
 
     either = inspect.Parameter.POSITIONAL_OR_KEYWORD
     function: Any = row.shown(

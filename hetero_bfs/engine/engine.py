@@ -525,6 +525,8 @@ class Engine(Algorithms, OfOneProcess):
         if kind not in self._analyses:
             info = self.device_info and within_limits(self.device_info, self.options)
             analysis = kind(self.graph, platform.host.threads, info)
+            if info is not None:
+                analysis.levels = self._selection.reference_levels
             self.notes += analysis.notes
             analysis.notes = self.notes  # so that notes of later runs appear there
             self._analyses[kind] = analysis

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
+from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -23,10 +24,13 @@ from hetero_bfs.scheduling.schema import COLUMNS, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import (
     FORMAT,
     MESSAGE_KINDS,
+    RUN_COLUMNS,
     TRAIN_COMMAND,
     CostTable,
     Linear,
     ProgramCosts,
+    RunCosts,
+    RunTable,
     SpeedModel,
 )
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy
@@ -36,6 +40,7 @@ UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError,
 """Errors of reading JSON that is damaged or has another structure."""
 
 
+@lru_cache(maxsize=8)
 def read_model(text: str, origin: str) -> SpeedModel:
     """Parse a model file; `origin` names it in errors.
 
@@ -62,6 +67,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
             power=read_power(data["power"]) if "power" in data else None,
             programs=_program_costs(data["programs"]) if "programs" in data else None,
+            algorithms=_run_costs(data["algorithms"]) if "algorithms" in data else None,
         )
     except UNREADABLE as error:
         if isinstance(error, ModelError):
@@ -113,8 +119,10 @@ def _read_table(data: Mapping[str, Mapping[str, float]]) -> dict[str, Linear]:
     return {name: _linear_from_json(found, _known(name)) for name, found in data.items()}
 
 
-def _linear_from_json(data: Mapping[str, float], strategy: Strategy | None = None) -> Linear:
-    known = set(MIGRATION_COLUMNS if strategy is None else COLUMNS)
+def _linear_from_json(
+    data: Mapping[str, float], strategy: Strategy | None = None, columns: Iterable[str] = ()
+) -> Linear:
+    known = set(columns or (MIGRATION_COLUMNS if strategy is None else COLUMNS))
     unknown = set(data) - known
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")
@@ -137,6 +145,21 @@ def _program_costs(data: Mapping[str, Any]) -> CostTable:
             kind: ProgramCosts(**_known_costs(costs)) for kind, costs in kinds.items()
         }
     return table
+
+
+def _run_costs(data: Mapping[str, Any]) -> RunTable:
+    return {
+        _kind(f"on_{place}"): {
+            name: RunCosts(
+                *(
+                    _linear_from_json(costs[part.name], columns=RUN_COLUMNS)
+                    for part in fields(RunCosts)
+                )
+            )
+            for name, costs in runs.items()
+        }
+        for place, runs in data.items()
+    }
 
 
 def _known_costs(costs: Mapping[str, Any]) -> dict[str, float]:

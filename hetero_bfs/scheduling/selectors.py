@@ -7,9 +7,8 @@ name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -189,56 +188,3 @@ def by_direction(
         if (s.direction, s.device_kind) in wanted:
             found.setdefault(s.direction, s)
     return found
-
-
-_TRIALS = 2  # runs of each choice before they are compared
-_AGAIN = 0.01
-"""Share of the total time for trying slower choices again, since their runs may have been
-disturbed."""
-
-Place = Literal["cpu", "device"]
-
-
-Option = TypeVar("Option")
-
-
-class Trials(Generic[Option]):
-    """The choices of how to run an algorithm, and the seconds of their runs."""
-
-    def __init__(self, choices: Sequence[Option] = ()) -> None:
-        self._runs = dict.fromkeys(choices, 0)
-        self._least: dict[Option, float] = {}
-        self._total: dict[Option, float] = {}
-
-    def __iter__(self) -> Iterator[Option]:
-        return iter(self._runs)
-
-    def choose(self, among: Sequence[Option] = ()) -> Option:
-        """Return how to run next: each choice twice, then the fastest so far.
-
-        A slower choice is tried again while these trials take a small share of the time. `among`
-        are the allowed choices, by default all. The first run of a choice does not count, since it
-        may compile.
-        """
-        allowed = among or [*self._runs]
-        for choice in allowed:
-            if self._runs.get(choice, 0) < _TRIALS:
-                return choice
-        fastest = min(allowed, key=self._least.__getitem__)
-        others = [choice for choice in allowed if choice != fastest]
-        if others:
-            seldom = min(others, key=self._total.__getitem__)
-            total = sum(self._total.values())
-            if total - self._total[fastest] + self._least[seldom] <= _AGAIN * total:
-                return seldom
-        return fastest
-
-    def learn(self, choice: Option, seconds: float) -> None:
-        runs = self._runs.get(choice, 0)
-        if runs:
-            self._least[choice] = min(seconds, self._least.get(choice, seconds))
-            self._total[choice] = self._total.get(choice, 0.0) + seconds
-        self._runs[choice] = runs + 1
-
-
-Places = Trials[Place]

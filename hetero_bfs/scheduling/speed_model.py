@@ -16,6 +16,8 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
     tuning    how the device's kernels are compiled and launched (tuning.py)
     power     watts per strategy (objective.py), if training had a meter
     programs  costs of vertex programs' iterations (`ProgramCosts`), by place and kind of message
+    algorithms
+              costs of whole runs of the other algorithms (`RunCosts`), by place and algorithm
 
 model_files.py finds, reads and writes the files.
 """
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.scheduling.objective import Power
@@ -86,7 +88,7 @@ FORMAT = 2
 TRAIN_COMMAND = "hetero-bfs train"
 
 
-def column(features: LevelFeatures, name: str) -> float:
+def column(features: LevelFeatures | GraphSize, name: str) -> float:
     return 1.0 if name == "constant" else float(getattr(features, name))
 
 
@@ -102,7 +104,7 @@ class Linear:
         given = dict(zip(self.columns, self.coefficients, strict=True))
         return [given.get(name, 0.0) for name in COLUMNS]
 
-    def seconds(self, features: LevelFeatures) -> float:
+    def seconds(self, features: LevelFeatures | GraphSize) -> float:
         return sum(
             weight * column(features, name)
             for name, weight in zip(self.columns, self.coefficients, strict=True)
@@ -110,6 +112,33 @@ class Linear:
 
     def to_json(self) -> dict[str, float]:
         return dict(zip(self.columns, self.coefficients, strict=True))
+
+
+class GraphSize(NamedTuple):
+    """What the seconds of a whole run are predicted from.
+
+    `levels` are those of a typical search, `vertices` the searched ones, `edges` the entries of the
+    neighbour lists.
+    """
+
+    levels: float
+    vertices: float
+    edges: float
+
+
+RUN_COLUMNS = ("constant", *GraphSize._fields)
+
+
+@dataclass(frozen=True)
+class RunCosts:
+    """Seconds of an algorithm's run on a place, and of opening it there, by `RUN_COLUMNS`."""
+
+    run: Linear
+    opening: Linear
+
+
+RunTable = Mapping[DeviceKind, Mapping[str, RunCosts]]
+"""Costs by place and algorithm (`Analysis.what`)."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +157,7 @@ class SpeedModel:
     power: Power | None = None
     learned_small: Mapping[str, Linear] | None = None
     programs: CostTable | None = None
+    algorithms: RunTable | None = None
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -210,6 +240,7 @@ class SpeedModel:
             "tuning": self.tuning and self.tuning.to_json(),
             "power": self.power and self.power.to_json(),
             "programs": self.programs and _costs_to_json(self.programs),
+            "algorithms": self.algorithms and _runs_to_json(self.algorithms),
             "learned": _to_json(self.learned),
             "learned_small": self.learned_small and _to_json(self.learned_small),
             "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
@@ -224,6 +255,16 @@ def _costs_to_json(table: CostTable) -> dict[str, Any]:
     return {
         place: {kind: asdict(costs) for kind, costs in kinds.items()}
         for place, kinds in table.items()
+    }
+
+
+def _runs_to_json(table: RunTable) -> dict[str, Any]:
+    return {
+        place: {
+            name: {"run": costs.run.to_json(), "opening": costs.opening.to_json()}
+            for name, costs in runs.items()
+        }
+        for place, runs in table.items()
     }
 
 

@@ -20,7 +20,7 @@ from hetero_bfs.devices.opencl.device_run import DeviceArray, DeviceLists, offse
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.scheduling.selectors import Trials
+from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser
 
 pytestmark = pytest.mark.usefixtures("few_objects")
 
@@ -88,7 +88,11 @@ def held_bytes(graph) -> int:
 
 def to_device(patch) -> None:
     """Let each algorithm run on its device; fail if it has none."""
-    patch.setattr(Trials, "choose", lambda trials: next(one for one in trials if one == "device"))
+
+    def choose(chooser, **_):
+        return RunChoice(next(place for place in chooser if place == "device"), {}, "")
+
+    patch.setattr(RunChooser, "choose", choose)
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ def ranks_on_device(graph, device, options):
 def ranks_streamed(graph, device, options):
     checked = check_settings(graph.num_vertices, 0.85, **options)
     with WeightedPageRanks(build_search_graph(graph), 1) as ranks:
-        ranks.device = StreamedRanks(ranks.lists, device)
+        ranks._device = StreamedRanks(ranks.lists, device)
         return [ranks.run(checked, place="device")]
 
 
@@ -172,7 +172,7 @@ def test_infinite_weights_of_ranks_are_refused(plain_device):
 def searches_on(graph, streams, device):
     with PathSearches(build_search_graph(graph), 1, None if streams else device) as searches:
         if streams and searches.lists.num_vertices:
-            searches.device = StreamedPaths(searches.lists, device)
+            searches._device = StreamedPaths(searches.lists, device)
         yield searches
 
 

@@ -27,7 +27,7 @@ from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.scheduling.selectors import Places
+from hetero_bfs.scheduling import run_chooser
 
 DTYPES = [np.int32, np.float32, np.float64]
 
@@ -225,22 +225,12 @@ def test_a_kronecker_graph_is_pulled_and_a_grid_is_not():
             assert [trace.strategy for trace in traces].count("pull") == pulls
 
 
-def test_an_engine_tries_each_place_and_stays_with_the_fastest(plain_device):
+def test_an_engine_tries_each_place_if_no_model_predicts(plain_device, monkeypatch):
+    monkeypatch.setattr(run_chooser, "run_costs", lambda *_: {})
     edges = weighted(nasty("Kronecker 10"), np.int32)
     with searches_of(edges, 1, plain_device) as searches:
         tried = [searches.run(3).used_device for _ in range(4)]
         assert tried == [False, False, True, True]
-
-
-def test_the_first_run_of_a_place_does_not_count():
-    seconds = {"cpu": [9.0, 0.5], "device": [0.1, 0.6]}
-    places = Places(list(seconds))
-    for place, measured in seconds.items():
-        for value in measured:
-            places.learn(place, value)
-    assert places.choose() == "cpu", "the device's first run was short"
-    places.learn("device", 0.4)
-    assert places.choose() == "device"
 
 
 @pytest.mark.sampled(3)

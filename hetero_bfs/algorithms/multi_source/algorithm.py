@@ -17,7 +17,7 @@ from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.selectors import Place
+from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace, LevelTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
 
@@ -76,7 +76,7 @@ class ManyRuns(Analysis[ManySearches]):
         ]
         return rows, sums, traces
 
-    def _note(self, place: Place, seconds: float, query: Query) -> None:
+    def _note(self, place: DeviceKind, seconds: float, query: Query) -> None:
         if query.mask is None and query.depth_limit is None:  # only such queries predict each other
             self.places.learn(place, seconds / -(-len(query.sources) // LANES))
 

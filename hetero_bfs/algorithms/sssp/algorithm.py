@@ -103,12 +103,15 @@ class PathSearches(Analysis[ShortestPaths]):
         return result
 
     def run_with_parents(self, sources: Sequence[int]) -> list[ShortestPaths]:
-        """Search from several vertices back-to-back, each on the place that has been faster.
+        """Search from several vertices back-to-back, each on the faster place.
 
         Each search finds its parents, and its seconds include that. The caller's ids are restored
         after all searches: in between, that would evict the next search's data from the caches.
         """
-        ran = [self._known(source) or self._timed((source, True), None) for source in sources]
+        ran = [
+            self._known(source) or self._timed((source, True), None, len(sources) - number)
+            for number, source in enumerate(sources)
+        ]
         return [
             self._result(one, source, True) if isinstance(one, Ran) else self.complete(one)
             for source, one in zip(sources, ran, strict=True)

@@ -1,0 +1,162 @@
+"""Chooses how a whole run of an algorithm is executed: its place, and its mode.
+
+A prediction counts until a run was measured. Predictions come from a speed model (`RunCosts`).
+
+An option must be opened before its first run: lists are uploaded, kernels are built. Each run
+elsewhere adds the seconds that it loses, by prediction, to a sum. The option is opened once the sum
+exceeds the seconds of opening (the ski-rental rule of program_rule.py). So one long run opens a
+device at once, and many short ones do so after a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.errors import ModelError
+from hetero_bfs.scheduling.model_files import default_model
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
+
+Option = TypeVar("Option")
+
+_TRIALS = 2  # runs of an option before it is judged; the first one may compile, and does not count
+_AGAIN = 0.01
+"""Share of the total time for trying slower options again, since their runs may have been
+disturbed."""
+_DOUBTED = 0.1
+"""The same for options that were never measured."""
+_DOUBT = 3.0
+"""A prediction may be wrong by this factor."""
+
+
+class RunChoice(NamedTuple, Generic[Option]):
+    """A chosen option, the expected seconds of each option that has any, and the reason."""
+
+    option: Option
+    seconds: Mapping[Option, float]
+    reason: str
+
+
+class RunChooser(Generic[Option]):
+    """The options of running an algorithm, and what is known of their seconds.
+
+    Parameters
+    ----------
+    options : sequence
+        They may be named later, in `choose`.
+    expected : mapping from option to float, optional
+        Predicted seconds of a run. Options that are not in it are tried.
+    opening : mapping from option to float, optional
+        Predicted seconds of opening an option; 0 for those that are not in it.
+    """
+
+    def __init__(
+        self,
+        options: Sequence[Option] = (),
+        expected: Mapping[Option, float] | None = None,
+        opening: Mapping[Option, float] | None = None,
+    ) -> None:
+        self._runs = dict.fromkeys(options, 0)
+        self._expected = dict(expected or {})
+        self._unopened = dict(opening or {})
+        self._least: dict[Option, float] = {}
+        self._total: dict[Option, float] = {}
+        self._missed: dict[Option, float] = {}
+
+    def __iter__(self) -> Iterator[Option]:
+        return iter(self._runs)
+
+    def opened(self, option: Option) -> None:
+        """Note that an option's opening is paid."""
+        self._unopened.pop(option, None)
+
+    def drop(self, option: Option) -> None:
+        """Remove an option that cannot run."""
+        self._runs.pop(option, None)
+
+    def choose(self, among: Sequence[Option] = (), runs: int = 1) -> RunChoice[Option]:
+        """Choose the option of the next run; `among` are the allowed ones, by default all.
+
+        Options without predictions run twice. After that the fastest one runs. Others are tried
+        while their trials take a small share of the time. `runs` runs will follow, this one
+        included, so that an opening may pay for all of them.
+        """
+        allowed = among or [*self._runs]
+        if len(allowed) == 1:
+            return RunChoice(allowed[0], self._known(allowed), "the only one")
+        for option in allowed:
+            if option not in self._expected and self._runs.get(option, 0) < _TRIALS:
+                return RunChoice(option, self._known(allowed), "not measured yet")
+        seconds = self._known(allowed)
+        fastest = min(allowed, key=seconds.__getitem__)
+        ready = [option for option in allowed if option not in self._unopened]
+        if fastest in self._unopened and ready:
+            opened = min(ready, key=seconds.__getitem__)
+            saved = seconds[opened] - seconds[fastest]
+            missed = self._missed.get(fastest, 0.0) + saved
+            if missed + (runs - 1) * saved < self._unopened[fastest]:
+                self._missed[fastest] = missed
+                return RunChoice(opened, seconds, "opening the faster one does not pay yet")
+        rival = self._rival(allowed, fastest, seconds)
+        if rival is not None:
+            return RunChoice(rival, seconds, "tried again, in case it is faster now")
+        measured = fastest in self._least
+        return RunChoice(
+            fastest, seconds, "fastest so far" if measured else "fastest by prediction"
+        )
+
+    def learn(self, option: Option, seconds: float) -> None:
+        """Note the seconds of a run. An option's first run does not count: it may compile."""
+        runs = self._runs.get(option, 0)
+        if runs:
+            self._least[option] = min(seconds, self._least.get(option, seconds))
+        self._total[option] = self._total.get(option, 0.0) + (seconds if runs else 0.0)
+        self._runs[option] = runs + 1
+
+    def _known(self, allowed: Sequence[Option]) -> dict[Option, float]:
+        """Return the least measured seconds of options, or else the predicted ones."""
+        both = self._expected | self._least
+        return {option: both[option] for option in allowed if option in both}
+
+    def _rival(
+        self, allowed: Sequence[Option], fastest: Option, seconds: Mapping[Option, float]
+    ) -> Option | None:
+        """Return a slower option whose trial is due, if any."""
+        others = [option for option in allowed if option != fastest]
+        rival = min(others, key=lambda option: self._total.get(option, 0.0))
+        total = sum(self._total.values())
+        lost = total - self._total.get(fastest, 0.0)
+        if rival in self._least:
+            return rival if lost + seconds[rival] <= _AGAIN * total else None
+        trial = _TRIALS * seconds[rival] + self._unopened.get(rival, 0.0)
+        doubted = seconds[rival] < _DOUBT * seconds[fastest]
+        return rival if lost + trial <= (_DOUBTED if doubted else _AGAIN) * total else None
+
+
+def choose_place(what: str, size: GraphSize, device: DeviceInfo) -> RunChooser[DeviceKind]:
+    """Return the chooser of an algorithm's place on this machine; `what` names the algorithm."""
+    costs = run_costs(what, device)
+    return RunChooser(
+        DEVICE_KINDS,
+        {place: one.run.seconds(size) for place, one in costs.items()},
+        {place: one.opening.seconds(size) for place, one in costs.items() if place == "device"},
+    )
+
+
+def run_costs(what: str, device: DeviceInfo | None) -> dict[DeviceKind, RunCosts]:
+    """Return an algorithm's costs on both places, empty if unknown.
+
+    They are those of this machine's model, or else of the shipped model of the most similar one.
+    """
+    try:
+        model = model_of(device)
+    except ModelError:  # the searches report it
+        model = None
+    if model is None or model.algorithms is None:
+        model = default_model(None if device is None else device.type)
+    table = (model and model.algorithms) or {}
+    found = {place: runs[what] for place, runs in table.items() if what in runs}
+    return found if len(found) == len(DEVICE_KINDS) else {}
