@@ -59,6 +59,21 @@ class Windows(NamedTuple):
     streamed_bytes: int = 0
 
 
+class Unfinished(NamedTuple):
+    """A search that left a device between two windows, in new ids; the host continues it.
+
+    Distances below `start` are final. `waiting` has all vertices that wait for a later window, some
+    perhaps twice, and may have others. `distance` and `records` are as in `Windows`. `seconds` is
+    the time that it took to read `waiting`.
+    """
+
+    distance: npt.NDArray[Any]
+    start: Any
+    waiting: npt.NDArray[np.uint32]
+    records: npt.NDArray[np.float64]
+    seconds: float
+
+
 class ByWeight(NamedTuple):
     """Neighbour lists by rising weight; `indptr` as in `CSRGraph`."""
 

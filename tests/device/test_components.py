@@ -189,6 +189,7 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
             sent = []
             for small in with_less_memory(opencl_device, least, lists):
                 with ComponentRuns(graph, 1, small) as runs:
+                    assert runs.device is not None
                     assert runs.notes == ["lists stream: it is full"]
                     results = [runs.run(place="device") for _ in range(2)]
                 for result in results:
@@ -209,8 +210,8 @@ def test_a_device_has_room_for_lists_or_for_some_of_them(apart):
     lists = 4 * graph.graph.num_stored_edges
     for memory, note in ((lists, "lists stream: components need"), (2 * lists, None)):
         with ComponentRuns(graph, 2, replace(apart, memory_bytes=memory)) as runs:
-            assert [one[: len(note or "")] for one in runs.notes] == [note] * bool(note)
             result = runs.run(place="device")
+            assert [one[: len(note or "")] for one in runs.notes] == [note] * bool(note)
             confirm(edges, result)
             assert (result.streamed_bytes > 0) == bool(note)
             assert runs.run(place="cpu").streamed_bytes == 0

@@ -199,6 +199,8 @@ def test_parts_are_of_one_search(apart, monkeypatch, on_device):
         assert engine.num_parts > 1
         assert uploads.of(entries) == 0
     with ComponentRuns(graph, 1, apart) as runs, ManyRuns(graph, 1, apart) as many:
+        assert runs.device is not None
+        assert many.device is not None
         assert runs.notes == many.notes == []
         assert uploads.of(entries) == 1
 

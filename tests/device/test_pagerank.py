@@ -252,6 +252,7 @@ def test_lists_stream_to_a_device_without_room_for_them(apart, is_weighted, dire
         mock.patch.object(device_run.DeviceProgram, "GROUP", 32),
         kind(build_search_graph(edges), 2, small) as ranks,
     ):
+        assert ranks.device is not None
         assert "lists stream: PageRank needs" in ranks.notes[0]
         for personalization in (None, restarts):
             settings = check_settings(edges.num_vertices, ALPHA, 1e-11, 200, personalization)

@@ -233,6 +233,50 @@ def test_an_engine_tries_each_place_if_no_model_predicts(plain_device, monkeypat
         assert tried == [False, False, True, True]
 
 
+def leaves_at_once(searches: PathSearches) -> None:
+    """Let searches begin on the device, and leave it after the first window of full lists."""
+    searches.places._expected = {"cpu": 2.0, "device": 1.0}
+    searches.places._least.clear()
+    leaving = searches.device.leaving
+    leaving._leaving, leaving._edge = -1.0, 0.0
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
+@pytest.mark.parametrize("name", ["Kronecker 10", "Kronecker 12", "sparse random", "star"])
+def test_a_search_ends_on_the_host_if_few_vertices_are_left(place, name, dtype, threads):
+    if place is None:
+        pytest.skip("needs a device")
+    edges = weighted(nasty(name), dtype)
+    with searches_of(edges, threads, place) as searches:
+        if not isinstance(searches.device, device_search.DeviceSearch):
+            pytest.skip("the device lacks this type")
+        moved = 0
+        for source in (0, 3, 5):
+            leaves_at_once(searches)
+            result = searches.run(source)
+            confirm(edges, result)
+            on_device = [trace.strategy.startswith("device") for trace in result.traces]
+            assert on_device == sorted(on_device, reverse=True)
+            moved += any(on_device) and not all(on_device)
+        assert moved or not name.startswith("Kronecker")
+        stays = searches.run(3, place="device")
+        assert all(trace.strategy.startswith("device") for trace in stays.traces)
+
+
+def test_distances_beyond_32_bits_after_leaving_a_device(plain_device):
+    """The host continues with 32 bits, finds that they do not suffice, and begins again."""
+    n = 600
+    first = np.arange(n - 1, dtype=np.uint32)
+    weights = np.full(n - 1, 5_000_000, np.int32)
+    edges = EdgeList(first, first + np.uint32(1), n, weights=weights)
+    with searches_of(edges, 1, plain_device) as searches:
+        leaves_at_once(searches)
+        result = searches.run(0)
+        np.testing.assert_array_equal(result.distance, 5e6 * np.arange(n))
+
+
 @pytest.mark.sampled(3)
 def test_engine(place):
     edges = weighted(nasty("Kronecker 10"), np.float64)
@@ -254,6 +298,7 @@ def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
         engine.options = replace(engine.options, **limit)
         results = [engine.sssp(5) for _ in range(4)]
         assert not any(result.used_device for result in results)
+        assert engine._analysis(PathSearches).device is None
         assert any("is left out of shortest paths" in note for note in engine.notes)
     confirm(edges, results[-1])
 
@@ -272,6 +317,7 @@ def test_lists_stream_to_a_device_without_room_for_them(apart, dtype, directed):
         mock.patch.object(device_run.DeviceProgram, "GROUP", 32),
         PathSearches(build_search_graph(edges), 2, small) as searches,
     ):
+        assert searches.device is not None
         assert "lists stream: shortest paths need" in searches.notes[0]
         for source in (5, 77):
             result = searches.run(source, place="device")

@@ -21,7 +21,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph.weighted_lists import STRATEGY_NAMES, WeightedLists, Windows
+from hetero_bfs.graph.weighted_lists import STRATEGY_NAMES, Unfinished, WeightedLists, Windows
 from hetero_bfs.support import processes
 
 _STRATEGIES = *STRATEGY_NAMES, *(f"device {name}" for name in STRATEGY_NAMES)
@@ -69,13 +69,37 @@ class PathSearches(Analysis[ShortestPaths]):
 
     def _on(self, executor: Any, source: int, with_parents: bool = False) -> _Found | None:
         new: Any = self.graph.searched_id(source)
-        of_host = executor is self.host
-        found = executor.run(new) if of_host else executor.run(new, self.lists.plan)
+        found, whole = self._search(executor, new)
         if found is None:
             return None
-        device = None if of_host else executor
-        up = _tree(self.lists, device, new, found, is_last=True) if with_parents else None
+        device = None if executor is self.host else executor
+        up = _tree(self.lists, device, new, found, is_last=whole) if with_parents else None
         return _Found(new, found, None if device is None else weakref.ref(device), up)
+
+    def _search(self, executor: Any, source: int) -> tuple[Windows | None, bool]:
+        """Search from a new id; the second value tells whether it ended where it began."""
+        if executor is self.host:
+            return executor.run(source), True
+        if not isinstance(executor, DeviceSearch):
+            return executor.run(source, self.lists.plan), True
+        # A run stays on a place that the caller named.
+        may_leave = self.choice is not None and isinstance(self.host, HostSearch)
+        found = executor.run(source, self.lists.plan, may_leave)
+        if isinstance(found, Unfinished):
+            return self._go_on(executor, source, found), False
+        return found, True
+
+    def _go_on(self, device: DeviceSearch, source: int, left: Unfinished) -> Windows | None:
+        """Continue on the host; None if a distance exceeds the weights' type."""
+        self.host.prepare()
+        began = time.perf_counter()
+        found: Windows | None = self.host.go_on(source, left)
+        if found is None:
+            return None
+        *_, edges, _, seconds = found.records.T
+        moving = time.perf_counter() - began - float(seconds.sum()) + left.seconds
+        device.leaving.learn_host(edges, seconds, moving)
+        return found._replace(records=np.concatenate([left.records, found.records]))
 
     def _kept(self, found: _Found, executor: Any) -> _Found:
         windows = found.windows

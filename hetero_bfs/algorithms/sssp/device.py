@@ -29,18 +29,22 @@ from hetero_bfs.graph.weighted_lists import (
     PULL_ONCE,
     STRATEGY_NAMES,
     Plan,
+    Unfinished,
     WeightedLists,
     Windows,
 )
+from hetero_bfs.scheduling.leaving import Leaving
+from hetero_bfs.scheduling.run_chooser import run_costs
+from hetero_bfs.scheduling.speed_model import GraphSize
 
 Word = IntEnum(
     "Word",
     "STEP COUNT IS_FULL START END QUEUE_SIDE ACTIVE_SIDE LISTED ROUND NUMBER WINDOW UNSETTLED "
-    "EDGES LEFT VERTICES STEPS ROWS BEGAN STATUS SOURCE BEYOND",
+    "EDGES LEFT VERTICES STEPS ROWS BEGAN STATUS SOURCE BEYOND LOST",
     start=0,
 )
 Step = IntEnum("Step", "DONE RELAX ACTIVE SELECT FIND PULL", start=0)
-Status = IntEnum("Status", "RUNNING ENDED OVERFLOWED FAILED", start=0)
+Status = IntEnum("Status", "RUNNING ENDED OVERFLOWED MOVED FAILED", start=0)
 StepCounter = IntEnum("StepCounter", "NEXT CHUNKS SCANNED LEFT_OVER FRESH OVERFLOW", start=0)
 WindowCounter = IntEnum("WindowCounter", "KEPT LOWEST", start=0)
 """These numbers are explained in loop.cl."""
@@ -77,6 +81,8 @@ _TYPES = {
 
 class DeviceSearch(DeviceRun):
     """Searches on an OpenCL device that holds the adjacency.
+
+    `leaving` decides when a search ends there and continues on the host.
 
     Raises `BudgetError` if the device cannot hold it, and `DeviceError` if the device lacks the
     type of the weights or its driver fails.
@@ -120,6 +126,9 @@ class DeviceSearch(DeviceRun):
             *lists_and_order, np.uint32(lists.num_vertices), *self._arrays.values(),
             np.uint32(_MOST_RECORDS),
         ]  # fmt: skip
+        size = GraphSize(0, lists.num_vertices, lists.num_stored_edges)
+        costs = run_costs("shortest paths", info)
+        self.leaving = Leaving(size, costs, info.may_run_in_one_launch)
         self._one_at_a_time = threading.Lock()  # parents may be requested during a search
         self._tree: BoundKernel
         self._search: BoundKernel | None = None
@@ -182,7 +191,7 @@ class DeviceSearch(DeviceRun):
             return None
         self._bind_tree(program)
         search = self.device.bind(
-            program, "search", *self._arguments, *[VARIES] * 4, *self._grid.arguments,
+            program, "search", *self._arguments, *[VARIES] * 8, *self._grid.arguments,
             VARIES, VARIES,
         )  # fmt: skip
 
@@ -197,7 +206,7 @@ class DeviceSearch(DeviceRun):
 
     def _bind_steps(self) -> dict[Any, list[BoundKernel]]:
         """Return the kernels of each step, launched once, since some drivers compile only then."""
-        program, arguments = self._build(one_launch=False), [*self._arguments, *[VARIES] * 4]
+        program, arguments = self._build(one_launch=False), [*self._arguments, *[VARIES] * 8]
         self._bind_tree(program)
         names: dict[Any, tuple[str, ...]] = {
             "start": ("start",),
@@ -224,18 +233,19 @@ class DeviceSearch(DeviceRun):
             *self._backward, self._up, self._orphans,
         )  # fmt: skip
 
-    def _varying(self, source: int, plan: Plan | None) -> tuple[Any, ...]:
+    def _varying(self, source: int, plan: Plan | None, may_leave: bool = False) -> tuple[Any, ...]:
         """Return the last arguments of all kernels."""
         kind = self.lists.weight_dtype.type
-        most = self._value(self._type.infinite - 1)
+        most = float(self._weight(self._type.infinite - 1))
         is_full, prefix_width, full_width = (False, 1.0, 1.0) if plan is None else plan
         widths = prefix_width, full_width * (_WIDER if self.one_launch else 1.0)
-        return np.uint32(source), np.int32(is_full), *(kind(min(width, most)) for width in widths)
+        limits = (kind(min(width, most)) for width in widths)
+        return np.uint32(source), np.int32(is_full), *limits, *self.leaving.costs(may_leave)
 
-    def run(self, source: int, plan: Plan) -> Windows | None:
+    def run(self, source: int, plan: Plan, may_leave: bool = False) -> Windows | Unfinished | None:
         """Search from `source` (a new id); None if a distance exceeds the weights' type."""
         with self._one_at_a_time:
-            return self._run(source, plan)
+            return self._run(source, plan, may_leave)
 
     def parents(
         self, source: int, distance: npt.NDArray[Any], is_last: bool
@@ -263,20 +273,28 @@ class DeviceSearch(DeviceRun):
     def _found_up(self) -> npt.NDArray[np.uint32]:
         return self.device.host_array(self.lists.num_vertices, np.uint32)
 
-    def _run(self, source: int, plan: Plan) -> Windows | None:
-        varying = self._varying(source, plan)
+    def _run(self, source: int, plan: Plan, may_leave: bool) -> Windows | Unfinished | None:
+        varying = self._varying(source, plan, may_leave)
         began = time.perf_counter()
         now, seconds = self._run_one_launch(varying) if self._search else self._run_steps(varying)
         if now is None:  # the grid stalled
             self._search, self._kernels = None, self._bind_steps()
-            return self._run(source, plan)
+            return self._run(source, plan, may_leave)
         if now[Word.STATUS] == Status.OVERFLOWED:
             return None
         self.device.read(self._found, self._arrays["distance"])
-        total = time.perf_counter() - began
+        ended = time.perf_counter()
         distance = self._found.view(self.lists.weight_dtype)
-        infinity = np.array([self._type.infinite], self._type.bits).view(distance.dtype)[0]
-        return Windows(distance, infinity, self._read_records(int(now[Word.ROWS]), seconds, total))
+        records = self._read_records(int(now[Word.ROWS]), seconds, ended - began)
+        *_, steps, taken = records.T
+        self.leaving.learn_device(steps, taken)
+        if now[Word.STATUS] == Status.MOVED:
+            waiting = np.empty(int(now[Word.LISTED]), np.uint32)
+            side = int(now[Word.ACTIVE_SIDE]) * distance.size
+            self.device.read(waiting, self._arrays["active"], side * waiting.itemsize)
+            start = self._weight(int(now[Word.START]))
+            return Unfinished(distance, start, waiting, records, time.perf_counter() - ended)
+        return Windows(distance, self._weight(self._type.infinite), records)
 
     def _run_one_launch(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
         assert self._search is not None
@@ -323,5 +341,5 @@ class DeviceSearch(DeviceRun):
             records[:, 5] = total / len(records)
         return records
 
-    def _value(self, bits: int) -> float:
-        return float(np.array([bits], self._type.bits).view(self.lists.weight_dtype)[0])
+    def _weight(self, bits: int) -> Any:
+        return np.array([bits], self._type.bits).view(self.lists.weight_dtype)[0]

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.graph.weighted_lists import ByWeight, Plan, WeightedLists, Windows, planned
+from hetero_bfs.graph.weighted_lists import (
+    ByWeight,
+    Plan,
+    Unfinished,
+    WeightedLists,
+    Windows,
+    planned,
+)
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import in_parallel
 
@@ -91,6 +98,10 @@ _POOL_EDGES = 1 << 14
 
 _MOST_RECORDS = 1 << 14
 
+_NONE = np.empty(0, np.uint32)
+
+_SHARED_FROM = 1 << 16  # from this number of vertices, threads share a pass over all
+
 
 def _in_narrowest(
     dtypes: Sequence[np.dtype[Any]],
@@ -125,6 +136,10 @@ class HostSearch:
         Distances beyond float64 are infinite. Sums of int32 weights never exceed int64.
         """
         return self._run_of(dtype).search(source, self.lists.plan)
+
+    def go_on(self, source: int, left: Unfinished) -> Windows | None:
+        """Continue a search; None if its type has 32 bits and a distance exceeds it."""
+        return self._run_of(left.distance.dtype).go_on(source, left, self.lists.plan)
 
     def prepare(self) -> None:
         """Start the workers and compile the kernels of a search."""
@@ -223,13 +238,17 @@ class _Run(HostRun):
 
         link_work(struct, self.fields["work"])
 
-    def _arguments(self, source: int, plan: Plan) -> tuple[Any, ...]:
+    def _arguments(
+        self, source: int, plan: Plan, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
+    ) -> tuple[Any, ...]:
         from hetero_bfs.algorithms.sssp.kernels.loop import PLANNED_BUCKETS
 
         least = 0.0 if self.distance.dtype.kind == "f" else 1.0
         bucket = plan.full_width / PLANNED_BUCKETS
         widths = np.maximum((plan.prefix_width, bucket), least)
-        return self.control, self.shared, source, widths, plan.is_full, self.records
+        start = self.distance.dtype.type(start)
+        is_full = plan.is_full or waiting.size > 0
+        return self.control, self.shared, source, waiting, start, widths, is_full, self.records
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         from hetero_bfs.algorithms.sssp.kernels.loop import search
@@ -238,9 +257,22 @@ class _Run(HostRun):
 
     def search(self, source: int, plan: Plan) -> Windows | None:
         """Search from a new id; None if a distance exceeds this type."""
+        return self._windows(self._arguments(source, plan))
+
+    def go_on(self, source: int, left: Unfinished, plan: Plan) -> Windows | None:
+        """Continue a search whose windows relax full lists; None as in `search`."""
+        from hetero_bfs.algorithms.sssp.kernels.relax import adopt
+
+        names = "distance", "bits", "relaxed", "listed"
+        arrays = {name: self.fields[name] for name in names}
+        parts = self.threads if left.distance.size >= _SHARED_FROM else 1
+        in_parallel(adopt, parts, found=left.distance, **arrays)
+        return self._windows(self._arguments(source, plan, left.waiting, left.start))
+
+    def _windows(self, arguments: tuple[Any, ...]) -> Windows | None:
         from hetero_bfs.algorithms.sssp.kernels.loop import search
 
-        rows = search(*self._arguments(source, plan))
+        rows = search(*arguments)
         if rows < 0:
             return None
         return Windows(self.distance, self.infinity, self.records[:rows].copy())
@@ -250,8 +282,6 @@ class _Run(HostRun):
 #
 # The search runs in the core (host.py). Then a vertex of a chain gets the smaller of its two
 # distances, one by each end of the chain.
-
-_SHARED_FROM = 1 << 16  # from this number of vertices, threads share the last pass
 
 
 def search_on_host(lists: WeightedLists, threads: int) -> HostSearch | ChainSearch:

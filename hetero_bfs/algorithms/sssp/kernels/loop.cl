@@ -19,7 +19,8 @@
  *     EDGES, LEFT, VERTICES, STEPS    sums of the window
  *     ROWS, BEGAN     records written; the clock when the window began, in nanoseconds
  *     BEYOND          whether a distance exceeded the type
- *     STATUS          RUNNING, ENDED, OVERFLOWED or FAILED
+ *     LOST            nanoseconds that windows lost here, by prediction (leaving.py)
+ *     STATUS          RUNNING, ENDED, OVERFLOWED, MOVED (to the host) or FAILED
  *
  * The counters of a step exist three times, and the steps use them cyclically. During a step,
  * work-group 0 clears those of the next step. All work-groups read these for the last time before
@@ -27,7 +28,9 @@
 
 #define ARGUMENTS                                                                                  \
     LISTS, BACKWARD, SEARCH, __global long *saved, __global long *records, const uint most_records, \
-        const uint source, const int is_full, const WEIGHT prefix_width, const WEIGHT full_width
+        const uint source, const int is_full, const WEIGHT prefix_width, const WEIGHT full_width,  \
+        const float step_cost, const float window_cost, const float edge_cost,                     \
+        const float leaving_cost
 
 static void clear_counters(ulong number, ulong window, volatile __global ulong *counters)
 {
@@ -97,11 +100,26 @@ static void record(long strategy, __local long *now, __global long *records, uin
     now[EDGES] = now[VERTICES] = now[STEPS] = 0;
 }
 
-static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __local long *now)
+/* Add what a window lost here: its predicted nanoseconds, minus those on the host (leaving.py). All
+ * work-groups compute the same, so they leave together. */
+static void note_loss(float step_cost, float window_cost, float edge_cost, __local long *now)
+{
+    const float here = step_cost * now[STEPS], there = window_cost + edge_cost * now[EDGES];
+    now[LOST] = max(now[LOST] + (long)(here - there), 0L);
+}
+
+static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, float edge_cost,
+                        float leaving_cost, __local long *now)
 {
     if (lowest >= INFINITE || now[BEYOND]) {
         now[STEP] = DONE;
         now[STATUS] = now[BEYOND] ? OVERFLOWED : ENDED;
+        return;
+    }
+    if (now[IS_FULL] && now[LOST] > leaving_cost + edge_cost * now[UNSETTLED]) {
+        now[START] = lowest;
+        now[STEP] = DONE;
+        now[STATUS] = MOVED;
         return;
     }
     now[WINDOW]++;
@@ -112,7 +130,8 @@ static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, __l
 }
 
 /* Choose the next step, by one work-item. `records` is null unless it writes them. */
-static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local long *now,
+static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, float step_cost,
+                   float window_cost, float edge_cost, float leaving_cost, __local long *now,
                    volatile __global ulong *counters, __global long *records, uint most_records)
 {
     volatile __global ulong *step = counters + now[NUMBER] % 3 * STEP_COUNTERS;
@@ -131,7 +150,7 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local
         now[VERTICES] = now[LISTED];
         now[STEPS] = 1;
         record(PULL_ONCE, now, records, most_records);
-        next_window(lowest, prefix_width, full_width, now);
+        next_window(lowest, prefix_width, full_width, edge_cost, leaving_cost, now);
     } else {
         now[LEFT] += step[LEFT_OVER];
         now[UNSETTLED] -= step[FRESH];
@@ -144,6 +163,7 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local
             now[ROUND]++;
             return;
         }
+        note_loss(step_cost, window_cost, edge_cost, now);
         record(now[IS_FULL] ? FULL : PREFIX, now, records, most_records);
         if (!now[IS_FULL] && now[LEFT] > now[UNSETTLED]) {
             now[IS_FULL] = 1;
@@ -154,7 +174,7 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, __local
         }
         now[ACTIVE_SIDE] ^= 1;
         now[LISTED] = kept[KEPT];
-        next_window(lowest, prefix_width, full_width, now);
+        next_window(lowest, prefix_width, full_width, edge_cost, leaving_cost, now);
     }
 }
 
@@ -223,8 +243,8 @@ __kernel void search(ARGUMENTS, volatile __global uint *sync, __global uint *cel
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0)
-            decide(n, prefix_width, full_width, now, counters,
-                   group ? (__global long *)0 : records, most_records);
+            decide(n, prefix_width, full_width, step_cost, window_cost, edge_cost, leaving_cost,
+                   now, counters, group ? (__global long *)0 : records, most_records);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (group == 0 && lid == 0) {
@@ -275,7 +295,8 @@ __kernel void next_step(ARGUMENTS)
         return;
     for (uint i = 0; i < NOW_WORDS; i++)
         now[i] = saved[i];
-    decide(n, prefix_width, full_width, now, counters, records, most_records);
+    decide(n, prefix_width, full_width, step_cost, window_cost, edge_cost, leaving_cost, now,
+           counters, records, most_records);
     clear_counters(now[NUMBER] + 1, now[WINDOW] + 1, counters);
     copy_words(now, saved);
 }

@@ -187,14 +187,37 @@ def _begin(control, arrays, source):
     _turn_list(control, arrays)
 
 
+@njit(inline="always")
+def _go_on(control, arrays, source, waiting, start):
+    """Put vertices on the far pile that wait in another search, after `adopt`.
+
+    Those of a distance below `start` are settled. A vertex may be in `waiting` twice.
+    """
+    control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
+    arrays.counters[OVERFLOW, 0] = 0
+    _empty_pool(arrays)
+    at = ZERO
+    for v in waiting:
+        if start <= arrays.distance[v] < arrays.window[INFINITY] and arrays.listed[v] != ON:
+            arrays.listed[v] = ON
+            arrays.relaxed[v] = -1
+            at = push_item(arrays, KEPT, arrays.active[1], at, v, 0)
+    arrays.cursor[0, KEPT] = at
+    _turn_list(control, arrays)
+
+
 @kernel(counted=False)
-def search(control, arrays, source, widths, is_full, records):
-    """Find the distances from `source` (a new id).
+def search(control, arrays, source, waiting, start, widths, is_full, records):
+    """Find the distances from `source` (a new id), or continue another search.
 
     Parameters
     ----------
     control, arrays
         The thread pool's words; see relax.py.
+    waiting : uint32 (any,)
+        Vertices that wait in the search to continue; empty for a new one.
+    start : distance
+        A lower limit of their distances; 0 for a new search.
     widths : float64 (2,)
         Width of a window with PREFIX, and of a bucket with FULL.
     is_full : bool
@@ -207,10 +230,13 @@ def search(control, arrays, source, widths, is_full, records):
     rows : int
         Records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
-    _begin(control, arrays, source)
+    if waiting.size:
+        _go_on(control, arrays, source, waiting, start)
+    else:
+        _begin(control, arrays, source)
     n, rows, buckets = arrays.distance.size, 0, _FIRST_BUCKETS
     unsettled_edges = np.int64(arrays.neighbours.size)
-    start, vertices = arrays.distance[source], ZERO
+    vertices = ZERO
     while start < arrays.window[INFINITY] and not _is_beyond(arrays):
         began, left, steps = clock_seconds(), ZERO, 1
         _open_window(arrays, start, widths[1] * buckets if is_full else widths[0])

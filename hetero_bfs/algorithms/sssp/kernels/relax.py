@@ -58,6 +58,7 @@ from hetero_bfs.support.intrinsics import (
     prefetch,
     value_of,
 )
+from hetero_bfs.support.parallel import part_of
 
 QUEUED, KEPT, OVERFLOW, TAKEN, DROPPED, BUSY, IDLE = range(7)
 """Counters: the lists by number (blocks.py), whether a distance exceeded the type, and those of
@@ -147,6 +148,19 @@ def reset(control, arrays, chunk, me):
         arrays.queued[v] = 0
         arrays.listed[v] = OFF
     return ZERO, ZERO, ZERO
+
+
+@kernel(counted=False, inner=True)
+def adopt(given, part, parts):
+    """Take over a part of the distances of another search: all are final but those on a list.
+
+    FULL does not read `queued` and `position`.
+    """
+    begin, end = part_of(given.distance.size, part, parts)
+    for v in range(np.uint64(begin), np.uint64(end)):
+        given.distance[v] = given.found[v]
+        given.relaxed[v] = given.bits[v]
+        given.listed[v] = OFF
 
 
 @njit(inline="always")
