@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.graph.kernels.sorting import sort_lists
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel
 
@@ -169,36 +170,40 @@ def sort_by_key(keys, items, scratch):
 
 
 def permute_lists(
-    indptr: Array,
-    indices: Array,
+    lists: tuple[Array, Array, Array],
     order: Array,
     position: Array,
-    new_indptr: Array,
-    new_indices: Array,
+    new_lists: tuple[Array, Array, Array],
 ) -> None:
-    """Renumber sorted neighbour lists: vertex order[v] becomes v."""
+    """Renumber sorted neighbour lists: vertex order[v] becomes v.
+
+    Lists are (indptr, indices, weights). The new indptr is given, the other two are filled. The
+    arrays of weights may be empty.
+    """
+    names = ("indptr", "indices", "weights")
     in_parallel(
         _permute_chunk,
         -(-order.size // _CHUNK),
-        indptr=indptr,
-        indices=indices,
         order=order,
         position=position,
-        new_indptr=new_indptr,
-        new_indices=new_indices,
+        **dict(zip(names, lists, strict=True)),
+        **{f"new_{name}": array for name, array in zip(names, new_lists, strict=True)},
     )
+    sort_lists(new_lists[0], new_lists[2], new_lists[1])
 
 
-@kernel(inner=True)
+@kernel(counted=False, inner=True)
 def _permute_chunk(given, chunk, chunks):
     indptr, indices, order, position = given.indptr, given.indices, given.order, given.position
     new_indptr, new_indices = given.new_indptr, given.new_indices
+    weights, new_weights = given.weights, given.new_weights
     for v in range(chunk * _CHUNK, min(order.size, (chunk + 1) * _CHUNK)):
-        begin = new_indptr[v]
         old = order[v]
+        shift = new_indptr[v] - indptr[old]
         for k in range(indptr[old], indptr[old + 1]):
-            new_indices[begin + k - indptr[old]] = position[indices[k]]
-        new_indices[begin : new_indptr[v + 1]].sort()
+            new_indices[k + shift] = position[indices[k]]
+            if weights.size:
+                new_weights[k + shift] = weights[k]
 
 
 @kernel
