@@ -49,14 +49,19 @@ def _check_lists(given, part, parts):
             if (v <= before or v == u) and given.wrong[part] < 0:
                 given.wrong[part] = i
             before = v
-            drawn = splitmix(_pair(u, v))
-            total += drawn if u < v else np.uint64(0) - drawn
+            total += _signed(splitmix(_pair(u, v)), u, v)
     given.pairing[part] = total
 
 
 @njit(inline="always")
 def _pair(u, v):
     return np.uint64(min(u, v)) << _HALF | np.uint64(max(u, v))
+
+
+@njit(inline="always")
+def _signed(drawn, u, v):
+    backward = np.uint64(0) if u == v else np.uint64(0) - drawn
+    return drawn if u < v else backward
 
 
 def first_unlike(indptr: Array, indices: Array, weights: Array) -> int:
@@ -80,7 +85,7 @@ def _pair_weights(given, part, parts):
             v = np.int64(indices[i])
             weight = weights[i] + weights.dtype.type(0)  # -0.0 becomes 0.0
             drawn = splitmix(_pair(u, v) + np.uint64(bits_of(weight)) * _WEIGHT_STEP)
-            total += drawn if u < v else np.uint64(0) - drawn
+            total += _signed(drawn, u, v)
     given.pairing[part] = total
 
 
