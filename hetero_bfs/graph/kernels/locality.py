@@ -26,6 +26,7 @@ _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
 _CHUNK = 4096
 _SMALL_COMPONENT = 1 << 11  # vertices that fit in the caches in any order
+_THIN = 16  # vertices of a mean level; such levels share cache lines, and a walk's order is local
 _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 
@@ -92,7 +93,7 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
 
 @kernel
 def order_by_partitions(indptr, indices, order, position, distance):
-    """Reorder each large component of an undirected graph by partitions.
+    """Reorder each large component of an undirected graph by partitions, unless it is thin.
 
     `order`, `position` and `distance` are from `order_by_locality`.
     """
@@ -104,7 +105,8 @@ def order_by_partitions(indptr, indices, order, position, distance):
         end = begin + 1
         while end < n and distance[order[end]]:
             end += 1
-        if end - begin > _SMALL_COMPONENT:
+        levels = np.int64(distance[order[end - 1]]) + 1
+        if end - begin > _SMALL_COMPONENT and end - begin > _THIN * levels:
             _measure_aside(indptr, indices, order[begin:end], distance, aside, place, walked)
             size = end - begin
             for i in range(size):
