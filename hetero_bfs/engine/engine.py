@@ -45,7 +45,8 @@ from hetero_bfs.algorithms.bfs.restoring import (
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.algorithms.bfs.selection import Selection
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
+from hetero_bfs.algorithms.multi_source.apart import search_many_apart
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
@@ -401,9 +402,11 @@ class Engine(Algorithms, OfOneProcess):
             with self._one_at_a_time:
                 return self._analysis(ManyRuns).run(query)
         each = replace(query, want="levels")
-        return one_by_one(
+        return search_many_apart(
             query,
-            self.graph.num_vertices,
+            self.graph,
+            self.platform.host.threads,
+            self._one_at_a_time,
             lambda source: self.answer(replace(each, sources=(source,))),
         )
 

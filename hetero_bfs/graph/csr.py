@@ -25,6 +25,7 @@ from hetero_bfs.graph.edge_source import (
     OffsetArray,
     VertexArray,
     check_vertex,
+    cut_rows,
 )
 from hetero_bfs.graph.list_checks import checked_lists
 from hetero_bfs.graph.tables import (
@@ -316,20 +317,16 @@ class CSRGraph:
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield every stored edge as (src, dst), grouped by src; see `EdgeSource.chunks`."""
-        for start in range(0, self.indices.size, check_integer("size", size, 1)):
-            stop = min(start + size, self.indices.size)
-            positions = np.arange(start, stop, dtype=np.int64)
-            src = np.searchsorted(self.indptr, positions, side="right") - 1
-            yield src.astype(np.uint32), self.indices[start:stop]
+        for where, rows in cut_rows(self.indptr, size):
+            yield rows, self.indices[where]
 
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
         """Yield every stored edge as (src, dst, weights), in the order of `chunks`."""
-        weights, start = needed_weights(self), 0
-        for src, dst in self.chunks(size):
-            yield src, dst, weights[start : start + src.size]
-            start += src.size
+        weights = needed_weights(self)
+        for where, rows in cut_rows(self.indptr, size):
+            yield rows, self.indices[where], weights[where]
 
 
 def replace_weights(graph: CSRGraph, weights: WeightArray | None) -> CSRGraph:

@@ -106,6 +106,18 @@ def typed_chunks(
         yield convert(src, np.uint32), convert(dst, np.uint32)
 
 
+def cut_rows(indptr: OffsetArray, size: int = CHUNK_EDGES) -> Iterator[tuple[slice, VertexArray]]:
+    """Cut the entries of neighbour lists into at most `size` at once: where, and their vertices."""
+    from hetero_bfs.graph.kernels.neighbour_lists import fill_rows
+
+    total = int(indptr[-1])
+    for start in range(0, total, check_integer("size", size, 1)):
+        where = slice(start, min(start + size, total))
+        rows = np.empty(where.stop - start, np.uint32)
+        fill_rows(indptr, start, rows)
+        yield where, rows
+
+
 def check_chunk_array(name: str, array: Any, dtype: np.dtype[Any], method: str) -> None:
     """Raise `GraphError` unless an array is one-dimensional, unmasked and of type `dtype`."""
     if not (isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == 1):

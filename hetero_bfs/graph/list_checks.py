@@ -90,25 +90,23 @@ def _all_below(indices: IntegerArray, limit: int) -> bool:
     return bool(indices.max() < limit) and (indices.dtype.kind == "u" or bool(indices.min() >= 0))
 
 
-def order_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
-    """Find a neighbour that is not above the one before it in its list, or is the vertex itself."""
-    from hetero_bfs.graph.kernels.neighbour_lists import first_out_of_order
+def lists_faults(indptr: IntegerArray, indices: IntegerArray) -> tuple[Fault | None, Fault | None]:
+    """Find a neighbour out of order, and an edge without its reverse.
 
-    first = int(first_out_of_order(indptr, indices))
-    if first < 0:
-        return None
-    vertex = int(np.searchsorted(indptr, first, side="right")) - 1
-    text = f"neighbour {indices[first]} of vertex {vertex}; lists must rise and leave out the "
-    return Fault("indices", first, f"{text}vertex itself")
+    A neighbour is out of order if it is not above the one before it in its list, or is the vertex
+    itself. Searches of an undirected graph need the reverse of each edge.
+    """
+    from hetero_bfs.graph.kernels.neighbour_lists import check_lists
 
-
-def reverse_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
-    """Find an edge of an undirected graph that lacks its reverse; searches need it."""
-    from hetero_bfs.graph.kernels.neighbour_lists import pairing
-
-    if pairing(indptr, indices) == 0:
-        return None
-    return Fault("indices", None, "marked as undirected, but an edge lacks its reverse")
+    order = reverse = None
+    first, pairing = check_lists(indptr, indices)
+    if first >= 0:
+        vertex = int(np.searchsorted(indptr, first, side="right")) - 1
+        text = f"neighbour {indices[first]} of vertex {vertex}; lists must rise and leave out the "
+        order = Fault("indices", first, f"{text}vertex itself")
+    if pairing:
+        reverse = Fault("indices", None, "marked as undirected, but an edge lacks its reverse")
+    return order, reverse
 
 
 def degree_fault(input_degree: IntegerArray, indptr: IntegerArray) -> Fault | None:
@@ -141,9 +139,10 @@ def find_fault(
 
     `range_fault` must have passed before, since compiled loops follow the offsets.
     """
+    order, reverse = lists_faults(indptr, indices)
     return (
-        order_fault(indptr, indices)
-        or (None if directed else reverse_fault(indptr, indices))
+        order
+        or (None if directed else reverse)
         or degree_fault(input_degree, indptr)
         or total_fault(input_degree, num_input_edges, directed)
     )

@@ -16,16 +16,21 @@ from hetero_bfs.graph.edge_source import (
     VertexArray,
     check_edge_source,
     check_ends,
+    cut_rows,
     typed_chunks,
 )
 from hetero_bfs.graph.list_checks import frozen, integer_array
 from hetero_bfs.graph.relabel import Relabelling, relabel
 from hetero_bfs.graph.weights import (
+    DUPLICATES,
+    NO_WEIGHTS,
+    SUM_BEYOND,
+    Duplicates,
     WeightArray,
+    identity_of,
     needed_weights,
-    place_weights,
-    placing_bytes,
     weight_dtype_of,
+    weighted_chunks,
 )
 from hetero_bfs.support import processes
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
@@ -53,14 +58,14 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
     identity = relabel(counts[0], "given")
     buckets = cut_into_buckets(counts, identity)
     input_degree = input_degree_of(edges, shrink(counts, edges.num_vertices))
-    indptr, indices, _ = place_and_sort(edges, identity, buckets, transposed=False)
+    indptr, indices, _, weights = place_and_sort(edges, identity, buckets, transposed=False)
     return {
         "indptr": frozen(indptr),
         "indices": frozen(indices),
         "directed": edges.directed,
         "num_input_edges": edges.num_input_edges,
         "input_degree": frozen(input_degree),
-        "weights": place_weights(edges, indptr, indices, identity.new_of_old),
+        "weights": None if weights is None else frozen(weights),
     }
 
 
@@ -77,12 +82,14 @@ def build_bytes(edges: EdgeSource) -> int:
     # list lengths, indptr.
     of_a_vertex = 4 * graphs + 4 + 4 + 4 + (4 + 8) * graphs
     buckets = graphs * _most_buckets(n, keys)
-    lines = _KEY_BYTES * _line_keys(threads * buckets, keys)
-    scratch = _KEY_BYTES * _scratch_keys(n, keys)
-    of_a_thread = (lines + 16) * buckets + scratch
     dtype = weight_dtype_of(edges)
-    of_weights = 0 if dtype is None else dtype.itemsize * keys + placing_bytes(edges)
-    return _KEY_BYTES * keys + of_weights + of_a_vertex * n + 24 * buckets + threads * of_a_thread
+    of_weight = 0 if dtype is None else dtype.itemsize
+    of_key = _KEY_BYTES + of_weight
+    line = of_key * _line_keys(threads * buckets, keys)
+    of_a_thread = (line + 16) * buckets + of_key * _scratch_keys(n, keys)
+    # Weights of long lists are combined apart, for each of them at the rank of its neighbour.
+    long_lists = of_weight and of_weight * min(keys, threads * n) + threads * n // 16
+    return of_key * keys + long_lists + of_a_vertex * n + 24 * buckets + threads * of_a_thread
 
 
 def check_memory(edges: EdgeSource) -> None:
@@ -112,7 +119,7 @@ def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
     counts = [aligned_empty(workers * n, np.uint32).reshape(shape) for _ in range(num_arrays)]
     both_ends = transpose or _stored_twice(edges)
     strays = np.zeros(workers, np.int64)
-    for src, dst in _chunks(edges, "counting edges"):
+    for src, dst, _ in _chunks(edges, "counting edges"):
         count_edges(src, dst, counts[0], counts[-1], both_ends, strays)
         if strays.any():
             check_ends(src, dst, n)
@@ -208,32 +215,42 @@ def _scratch_keys(num_vertices: int, num_keys: int) -> int:
 
 def place_and_sort(
     edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
-) -> tuple[OffsetArray, VertexArray, VertexArray]:
-    """Return indptr, indices, and the lengths of the neighbour lists."""
+) -> tuple[OffsetArray, VertexArray, VertexArray, WeightArray | None]:
+    """Return indptr, indices, the lengths of the neighbour lists, and weights if edges have any.
+
+    Raises `GraphError` if the source gives other edges than before, or for a sum beyond int32.
+    """
     from hetero_bfs.graph.kernels.sorting import close_up
 
-    keys = _place(edges, relabelling, buckets, transposed)
-    degree, unique = _sort(buckets, keys)
+    keys, weights = _place(edges, relabelling, buckets, transposed)
+    degree, unique = _sort(edges, buckets, keys, weights)
     indices = shrink(keys, close_up(buckets.first_key, unique, keys))
     indptr = aligned_empty(degree.size + 1, np.int64)
     np.cumsum(degree, out=indptr[1:])
-    return indptr, indices, degree
+    if weight_dtype_of(edges) is None:
+        return indptr, indices, degree, None
+    return indptr, indices, degree, shrink(weights, close_up(buckets.first_key, unique, weights))
 
 
 def _place(
     edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
-) -> VertexArray:
-    """Return the keys of all edges except loops, in their buckets."""
+) -> tuple[VertexArray, WeightArray]:
+    """Return keys and weights of all edges except loops, in their buckets."""
     from hetero_bfs.graph.kernels.buckets import KeyLines, flush_lines, partition_edges
 
-    keys = aligned_empty(int(buckets.first_key[-1]), np.uint32)
+    dtype, num_keys = weight_dtype_of(edges), int(buckets.first_key[-1])
+    keys = aligned_empty(num_keys, np.uint32)
     line_keys = _line_keys(buckets.run.size, keys.size)
-    cursor = buckets.run.copy()
-    lines = KeyLines(cursor, np.empty((*buckets.run.shape, line_keys), np.uint32), keys)
-    for src, dst in _chunks(edges, "placing edges"):
+    cursor, shape = buckets.run.copy(), (*buckets.run.shape, line_keys)
+    if dtype is None:
+        weights, weight_shape = NO_WEIGHTS, (*shape[:2], 0)
+    else:
+        weights, weight_shape = aligned_empty(num_keys, dtype), shape
+    weight_lines = np.empty(weight_shape, weights.dtype)
+    lines = KeyLines(cursor, np.empty(shape, np.uint32), keys, weight_lines, weights)
+    for chunk in _chunks(edges, "placing edges"):
         partition_edges(
-            src,
-            dst,
+            chunk,
             relabelling.new_of_old,
             buckets,
             lines,
@@ -242,33 +259,54 @@ def _place(
         )
     if (cursor != np.vstack((buckets.first_key[1:], buckets.run[:-1]))).any():
         raise GraphError(
-            "the edges were others when they were read again; chunks() must give the same each time"
+            "the edges were others when they were read again; chunks() and weighted_chunks() must "
+            "give the same each time"
         )
     flush_lines(buckets.run, *lines)
-    return keys
+    return keys, weights
 
 
-def _sort(buckets: Buckets, keys: VertexArray) -> tuple[VertexArray, OffsetArray]:
+def _sort(
+    edges: EdgeSource, buckets: Buckets, keys: VertexArray, weights: WeightArray
+) -> tuple[VertexArray, OffsetArray]:
     """Convert keys to neighbour lists; return the length of each list and of each bucket."""
     import numba
 
-    from hetero_bfs.graph.kernels.sorting import sort_buckets
+    from hetero_bfs.graph.kernels.sorting import Combining, sort_buckets
 
     num_vertices, num_buckets = int(buckets.first_vertex[-1]), buckets.first_key.size - 1
-    scratch_keys = _scratch_keys(num_vertices, keys.size)
-    scratch = np.empty((numba.get_num_threads(), scratch_keys), np.uint32)
+    threads = numba.get_num_threads()
+    shape = threads, _scratch_keys(num_vertices, keys.size)
+    weight_shape = threads, shape[1] if weights is not NO_WEIGHTS else 0
+    scratch = np.empty(shape, np.uint32), np.empty(weight_shape, weights.dtype)
+    rule: Duplicates = getattr(edges, "duplicates", "min")
+    overflow = np.zeros(threads, np.int64)
+    identity = np.full(1, identity_of(rule, weights.dtype), weights.dtype)
+    is_int32 = weights.dtype == np.int32
+    combining = Combining(DUPLICATES.index(rule), is_int32, identity, overflow)
     degree = aligned_empty(num_vertices, np.uint32)
     unique = np.zeros(num_buckets, np.int64)
     next_bucket = np.zeros(1, np.int64)
-    batches = min(_SORT_BATCHES, -(-num_buckets // (_BATCH_BUCKETS * numba.get_num_threads())))
+    batches = min(_SORT_BATCHES, -(-num_buckets // (_BATCH_BUCKETS * threads)))
     stops = np.unique(np.linspace(0, num_buckets, batches + 1).astype(np.int64))[1:]
     for stop in progress(stops, "sorting neighbour lists"):
-        sort_buckets(next_bucket, stop, buckets, keys, scratch, degree, unique)
+        sort_buckets(
+            next_bucket, stop, buckets, (keys, weights), scratch, (degree, unique), combining
+        )
+    if overflow.any():
+        raise GraphError(SUM_BEYOND)
     return degree, unique
 
 
-def _chunks(edges: EdgeSource, description: str) -> Iterator[tuple[VertexArray, VertexArray]]:
-    return progress(typed_chunks(edges), description, total=-(-_yielded(edges) // CHUNK_EDGES))
+def _chunks(
+    edges: EdgeSource, description: str
+) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
+    chunks: Iterator[tuple[VertexArray, VertexArray, WeightArray]] = (
+        ((src, dst, NO_WEIGHTS) for src, dst in typed_chunks(edges))
+        if weight_dtype_of(edges) is None
+        else weighted_chunks(edges)
+    )
+    return progress(chunks, description, total=-(-_yielded(edges) // CHUNK_EDGES))
 
 
 def _yielded(edges: EdgeSource) -> int:
@@ -320,21 +358,12 @@ class ListedEdges:
         return None if self.weights is None else self.weights.dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        for _, src, dst in self._cut(size):
-            yield src, dst
+        for where, rows in cut_rows(self.lists.indptr, size):
+            yield rows, self.lists.indices[where]
 
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
         weights = needed_weights(self)
-        for where, src, dst in self._cut(size):
-            yield src, dst, weights[where]
-
-    def _cut(self, size: int) -> Iterator[tuple[slice, VertexArray, VertexArray]]:
-        indptr, indices = self.lists
-        for start in range(0, indices.size, size):
-            where = slice(start, min(start + size, indices.size))
-            first, last = np.searchsorted(indptr, (start, where.stop - 1), side="right") - 1
-            cut = np.clip(indptr[first : last + 2], start, where.stop)
-            src = np.repeat(np.arange(first, last + 1, dtype=np.uint32), np.diff(cut))
-            yield where, src, indices[where]
+        for where, rows in cut_rows(self.lists.indptr, size):
+            yield rows, self.lists.indices[where], weights[where]

@@ -22,7 +22,7 @@ from hetero_bfs.graph.lists import (
     place_and_sort,
 )
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS, ORDERS, Relabelling, inverse, relabel
-from hetero_bfs.graph.weights import place_weights, weight_dtype_of
+from hetero_bfs.graph.weights import NO_WEIGHTS
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 
@@ -140,13 +140,12 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     del counts, total
     graphs = []
     for i, way in enumerate(buckets):
-        indptr, indices, degree = place_and_sort(edges, relabelling, way, transposed=i == 1)
-        one = CSRGraph.trusted(indptr, indices, edges.directed, edges.num_input_edges, degree)
-        graphs.append(one)
+        lists = place_and_sort(edges, relabelling, way, transposed=i == 1)
+        indptr, indices, degree, weights = lists
+        counts_of = edges.directed, edges.num_input_edges, degree
+        graphs.append(CSRGraph.trusted(indptr, indices, *counts_of, weights))
     if order in ("auto", "locality") and relabelling.order == "compact":
         relabelling, graphs = _order_by_locality(graphs, relabelling, order == "locality")
-    if weight_dtype_of(edges) is not None:
-        graphs = [_weighted(edges, graph, relabelling, i == 1) for i, graph in enumerate(graphs)]
     if edges.directed:
         graphs[0].__dict__["_transposed"] = graphs[1]
     return SearchGraph(
@@ -159,14 +158,6 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     )
 
 
-def _weighted(
-    edges: EdgeSource, graph: CSRGraph, relabelling: Relabelling, transposed: bool
-) -> CSRGraph:
-    new_of_old = relabelling.new_of_old
-    weights = place_weights(edges, graph.indptr, graph.indices, new_of_old, transposed)
-    return replace_weights(graph, weights)
-
-
 def _order_by_locality(
     graphs: list[CSRGraph], relabelling: Relabelling, always: bool
 ) -> tuple[Relabelling, list[CSRGraph]]:
@@ -174,7 +165,9 @@ def _order_by_locality(
 
     This needs memory for a second copy of the neighbour lists; without it the order is kept.
     """
-    if not always and free_bytes() < 8 * graphs[0].num_stored_edges * len(graphs):
+    weights = graphs[0].weights
+    of_entry = 8 if weights is None else 8 + 2 * weights.itemsize
+    if not always and free_bytes() < of_entry * graphs[0].num_stored_edges * len(graphs):
         return relabelling, graphs
     renumbered = by_locality(graphs[0], relabelling, always)
     if renumbered is None:
@@ -216,8 +209,18 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     indptr = aligned_empty(graph.num_vertices + 1, np.int64)
     np.cumsum(degree, out=indptr[1:])
     indices = aligned_empty(graph.num_stored_edges, np.uint32)
-    permute_lists(graph.indptr, graph.indices, order, position, indptr, indices)
-    return CSRGraph.trusted(indptr, indices, graph.directed, graph.num_input_edges, degree)
+    given = NO_WEIGHTS if graph.weights is None else graph.weights
+    weights = aligned_empty(given.size, given.dtype)
+    lists, new_lists = (graph.indptr, graph.indices, given), (indptr, indices, weights)
+    permute_lists(lists, order, position, new_lists)
+    return CSRGraph.trusted(
+        indptr,
+        indices,
+        graph.directed,
+        graph.num_input_edges,
+        degree,
+        None if graph.weights is None else weights,
+    )
 
 
 def first_neighbours_of(graph: CSRGraph) -> VertexArray:

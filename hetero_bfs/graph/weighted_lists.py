@@ -140,7 +140,7 @@ class WeightedLists:
     @cached_property
     def backward_order(self) -> npt.NDArray[np.uint32]:
         """Positions of each list's entries by rising weight, for directed graphs."""
-        from hetero_bfs.graph.kernels.weight_places import sort_by_weight
+        from hetero_bfs.graph.kernels.sorting import sort_by_weight
 
         if not self.graph.graph.directed:
             return np.zeros(1, np.uint32)
@@ -200,7 +200,7 @@ _MADE = weakref.WeakKeyDictionary()
 
 
 def _sorted(graph: CSRGraph) -> ByWeight:
-    from hetero_bfs.graph.kernels.weight_places import sort_by_weight
+    from hetero_bfs.graph.kernels.sorting import sort_by_weight
 
     weights = needed_weights(graph) + needed_weights(graph).dtype.type(0)  # -0.0 becomes 0.0
     return ByWeight(graph.indptr, *sort_by_weight(graph.indptr, graph.indices, weights))

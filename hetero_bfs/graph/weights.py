@@ -1,9 +1,8 @@
-"""Weights of edges: their arrays, and their positions in neighbour lists.
+"""Weights of edges: their arrays, and their checks.
 
-Neighbour lists are built without weights (lists.py). Then each weight is stored at the position of
-its edge in the sorted list of its vertex. Duplicates of an edge are combined there, by the source's
-rule `duplicates`. In an undirected graph (u, v) and (v, u) are duplicates, and both positions get
-the same weight.
+While neighbour lists are built (lists.py), weights move along with their edges. Duplicates of an
+edge are combined, by the source's rule `duplicates`. In an undirected graph (u, v) and (v, u) are
+duplicates, and both positions get the same weight.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from hetero_bfs.graph.edge_source import (
 )
 from hetero_bfs.graph.list_checks import Fault, check_equal, convert, frozen
 from hetero_bfs.support.checks import as_array
-from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.messages import shown
 
 Duplicates = Literal["min", "max", "sum"]
@@ -34,14 +32,14 @@ SUM_BEYOND = (
     'duplicates="sum" gives a weight beyond the 32-bit integers; give the weights as float64'
 )
 
-_CHUNKS, _MOST_AT_ONCE = 8, 1 << 26
-"""Number of chunks in which a large graph's weights are placed, and most edges of a chunk."""
-
 _INT32 = np.iinfo(np.int32)
 WEIGHT_DTYPES = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
 
 WeightArray = npt.NDArray[Any]
 """int32, float32 or float64, contiguous."""
+
+NO_WEIGHTS: WeightArray = np.empty(0, np.uint8)
+"""Stands for the weights of edges without weights: loops compiled for its type ignore them."""
 
 
 def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
@@ -178,66 +176,8 @@ def weighted_chunks(
         yield convert(src, ids), convert(dst, ids), convert(weights, dtype)
 
 
-def edges_at_once(edges: Any) -> int:
-    """Return the number of edges in a chunk whose weights are placed together.
-
-    With small chunks of a large graph each neighbour list gets few edges per chunk, and each of
-    them misses the caches.
-    """
-    chunk = min(max(CHUNK_EDGES, edges.num_input_edges // _CHUNKS), _MOST_AT_ONCE)
-    return int(min(chunk, edges.num_input_edges))
-
-
-def placing_bytes(edges: Any) -> int:
-    """Return an upper bound of the bytes that `place_weights` needs besides its result."""
-    dtype = weight_dtype_of(edges)
-    ends, copies = 2 * 4, 2
-    at_once = ends + copies * (ends + (0 if dtype is None else dtype.itemsize))
-    return 0 if dtype is None else at_once * edges_at_once(edges) + 2 * int(edges.num_vertices)
-
-
-def place_weights(
-    edges: Any,
-    indptr: OffsetArray,
-    indices: VertexArray,
-    new_of_old: VertexArray,
-    transposed: bool = False,
-) -> WeightArray | None:
-    """Return the weights of neighbour lists built from these edges; None if they have none.
-
-    Reads `edges` once more.
-
-    indptr, indices : sorted neighbour lists in new ids; of the transpose if `transposed`
-    new_of_old : uint32, shape (num_vertices,); `NO_VERTEX` for vertices without edges
-    returns : the source's `weight_dtype`, shape (indptr[-1],)
-
-    Raises `GraphError` if the source gives other edges than before, NaN, or a sum beyond int32.
-    """
-    from hetero_bfs.graph.kernels.weight_places import WeightPlaces
-
-    dtype = weight_dtype_of(edges)
-    if dtype is None:
-        return None
-    rule: Duplicates = getattr(edges, "duplicates", "min")
-    placed = aligned_empty(int(indptr[-1]), dtype)
-    placed[:] = _identity(rule, dtype)
-    both_ends = not edges.directed and not edges.both_directions
-    lists = indptr, indices
-    places = WeightPlaces(lists, new_of_old, both_ends, DUPLICATES.index(rule), placed)
-    for src, dst, weights in weighted_chunks(edges, max(edges_at_once(edges), 1)):
-        ends = (dst, src) if transposed else (src, dst)
-        trouble = places.combine(*ends, weights)
-        if trouble == "overflow":
-            raise GraphError(SUM_BEYOND)
-        if trouble is not None:
-            raise GraphError(
-                "the edges were others when they were read again; weighted_chunks() must give the "
-                "edges of chunks()"
-            )
-    return frozen(placed)
-
-
-def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
+def identity_of(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
+    """Return what gives any weight unchanged when the two are combined."""
     if rule == "sum":
         return 0
     if dtype.kind == "f":
@@ -247,15 +187,16 @@ def _identity(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
 
 
 def nan_fault(weights: WeightArray) -> Fault | None:
-    wrong = np.isnan(weights) if weights.dtype.kind == "f" else np.empty(0, np.bool_)
-    return Fault("weights", int(wrong.argmax()), "a weight is NaN") if wrong.any() else None
+    if weights.size == 0 or not np.isnan(weights.min()):  # the least of some numbers and NaN is NaN
+        return None
+    return Fault("weights", int(np.isnan(weights).argmax()), "a weight is NaN")
 
 
 def symmetry_fault(indptr: OffsetArray, indices: VertexArray, weights: WeightArray) -> Fault | None:
     """Find an edge of an undirected graph whose two directions have different weights."""
-    from hetero_bfs.graph.kernels.weight_places import first_unlike
+    from hetero_bfs.graph.kernels.neighbour_lists import first_unlike
 
-    first = int(first_unlike(indptr, indices, weights))
+    first = first_unlike(indptr, indices, weights)
     if first < 0:
         return None
     vertex = int(np.searchsorted(indptr, first, side="right")) - 1

@@ -243,7 +243,7 @@ def _sort(keys: Keys, threads: int) -> None:
 
 def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
     """Return neighbour lists with weights; raise `GraphError` if a sum is beyond int32."""
-    from hetero_bfs.graph.kernels.weight_places import sort_by_weight
+    from hetero_bfs.graph.kernels.sorting import sort_by_weight
     from hetero_bfs.ranks.owner_kernels import combine_duplicates, place_by_vertex
 
     degree = _count_degrees(keys, size)

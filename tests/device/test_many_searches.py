@@ -14,6 +14,7 @@ from plain_search import plain_levels
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.query import Query, check_many
+from hetero_bfs.algorithms.multi_source import apart
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
@@ -98,18 +99,32 @@ def test_an_engine_searches_multi_source(place, directed):
             check_sums(engine.bfs_many(sources, want="sums", **asked), levels)
 
 
-def test_long_paths_are_searched_one_by_one():
-    edges = replace(roads(60, 70))
-    sources = [0, 3, 3, 4000]
-    levels = np.stack([true_levels(edges, source) for source in sources])
-    with hb.Engine(edges, "fixed:TC", device="cpu") as engine:
-        assert engine.reference_levels >= HIGH_DIAMETER_LEVELS
-        found = engine.bfs_many(sources)
-        check(found, levels)
-        assert {trace.strategy for trace in found.traces} == {"TC"}
-        sums = engine.bfs_many(sources, want="sums")
-        check_sums(sums, levels)
-        assert sums.traces == [], "they could be larger than the levels"
+@pytest.mark.parametrize("faster", ["apart", "engine"])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_on_long_paths_searches_run_apart(monkeypatch, faster, directed):
+    """One search of each kind is timed, the rest is done in the faster way."""
+    done = []
+
+    def timed(work):
+        work()
+        done.append(work)
+        return float((len(done) % 2 == 1) == (faster == "engine"))
+
+    monkeypatch.setattr(apart, "_timed", timed)
+    edges = replace(roads(60, 70), directed=directed)
+    edges = replace(edges, num_vertices=edges.num_vertices + 1)  # the last one is isolated
+    last = edges.num_vertices - 1
+    sources, mask = [0, 3, 3, last, 4000, 17, 9, last], np.arange(last + 1) % 7 == 5
+    with hb.Engine(edges, "fixed:TC", device="cpu", order="locality") as engine:
+        monkeypatch.setattr(type(engine), "reference_levels", HIGH_DIAMETER_LEVELS)
+        for asked in ({}, {"mask": mask}, {"depth_limit": 5}, {"depth_limit": 0}):
+            plain = {**asked, "mask": np.flatnonzero(asked.get("mask", ()))}
+            levels = np.stack([plain_levels(edges, [source], **plain) for source in sources])
+            found = engine.bfs_many(sources, **asked)
+            check(found, levels)
+            assert found.traces == [], "they could be larger than the levels"
+            check_sums(engine.bfs_many(sources, want="sums", **asked), levels)
+            check(engine.bfs_many(sources[:1], **asked), levels[:1])
         assert engine.bfs_many([]).level.shape == (0, edges.num_vertices)
 
 

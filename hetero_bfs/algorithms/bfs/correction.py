@@ -41,13 +41,17 @@ def reference_source(platform: Platform) -> int:
     return int(neighbours[platform.graph.degree[neighbours].argmin()])
 
 
+_MOST_REFERENCE_LEVELS = 1 << 14
+"""A reference search ends here: it starts at a hub, so later levels are a tail like earlier ones."""
+
+
 def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
     """Search once on the host; return the state before each level, as cost_to_go.py needs it."""
     if platform.graph.num_searched == 0:
         return np.empty((0, schema.RECORD_STATE))
     rule = alpha_beta(None, available(False))
     search = Search(platform, reference_source(platform), rule)
-    search.run()
+    search.run(max_levels=_MOST_REFERENCE_LEVELS)
     return search.recording().records[:, : schema.RECORD_STATE].copy()
 
 

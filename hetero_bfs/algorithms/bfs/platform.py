@@ -156,6 +156,9 @@ def open_executor(
 FIRST_RECORDS = 64
 """Initial number of levels with records."""
 
+_MOST_COPIED_BYTES = 1 << 20
+"""Most bytes of a search's records that are copied: a copy of more takes longer than new memory."""
+
 _MOST_FIRST_RECORDS = 4096
 
 
@@ -216,6 +219,14 @@ class Platform:
         while self.records.shape[0] < rows:
             self.records = np.concatenate((self.records, np.empty_like(self.records)))
         return self.records
+
+    def take_records(self, rows: int) -> npt.NDArray[np.float64]:
+        """Return the first records, which later searches do not change."""
+        taken = self.records[:rows]
+        if taken.nbytes < _MOST_COPIED_BYTES:
+            return taken.copy()
+        self.records = np.empty_like(self.records)  # its pages take no memory before their use
+        return taken
 
     def choose(
         self,

@@ -156,7 +156,7 @@ class Search:
             raise
         finally:
             self._end_mask()
-        self._records = records[: frontier.level].copy()
+        self._records = platform.take_records(frontier.level)
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
         """Launch a search on a device early if its first choice is known to be that device."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hetero_bfs.algorithms.base import Analysis, Ran
 from hetero_bfs.algorithms.bfs.query import Query
-from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.multi_source.host import HostPlanes
 from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
@@ -18,8 +16,8 @@ from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.strategies import DeviceKind
-from hetero_bfs.scheduling.trace import IterationTrace, LevelTrace
-from hetero_bfs.support.memory import Recycler, check_free_memory
+from hetero_bfs.scheduling.trace import IterationTrace
+from hetero_bfs.support.memory import Recycler
 
 _WAYS = ("pull", "push", "push and pull")
 
@@ -91,44 +89,3 @@ class ManyRuns(Analysis[ManySearches]):
         found = sums.reached, sums.eccentricity, sums.distance_sum
         level = None if rows is None else rows.levels()
         return ManySearches(sources, *found, seconds, traces, level)
-
-
-def one_by_one(query: Query, num_vertices: int, answer: Callable[[int], BFSResult]) -> ManySearches:
-    """Search from one source after the other, and keep the results that the query wants.
-
-    Without levels there are no traces: on high-diameter graphs traces can be larger than levels.
-    Raises `GraphError` if there is not enough memory for the levels.
-    """
-    count = len(query.sources)
-    level = None
-    if query.want == "levels":
-        what = f"the levels of {count} searches"
-        remedy = "search fewer at once, or ask for sums"
-        check_free_memory(4 * num_vertices * count, what, remedy)
-        level = np.empty((count, num_vertices), np.int32)
-    sums, traces = Sums(count), []
-    began = time.perf_counter()
-    for number, source in enumerate(query.sources):
-        result = answer(source)
-        found = result.level
-        sums.reached[number] = np.count_nonzero(found >= 0)
-        sums.eccentricity[number] = found.max()
-        sums.distance_sum[number] = found.sum(where=found > 0, dtype=np.int64)
-        if level is not None:
-            level[number] = found
-            traces += [_trace_of(trace) for trace in result.traces]
-    seconds = time.perf_counter() - began
-    sources = np.array(query.sources, np.int64)
-    totals = sums.reached, sums.eccentricity, sums.distance_sum
-    return ManySearches(sources, *totals, seconds, traces, level)
-
-
-def _trace_of(trace: LevelTrace) -> IterationTrace:
-    features = trace.features
-    return IterationTrace(
-        features.level,
-        trace.strategy,
-        features.frontier_vertices,
-        features.frontier_edges,
-        trace.seconds,
-    )

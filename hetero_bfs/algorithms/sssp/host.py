@@ -65,7 +65,7 @@ def contracted(lists: WeightedLists) -> Core | None:
     if not _is_of_chains(lists):
         return None
     from hetero_bfs.algorithms.sssp.kernels.chains import contract
-    from hetero_bfs.graph.kernels.weight_places import sort_by_weight
+    from hetero_bfs.graph.kernels.sorting import sort_by_weight
 
     n, degree = lists.num_vertices, np.diff(lists.forward.indptr)
     most = int(degree[degree > 2].sum()) + 2

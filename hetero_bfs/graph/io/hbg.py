@@ -45,9 +45,8 @@ from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
 from hetero_bfs.graph.list_checks import (
     MAX_VERTICES,
     degree_fault,
-    order_fault,
+    lists_faults,
     range_fault,
-    reverse_fault,
 )
 from hetero_bfs.graph.weights import nan_fault, symmetry_fault
 from hetero_bfs.support.files import write_array
@@ -337,9 +336,10 @@ def _checked_graph(
     places = {name: Place(at[name].start, array.itemsize) for name, array in arrays.items()}
     indptr, indices, input_degree = (arrays[name] for name in _NAMES[:3])
     refuse(path, range_fault(indptr, indices), places)
-    refuse(path, order_fault(indptr, indices), places)
+    order, reverse = lists_faults(indptr, indices)
+    refuse(path, order, places)
     if not header.directed:
-        refuse(path, reverse_fault(indptr, indices), places)
+        refuse(path, reverse, places)
     refuse(path, degree_fault(input_degree, indptr), places)
     _check_input_edges(path, header, int(input_degree.sum(dtype=np.int64)))
     weights = arrays["weights"] if weighted else None

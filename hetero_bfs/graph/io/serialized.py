@@ -19,7 +19,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
-from hetero_bfs.graph.list_checks import Fault, frozen, order_fault, range_fault, reverse_fault
+from hetero_bfs.graph.list_checks import Fault, frozen, lists_faults, range_fault
 from hetero_bfs.graph.weights import WeightArray, needed_weights, symmetry_fault, weight_dtype_of
 from hetero_bfs.support.files import write_array
 
@@ -57,10 +57,11 @@ def read_serialized(path: Path, directed: bool, weighted: bool) -> CSRGraph:
         neighbours = np.ascontiguousarray(neighbours["vertex"])
     refuse(path, range_fault(indptr, neighbours), places)
     indptr, indices = frozen(indptr), frozen(neighbours)
+    order, reverse = lists_faults(indptr, indices)
     if not file_directed:
-        refuse(path, reverse_fault(indptr, indices), places)
+        refuse(path, reverse, places)
     degree = frozen(np.diff(indptr).astype(np.uint32))
-    if (directed or not file_directed) and order_fault(indptr, indices) is None:
+    if (directed or not file_directed) and order is None:
         if weights is not None and not file_directed:
             refuse(path, symmetry_fault(indptr, indices, weights), places)
         num_input_edges = num_stored if directed else num_stored // 2

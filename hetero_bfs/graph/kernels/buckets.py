@@ -8,7 +8,8 @@ sorting.py then sorts each bucket.
 In a bucket an edge is a key, one uint32: (vertex << neighbour_bits | neighbour) modulo 2**32. Any
 vertex fits in `neighbour_bits`. The shift may cut off high bits of the vertex. These bits are the
 same for all vertices of a bucket, because no bucket crosses a multiple of 2**(32 - neighbour_bits).
-So sorted keys are sorted neighbour lists. They are converted to the final array in place.
+So sorted keys are sorted neighbour lists. They are converted to the final array in place. The
+weights of edges, if there are any, move along with the keys.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 from hetero_bfs.graph.edge_source import NO_ID, NO_VERTEX
 from hetero_bfs.support.compiling import kernel
@@ -51,17 +53,20 @@ class Buckets(NamedTuple):
 
 
 class KeyLines(NamedTuple):
-    """The arrays to which workers write keys.
+    """The arrays to which workers write keys and weights.
 
     cursor : int64 (workers, buckets); position of a worker's next key in a bucket
     lines : uint32 (workers, buckets, keys per line); the last keys, not yet written to `keys`; the
         number of keys per line is a power of two
     keys : uint32; all keys, bucket by bucket
+    weight_lines, weights : the same for the weights of edges, empty without weights
     """
 
     cursor: Array
     lines: Array
     keys: Array
+    weight_lines: Array
+    weights: Array
 
 
 def count_edges(
@@ -238,8 +243,19 @@ def _find_runs(given, worker, workers):
             run[bucket] += counts[old_of_new[v]]
 
 
+@intrinsic
+def are_weights(typing_context: Any, array: Any) -> Any:
+    """are_weights(array): False for `weights.NO_WEIGHTS`, a constant of the compiled code."""
+    held = array.dtype != types.uint8
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.get_constant(types.boolean, held)
+
+    return types.boolean(array), codegen
+
+
 @kernel(counted=False, inner=True)
-def _collect(given, worker, vertices, neighbours):
+def _collect(given, worker, vertices, neighbours, chunk_weights):
     """Put the keys of edges into a worker's lines, and full lines into `keys`.
 
     Loops are left out. If the source now has more edges than were counted, nothing is written
@@ -247,10 +263,11 @@ def _collect(given, worker, vertices, neighbours):
     """
     run, cursor, lines = given.run[worker], given.cursor[worker], given.lines[worker]
     bucket_of, keys, num_single = given.bucket_of, given.keys, np.uint64(given.num_single)
+    weight_lines, weights = given.weight_lines[worker], given.weights
     # All unsigned: Numba tests each signed index, as a negative one counts from the end.
     shift = np.uint64(given.neighbour_bits)
     last = np.uint64(lines.shape[1] - 1)
-    for i in range(vertices.size):
+    for i in range(np.uint64(vertices.size)):
         u = np.uint64(vertices[i])
         v = np.uint64(neighbours[i])
         if u == v:
@@ -261,6 +278,8 @@ def _collect(given, worker, vertices, neighbours):
         cursor[bucket] = position + _ONE
         if position & last != last:
             lines[bucket, position & last] = key
+            if are_weights(weights):
+                weight_lines[bucket, position & last] = chunk_weights[i]
             continue
         if position >= np.uint64(keys.size):  # more edges than were counted
             continue
@@ -270,11 +289,14 @@ def _collect(given, worker, vertices, neighbours):
         for k in range(position - begin):
             keys[begin + k] = lines[bucket, offset + k]
         keys[position] = key
+        if are_weights(weights):
+            for k in range(position - begin):
+                weights[begin + k] = weight_lines[bucket, offset + k]
+            weights[position] = chunk_weights[i]
 
 
 def partition_edges(
-    src: Array,
-    dst: Array,
+    chunk: tuple[Array, Array, Array],
     new_of_old: Array,
     buckets: Buckets,
     lines: KeyLines,
@@ -283,15 +305,18 @@ def partition_edges(
 ) -> None:
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
-    Every worker takes the same part of the edges as in `count_edges`, and has its own run in each
-    bucket. After the last call `flush_lines` writes the keys that remain in the lines. Edges with
-    an end that is not a vertex are left out.
+    `chunk` is (src, dst, weights); without weights in `lines` the last is not read. Every worker
+    takes the same part of the edges as in `count_edges`, and has its own run in each bucket. After
+    the last call `flush_lines` writes the keys that remain in the lines. Loops and edges with an
+    end that is not a vertex are left out.
     """
+    src, dst, chunk_weights = chunk
     in_parallel(
         _partition_edges,
         buckets.run.shape[0],
         src=src,
         dst=dst,
+        chunk_weights=chunk_weights,
         new_of_old=new_of_old,
         forward=forward,
         backward=backward,
@@ -312,10 +337,20 @@ def _partition_edges(given, worker, workers):
     for start in range(begin, stop, _PREFETCH_DISTANCE):
         n = min(_PREFETCH_DISTANCE, stop - start)
         _look_up(src[start : start + n], dst[start : start + n], new_of_old, u, v)
+        chunk_weights = given.chunk_weights[start : start + n]
+        if given.forward and given.backward:
+            _put_lesser_first(u, v, n)
         if given.forward:
-            _collect(given, worker, u[:n], v[:n])
+            _collect(given, worker, u[:n], v[:n], chunk_weights)
         if given.backward:
-            _collect(given, worker, v[:n], u[:n])
+            _collect(given, worker, v[:n], u[:n], chunk_weights)
+
+
+@kernel(counted=False, inner=True)
+def _put_lesser_first(u, v, n):
+    """Swap ends of edges, so that the weights of an edge are added up alike for both its ends."""
+    for i in range(np.uint64(n)):
+        u[i], v[i] = min(u[i], v[i]), max(u[i], v[i])
 
 
 @kernel(counted=False, inner=True)
@@ -352,11 +387,13 @@ def _make_loops(u, v, n, limit):
 
 
 @kernel
-def flush_lines(run, cursor, lines, keys):
-    """Write the keys that remain in the workers' lines."""
+def flush_lines(run, cursor, lines, keys, weight_lines, weights):
+    """Write the keys and weights that remain in the workers' lines."""
     line = lines.shape[2]
     for w in range(run.shape[0]):
         for b in range(run.shape[1]):
             position = cursor[w, b]
             for p in range(max(position & -line, run[w, b]), position):
                 keys[p] = lines[w, b, p & (line - 1)]
+                if are_weights(weights):
+                    weights[p] = weight_lines[w, b, p & (line - 1)]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.graph.kernels.sorting import sort_lists
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel
 
@@ -25,6 +26,7 @@ _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
 _CHUNK = 4096
 _SMALL_COMPONENT = 1 << 11  # vertices that fit in the caches in any order
+_THIN = 16  # vertices of a mean level; such levels share cache lines, and a walk's order is local
 _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
 
@@ -91,7 +93,7 @@ def order_by_locality(indptr, indices, directed, order, position, distance):
 
 @kernel
 def order_by_partitions(indptr, indices, order, position, distance):
-    """Reorder each large component of an undirected graph by partitions.
+    """Reorder each large component of an undirected graph by partitions, unless it is thin.
 
     `order`, `position` and `distance` are from `order_by_locality`.
     """
@@ -103,7 +105,8 @@ def order_by_partitions(indptr, indices, order, position, distance):
         end = begin + 1
         while end < n and distance[order[end]]:
             end += 1
-        if end - begin > _SMALL_COMPONENT:
+        levels = np.int64(distance[order[end - 1]]) + 1
+        if end - begin > _SMALL_COMPONENT and end - begin > _THIN * levels:
             _measure_aside(indptr, indices, order[begin:end], distance, aside, place, walked)
             size = end - begin
             for i in range(size):
@@ -169,36 +172,40 @@ def sort_by_key(keys, items, scratch):
 
 
 def permute_lists(
-    indptr: Array,
-    indices: Array,
+    lists: tuple[Array, Array, Array],
     order: Array,
     position: Array,
-    new_indptr: Array,
-    new_indices: Array,
+    new_lists: tuple[Array, Array, Array],
 ) -> None:
-    """Renumber sorted neighbour lists: vertex order[v] becomes v."""
+    """Renumber sorted neighbour lists: vertex order[v] becomes v.
+
+    Lists are (indptr, indices, weights). The new indptr is given, the other two are filled. The
+    arrays of weights may be empty.
+    """
+    names = ("indptr", "indices", "weights")
     in_parallel(
         _permute_chunk,
         -(-order.size // _CHUNK),
-        indptr=indptr,
-        indices=indices,
         order=order,
         position=position,
-        new_indptr=new_indptr,
-        new_indices=new_indices,
+        **dict(zip(names, lists, strict=True)),
+        **{f"new_{name}": array for name, array in zip(names, new_lists, strict=True)},
     )
+    sort_lists(new_lists[0], new_lists[2], new_lists[1])
 
 
-@kernel(inner=True)
+@kernel(counted=False, inner=True)
 def _permute_chunk(given, chunk, chunks):
     indptr, indices, order, position = given.indptr, given.indices, given.order, given.position
     new_indptr, new_indices = given.new_indptr, given.new_indices
+    weights, new_weights = given.weights, given.new_weights
     for v in range(chunk * _CHUNK, min(order.size, (chunk + 1) * _CHUNK)):
-        begin = new_indptr[v]
         old = order[v]
+        shift = new_indptr[v] - indptr[old]
         for k in range(indptr[old], indptr[old + 1]):
-            new_indices[begin + k - indptr[old]] = position[indices[k]]
-        new_indices[begin : new_indptr[v + 1]].sort()
+            new_indices[k + shift] = position[indices[k]]
+            if weights.size:
+                new_weights[k + shift] = weights[k]
 
 
 @kernel

@@ -1,51 +1,146 @@
-"""Compiled checks and copies of neighbour lists, and the union of both directions."""
+"""Compiled checks and copies of neighbour lists, their rows, and the union of both directions."""
 
 from __future__ import annotations
 
-import numpy as np
-from numba import prange
+from typing import Any
 
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import njit, prange
+
+from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.generators.kronecker_kernels import splitmix
+from hetero_bfs.graph.kernels.sorting import PARTS_PER_THREAD, cut_lists
 from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.intrinsics import bits_of
+from hetero_bfs.support.parallel import in_parallel, part_of
+
+Array = npt.NDArray[Any]
 
 _HALF = np.uint64(32)
+_WEIGHT_STEP = np.uint64(0x9E3779B97F4A7C15)  # odd, so that unlike weights have unlike products
+
+
+def check_lists(indptr: Array, indices: Array) -> tuple[int, int]:
+    """Return the position of the first wrong entry, -1 if there is none, and the pairing.
+
+    An entry is wrong if it is not greater than the entry before it in its list, or if it is the
+    list's own vertex. The pairing is 0 if (v, u) is stored as often as (u, v), for all u and v.
+    Otherwise it is almost surely not 0. Each pair's hash is added for one direction and subtracted
+    for the other.
+    """
+    parts = PARTS_PER_THREAD * numba.get_num_threads()
+    wrong, pairing = np.full(parts, -1, np.int64), np.zeros(parts, np.uint64)
+    bounds = cut_lists(indptr, parts)
+    lists = {"bounds": bounds, "indptr": indptr, "indices": indices}
+    in_parallel(_check_lists, parts, wrong=wrong, pairing=pairing, **lists)
+    found = wrong[wrong >= 0]
+    return int(found[0]) if found.size else -1, int(pairing.sum(dtype=np.uint64))
+
+
+@kernel(counted=False, inner=True)
+def _check_lists(given, part, parts):
+    indptr, indices, total = given.indptr, given.indices, np.uint64(0)
+    for u in range(given.bounds[part], given.bounds[part + 1]):
+        before = np.int64(-1)
+        for i in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+            v = np.int64(indices[i])
+            if (v <= before or v == u) and given.wrong[part] < 0:
+                given.wrong[part] = i
+            before = v
+            total += _signed(splitmix(_pair(u, v)), u, v)
+    given.pairing[part] = total
+
+
+@njit(inline="always")
+def _pair(u, v):
+    return np.uint64(min(u, v)) << _HALF | np.uint64(max(u, v))
+
+
+@njit(inline="always")
+def _signed(drawn, u, v):
+    backward = np.uint64(0) if u == v else np.uint64(0) - drawn
+    return drawn if u < v else backward
+
+
+def first_unlike(indptr: Array, indices: Array, weights: Array) -> int:
+    """Return the first entry of sorted lists whose reverse has another weight, or -1.
+
+    Hashes of pairs and weights are compared as in `check_lists`. Only if they differ, the entry is
+    looked for.
+    """
+    parts = PARTS_PER_THREAD * numba.get_num_threads()
+    pairing = np.zeros(parts, np.uint64)
+    lists = {"bounds": cut_lists(indptr, parts), "indptr": indptr, "indices": indices}
+    in_parallel(_pair_weights, parts, weights=weights, pairing=pairing, **lists)
+    return int(_find_unlike(indptr, indices, weights)) if pairing.sum(dtype=np.uint64) else -1
+
+
+@kernel(counted=False, inner=True)
+def _pair_weights(given, part, parts):
+    indptr, indices, weights, total = given.indptr, given.indices, given.weights, np.uint64(0)
+    for u in range(given.bounds[part], given.bounds[part + 1]):
+        for i in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+            v = np.int64(indices[i])
+            weight = weights[i] + weights.dtype.type(0)  # -0.0 becomes 0.0
+            drawn = splitmix(_pair(u, v) + np.uint64(bits_of(weight)) * _WEIGHT_STEP)
+            total += _signed(drawn, u, v)
+    given.pairing[part] = total
 
 
 @kernel
-def first_out_of_order(indptr, indices):
-    """Return the position of the first wrong entry, -1 if there is none.
-
-    An entry is wrong if it is not greater than the entry before it in its list, or if it is the
-    list's own vertex.
-    """
+def _find_unlike(indptr, indices, weights):
     for u in range(indptr.size - 1):
-        before = np.int64(-1)
-        for i in range(indptr[u], indptr[u + 1]):
-            v = np.int64(indices[i])
-            if v <= before or v == u:
-                return np.int64(i)
-            before = v
+        for k in range(indptr[u], indptr[u + 1]):
+            if indices[k] > u:
+                at = _find_neighbour(indptr, indices, np.int64(indices[k]), u)
+                if at < 0 or weights[at] != weights[k]:
+                    return np.int64(k)
     return np.int64(-1)
 
 
-@kernel
-def pairing(indptr, indices):
-    """Return 0 if (v, u) is stored as often as (u, v), for all u and v.
+@njit(inline="always")
+def _find_neighbour(indptr, indices, u, v):
+    """Return the position of `v` in the sorted list of `u`, or -1."""
+    low, high = indptr[u], indptr[u + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if indices[middle] < v:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < indptr[u + 1] and indices[low] == v else np.int64(-1)
 
-    Otherwise the result is almost surely not 0. Each pair's hash is added for one direction and
-    subtracted for the other.
+
+def fill_rows(indptr: Array, start: int, rows: Array) -> None:
+    """Set rows[i] to the vertex whose list has the entry start + i; `rows` is uint32.
+
+    Offsets may change meanwhile: an entry of no list gets `NO_VERTEX`.
     """
-    total = np.uint64(0)
-    for u in range(indptr.size - 1):
-        for i in range(indptr[u], indptr[u + 1]):
-            v = np.int64(indices[i])
-            if v != u:
-                drawn = splitmix(np.uint64(min(u, v)) << _HALF | np.uint64(max(u, v)))
-                if u < v:
-                    total += drawn
-                else:
-                    total -= drawn
-    return total
+    in_parallel(_fill_rows, indptr=indptr, start=start, rows=rows)
+
+
+@kernel(counted=False, inner=True)
+def _fill_rows(given, part, parts):
+    indptr, rows, start = given.indptr, given.rows, np.int64(given.start)
+    begin, end = part_of(rows.size, part, parts)
+    n = np.int64(indptr.size - 1)
+    low, high = np.int64(-1), n  # the first entry is in the list of `low`
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if indptr[middle] <= start + begin:
+            low = middle
+        else:
+            high = middle
+    while begin < end:
+        vertex, stop = NO_ID, end
+        if 0 <= low < n:
+            vertex, stop = np.uint32(low), min(end, indptr[low + 1] - start)
+        for i in range(begin, stop):
+            rows[np.uint64(i)] = vertex
+        begin = max(begin, stop)
+        low += 1
 
 
 _CHECKED_IDS = 4096  # per block, so that they are in the cache when they are counted

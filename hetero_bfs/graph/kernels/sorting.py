@@ -5,15 +5,16 @@ A key is one uint32 that holds a vertex and a neighbour; see buckets.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.graph.kernels.buckets import Buckets
+from hetero_bfs.graph.kernels.buckets import Buckets, are_weights
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import atomic_add, trailing_zeros
+from hetero_bfs.support.intrinsics import atomic_add, bits_of, population_count, trailing_zeros
 from hetero_bfs.support.parallel import in_parallel, part_of
 
 Array = npt.NDArray[Any]
@@ -23,10 +24,31 @@ _MANY_KEYS = 4096  # for more keys a digit has 11 bits instead of 8
 _ONE = np.uint64(1)
 _WORD_BITS = np.uint64(6)
 _BIT_MASK = np.uint64(63)
+_MIN, _MAX, _SUM = range(3)  # as in `weights.DUPLICATES`
+_INT32_LIMIT = 2**31
+_INSERTION = 48  # longest list sorted by insertion
+PARTS_PER_THREAD = 16  # of lists
+_DIGIT_BITS = 8
+_MOST_BITS = 64  # of a key of a list
+
+
+class Combining(NamedTuple):
+    """How the weights of an edge that occurs several times are combined.
+
+    rule : an index into `weights.DUPLICATES`
+    is_int32 : whether weights are int32
+    identity : shape (1,), of the weights' type; combined with a weight it gives that weight
+    overflow : int64 (workers,); a sum beyond int32 sets an entry
+    """
+
+    rule: int
+    is_int32: bool
+    identity: Array
+    overflow: Array
 
 
 @njit(inline="always")
-def _radix_pass(keys, result, shift, mask, slot):
+def _radix_pass(keys, weights, sorted_keys, sorted_weights, shift, mask, slot):
     slot[: mask + np.uint32(2)] = 0
     for i in range(keys.size):
         slot[((keys[i] >> shift) & mask) + np.uint32(1)] += 1
@@ -34,37 +56,57 @@ def _radix_pass(keys, result, shift, mask, slot):
         slot[d] += slot[d - 1]
     for i in range(keys.size):
         digit = (keys[i] >> shift) & mask
-        result[slot[digit]] = keys[i]
+        sorted_keys[slot[digit]] = keys[i]
+        if are_weights(weights):
+            sorted_weights[slot[digit]] = weights[i]
         slot[digit] += 1
 
 
 @kernel(inner=True)
-def _sort(keys, scratch, slot):
-    """Radix sort; return the array that holds the result, `keys` or `scratch`.
+def _sort(keys, weights, other_keys, other_weights, slot):
+    """Stable radix sort; return the arrays that hold the result, the first or the others.
 
-    Digits that are the same in all keys are skipped.
+    Digits that are the same in all keys are skipped. The arrays of weights may be empty.
     """
     differing = np.uint32(0)
     for i in range(keys.size):
         differing |= keys[i] ^ keys[0]
     digit_bits = 11 if keys.size > _MANY_KEYS else 8
     mask = np.uint32((1 << digit_bits) - 1)
-    source, target = keys, scratch[: keys.size]
     for low_bit in range(0, _KEY_BITS, digit_bits):
         shift = np.uint32(low_bit)
         if (differing >> shift) & mask:
-            _radix_pass(source, target, shift, mask, slot)
-            source, target = target, source
-    return source
+            _radix_pass(keys, weights, other_keys, other_weights, shift, mask, slot)
+            keys, other_keys = other_keys, keys
+            weights, other_weights = other_weights, weights
+    return keys, weights
+
+
+@njit(inline="always")
+def _combined(given, worker, before, weight):
+    """Combine two weights of an edge; a sum beyond int32 is noted in `given.overflow`."""
+    result = before
+    if given.rule == _SUM:
+        total = before + weight
+        if given.is_int32 and not -_INT32_LIMIT <= total < _INT32_LIMIT:
+            given.overflow[worker] = 1
+        else:
+            result = total
+    elif (weight < before) == (given.rule == _MIN):
+        result = weight
+    return result
 
 
 @kernel(inner=True)
-def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
-    """Write each vertex's neighbours without duplicates to `lists`, and their number to `degree`.
+def _write_lists(given, worker, ordered, bucket, vertex_base):
+    """Write each vertex's neighbours without duplicates to the bucket, their number to `degree`.
 
-    `lists` may be the array of the keys. Returns the number of neighbours written.
+    `ordered` and `bucket` are (keys, weights), and may be the same. Returns the number of
+    neighbours written.
     """
-    shift = np.uint64(neighbour_bits)
+    sorted_keys, sorted_weights = ordered
+    lists, weights = bucket
+    shift, degree = np.uint64(given.neighbour_bits), given.degree
     mask = np.uint32((_ONE << shift) - _ONE)
     written = 0
     begin = 0
@@ -73,6 +115,9 @@ def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
     for i in range(sorted_keys.size):
         key = sorted_keys[i]
         if key == previous:
+            if are_weights(weights):
+                weight = _combined(given, worker, weights[written - 1], sorted_weights[i])
+                weights[written - 1] = weight
             continue
         previous = key
         if np.uint64(key) >> shift != local:
@@ -80,22 +125,26 @@ def _write_lists(sorted_keys, lists, vertex_base, neighbour_bits, degree):
             begin = written
             local = np.uint64(key) >> shift
         lists[written] = key & mask
+        if are_weights(weights):
+            weights[written] = sorted_weights[i]
         written += 1
     degree[vertex_base + np.int64(local)] = written - begin
     return written
 
 
 @kernel(inner=True)
-def _write_long_list(keys, neighbour_bits, bitmap):
+def _write_long_list(given, worker, keys, weights, bitmap):
     """Turn one vertex's keys into its sorted list, in place, by a bitmap (uint64) of all vertices.
 
     Returns the length of the list.
     """
-    mask = np.uint64((_ONE << np.uint64(neighbour_bits)) - _ONE)
+    mask = np.uint64((_ONE << np.uint64(given.neighbour_bits)) - _ONE)
     bitmap[:] = 0
     for i in range(keys.size):
         neighbour = np.uint64(keys[i]) & mask
         bitmap[neighbour >> _WORD_BITS] |= _ONE << (neighbour & _BIT_MASK)
+    if are_weights(weights):
+        _combine_long_list(given, worker, keys, weights, bitmap)
     written = 0
     for word in range(bitmap.size):
         bits = bitmap[word]
@@ -106,32 +155,56 @@ def _write_long_list(keys, neighbour_bits, bitmap):
     return written
 
 
+@kernel(inner=True)
+def _combine_long_list(given, worker, keys, weights, bitmap):
+    """Move the weights of a long list to its start, combined and ordered by neighbour."""
+    mask = np.uint64((_ONE << np.uint64(given.neighbour_bits)) - _ONE)
+    first = np.empty(bitmap.size, np.uint32)  # position of each word's first neighbour in the list
+    size = np.uint32(0)
+    for word in range(bitmap.size):
+        first[word] = size
+        size += np.uint32(population_count(bitmap[word]))
+    combined = np.empty(size, weights.dtype)
+    combined[:] = given.identity[0]
+    for i in range(keys.size):
+        neighbour = np.uint64(keys[i]) & mask
+        below = bitmap[neighbour >> _WORD_BITS] & ((_ONE << (neighbour & _BIT_MASK)) - _ONE)
+        at = np.uint64(first[neighbour >> _WORD_BITS]) + np.uint64(population_count(below))
+        combined[at] = _combined(given, worker, combined[at], weights[i])
+    for i in range(np.uint64(size)):
+        weights[i] = combined[i]
+
+
 def sort_buckets(
     next_bucket: Array,
     stop: int,
     buckets: Buckets,
-    keys: Array,
-    scratch: Array,
-    degree: Array,
-    unique: Array,
+    keyed: tuple[Array, Array],
+    scratch: tuple[Array, Array],
+    found: tuple[Array, Array],
+    combining: Combining,
 ) -> None:
-    """Sort the buckets from next_bucket[0] up to `stop`, and drop duplicates.
+    """Sort the buckets from next_bucket[0] up to `stop`, and combine duplicates.
 
-    The neighbour lists of bucket b are then contiguous, starting at first_key[b]. Their lengths go
-    to `degree` (zero before), the sum of the lengths to unique[b]. `scratch` is uint32 (workers,
-    size). A bucket of more keys than `size` holds a single vertex; a bitmap of its neighbours fits
-    into the scratch.
+    `keyed` is (keys, weights). The neighbour lists of bucket b are then contiguous, starting at
+    first_key[b]. `found` is (degree, unique): the lists' lengths go to `degree` (zero before),
+    their sum to unique[b]. `scratch` is two arrays (workers, size), as keys and as weights. A
+    bucket of more keys than `size` holds a single vertex; a bitmap of its neighbours fits into the
+    scratch. Arrays of weights are empty if edges have none.
     """
     in_parallel(
         _sort_buckets,
-        scratch.shape[0],
+        scratch[0].shape[0],
         next_bucket=next_bucket,
         stop=stop,
-        keys=keys,
-        scratch=scratch,
-        degree=degree,
-        unique=unique,
+        keys=keyed[0],
+        weights=keyed[1],
+        scratch=scratch[0],
+        weight_scratch=scratch[1],
+        degree=found[0],
+        unique=found[1],
         **buckets._asdict(),
+        **combining._asdict(),
     )
     next_bucket[0] = stop
 
@@ -140,28 +213,31 @@ def sort_buckets(
 def _sort_buckets(given, worker, workers):
     first_key, degree, unique = given.first_key, given.degree, given.unique
     bits, scratch = given.neighbour_bits, given.scratch[worker]
+    weight_scratch = given.weight_scratch[worker]
     slot = np.empty((1 << 11) + 1, np.int64)
     while True:
         b = atomic_add(given.next_bucket, 0, 1)
         if b >= given.stop:
             break
-        bucket = given.keys[first_key[b] : first_key[b + 1]]
-        if bucket.size == 0:
+        keys = given.keys[first_key[b] : first_key[b + 1]]
+        weights = given.weights[first_key[b] : first_key[b + 1]]
+        if keys.size == 0:
             continue
         vertex = given.first_vertex[b] >> (_KEY_BITS - bits) << (_KEY_BITS - bits)
-        if bucket.size <= scratch.size:
-            ordered = _sort(bucket, scratch, slot)
-            unique[b] = _write_lists(ordered, bucket, vertex, bits, degree)
+        if keys.size <= scratch.size:
+            other_weights = weight_scratch[: weights.size]
+            ordered = _sort(keys, weights, scratch[: keys.size], other_weights, slot)
+            unique[b] = _write_lists(given, worker, ordered, (keys, weights), vertex)
         else:
-            vertex += np.int64(np.uint64(bucket[0]) >> np.uint64(bits))
+            vertex += np.int64(np.uint64(keys[0]) >> np.uint64(bits))
             bitmap = scratch.view(np.uint64)[: (degree.size + 63) >> 6]
-            unique[b] = _write_long_list(bucket, bits, bitmap)
+            unique[b] = _write_long_list(given, worker, keys, weights, bitmap)
             degree[vertex] = unique[b]
 
 
 @kernel
-def close_up(first_key, unique, indices):
-    """Move the buckets' lists down to close gaps; return the total length."""
+def close_up(first_key, unique, entries):
+    """Move the buckets' lists, or their weights, down to close gaps; return the total length."""
     written = np.int64(0)
     for b in range(unique.size):
         source = first_key[b]
@@ -169,7 +245,7 @@ def close_up(first_key, unique, indices):
             written += unique[b]
             continue
         for i in range(unique[b]):
-            indices[written + i] = indices[source + i]
+            entries[written + i] = entries[source + i]
         written += unique[b]
     return written
 
@@ -188,3 +264,103 @@ def _first_neighbours(given, part, parts):
             first[v] = indices[indptr[v]]
         else:
             first[v] = v
+
+
+def sort_by_weight(indptr: Array, indices: Array, weights: Array) -> tuple[Array, Array]:
+    """Return neighbours and weights, shape (indptr[-1],), each list sorted stably by rising weight.
+
+    Weights must not be negative.
+    """
+    neighbours, sorted_weights = indices.copy(), weights.copy()
+    sort_lists(indptr, neighbours, sorted_weights)
+    return neighbours, sorted_weights
+
+
+def sort_lists(indptr: Array, items: Array, keys: Array) -> None:
+    """Sort each list in place, stably by rising key; keys must not be negative.
+
+    `items`, shape (indptr[-1],), move along with the keys; the array may be empty.
+    """
+    parts = PARTS_PER_THREAD * numba.get_num_threads()
+    in_parallel(
+        _sort_lists,
+        parts,
+        bounds=cut_lists(indptr, parts),
+        indptr=indptr,
+        items=items,
+        keys=keys,
+        longest=int(np.diff(indptr).max(initial=0)),
+    )
+
+
+def cut_lists(indptr: Array, parts: int) -> Array:
+    """Cut neighbour lists into parts with about as many entries; return the bounds, int64."""
+    shares = np.linspace(0, indptr[-1], parts + 1).astype(np.int64)
+    bounds = np.searchsorted(indptr, shares).astype(np.int64)
+    bounds[0], bounds[-1] = 0, indptr.size - 1
+    return bounds
+
+
+@kernel(inner=True)
+def _sort_lists(given, part, parts):
+    indptr, items, keys = given.indptr, given.items, given.keys
+    first, last = given.bounds[part], given.bounds[part + 1]
+    other_items, other_keys = np.empty(0, items.dtype), np.empty(0, keys.dtype)
+    for v in range(first, last):
+        begin, end = indptr[v], indptr[v + 1]
+        if end - begin <= _INSERTION:
+            _insert(items, keys, begin, end)
+            continue
+        if other_keys.size < end - begin:
+            other_items = np.empty(min(given.longest, items.size), items.dtype)
+            other_keys = np.empty(given.longest, keys.dtype)
+        size = end - begin
+        others = other_items[:size], other_keys[:size]
+        _radix_sort(items[begin:end], keys[begin:end], *others)
+
+
+@njit(inline="always")
+def _insert(items, keys, begin, end):
+    for i in range(begin + 1, end):
+        key, k = keys[i], i
+        if keys[i - 1] <= key:
+            continue
+        if items.size:
+            item = items[i]
+            while k > begin and keys[k - 1] > key:
+                items[k], keys[k] = items[k - 1], keys[k - 1]
+                k -= 1
+            items[k] = item
+        else:
+            while k > begin and keys[k - 1] > key:
+                keys[k] = keys[k - 1]
+                k -= 1
+        keys[k] = key
+
+
+@kernel(inner=True)
+def _radix_sort(items, keys, other_items, other_keys):
+    """Sort by the bits of the keys, digit by digit from the lowest; keys are at least 0."""
+    differing = bits_of(keys[0]) ^ bits_of(keys[0])
+    for i in range(keys.size):
+        differing |= bits_of(keys[i]) ^ bits_of(keys[0])
+    slot = np.empty((1 << _DIGIT_BITS) + 1, np.int64)
+    mask = (1 << _DIGIT_BITS) - 1
+    shift = 0
+    while shift < _MOST_BITS and differing >> shift:
+        if (differing >> shift) & mask:
+            slot[:] = 0
+            for i in range(keys.size):
+                slot[((bits_of(keys[i]) >> shift) & mask) + 1] += 1
+            for digit in range(1, slot.size):
+                slot[digit] += slot[digit - 1]
+            for i in range(keys.size):
+                digit = (bits_of(keys[i]) >> shift) & mask
+                other_keys[slot[digit]] = keys[i]
+                if items.size:
+                    other_items[slot[digit]] = items[i]
+                slot[digit] += 1
+            keys[:] = other_keys
+            if items.size:
+                items[:] = other_items
+        shift += _DIGIT_BITS

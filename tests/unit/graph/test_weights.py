@@ -8,12 +8,12 @@ import networkx
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hetero_bfs as hb
+from hetero_bfs.graph import lists
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.kernels import weight_places
 from hetero_bfs.graph.search_graph import build_search_graph
 
 COMBINE = {"min": min, "max": max, "sum": sum}
@@ -70,13 +70,14 @@ def test_relabelling_keeps_weights(edges, order):
     assert held(built.graph.transpose, names) == turned
 
 
-@pytest.mark.parametrize("range_entries", [weight_places._RANGE_ENTRIES, 4000, 64])
-def test_many_chunks_and_ranges(monkeypatch, range_entries):
-    """Each chunk is combined with what the chunks before it left, in each range of vertices.
+@pytest.mark.parametrize("bucket_edges", [lists._BUCKET_EDGES, 4000, 64])
+def test_many_chunks_and_buckets(monkeypatch, bucket_edges):
+    """Duplicates come in several chunks and by several threads.
 
-    With 64 entries there are more ranges than vertices.
+    With 64 edges each list is longer than a bucket.
     """
-    monkeypatch.setattr(weight_places, "_RANGE_ENTRIES", range_entries)
+    monkeypatch.setattr(lists, "_BUCKET_EDGES", bucket_edges)
+    monkeypatch.setattr(lists, "_MAX_BUCKETS", 1 << 20)
     rng = np.random.default_rng(3)
     src, dst = rng.integers(0, 500, (2, 40_000))
     weights = rng.integers(1, 1000, src.size)
@@ -93,6 +94,39 @@ def test_many_chunks_and_ranges(monkeypatch, range_entries):
     expected = plain(edges)
     assert held(hb.CSRGraph.from_edge_source(small)) == expected
     assert held(hb.CSRGraph.from_edge_source(edges)) == expected
+
+
+@settings(max_examples=40)
+@given(
+    edges=weighted_edges(),
+    bucket_edges=st.integers(1, 70),
+    line_keys=st.sampled_from([1, 2, 16]),
+    order=st.sampled_from(["degree", "locality", "given"]),
+    threads=st.integers(1, 5),
+)
+def test_weights_in_any_buckets(monkeypatch, edges, bucket_edges, line_keys, order, threads):
+    with monkeypatch.context() as patch:
+        patch.setattr(lists, "_BUCKET_EDGES", bucket_edges)
+        patch.setattr(lists, "_MAX_BUCKETS", 1 << 20)
+        patch.setattr(lists, "_line_keys", lambda num_lines, num_keys: line_keys)
+        patch.setattr("numba.get_num_threads", lambda: threads)
+        built = build_search_graph(edges, order)
+        assert held(built.graph, built.relabelling.old_of_new) == plain(edges)
+
+
+@pytest.mark.parametrize("bucket_edges", [lists._BUCKET_EDGES, 64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_directions_of_an_edge_have_the_same_sum(monkeypatch, bucket_edges, dtype):
+    """Rounding depends on the order of the terms, so it must be the same for both ends."""
+    monkeypatch.setattr(lists, "_BUCKET_EDGES", bucket_edges)
+    rng = np.random.default_rng(5)
+    src, dst = rng.integers(0, 30, (2, 20_000))
+    weights = (rng.random(src.size) * 10.0 ** rng.integers(-9, 9, src.size)).astype(dtype)
+    graph = hb.CSRGraph.from_edges(src, dst, weights=weights, duplicates="sum")
+    found = held(graph)
+    assert all(found[v, u] == weight for (u, v), weight in found.items())
+    fields = (graph.indptr, graph.indices, False, graph.num_input_edges, graph.input_degree)
+    assert hb.CSRGraph(*fields, graph.weights).weights is not None
 
 
 @pytest.mark.parametrize(
@@ -160,22 +194,29 @@ def test_from_networkx_an_attribute_is_the_weight():
     assert hb.CSRGraph.from_networkx(graph).weights is None
 
 
-def test_a_source_whose_second_reading_differs_is_refused():
-    class Fickle(EdgeList):
-        def weighted_chunks(self, size=0):
-            yield self.src, self.dst[::-1].copy(), self.weights
+class Fickle(EdgeList):
+    """Gives `others` when it is read again."""
 
+    def weighted_chunks(self, size=0):
+        read_before = self.__dict__.get("read_before", False)
+        self.__dict__["read_before"] = True
+        yield self.others if read_before else (self.src, self.dst, self.weights)
+
+
+def test_a_source_whose_second_reading_differs_is_refused():
     edges = Fickle([0, 1, 2], [1, 2, 3], 5, weights=[1, 2, 3])
+    edges.__dict__["others"] = (
+        np.array([1, 2], np.uint32),
+        np.array([2, 3], np.uint32),
+        edges.weights[:2],
+    )
     with pytest.raises(hb.GraphError, match="others when they were read again"):
         hb.CSRGraph.from_edge_source(edges)
 
 
 def test_an_end_that_had_no_edge_before_is_refused():
-    class Fickle(EdgeList):
-        def weighted_chunks(self, size=0):
-            yield self.src, np.array([1, 2, 4], np.uint32), self.weights
-
     edges = Fickle([0, 1, 2], [1, 2, 3], 5, weights=[1, 2, 3])
+    edges.__dict__["others"] = edges.src, np.array([1, 2, 4], np.uint32), edges.weights
     with pytest.raises(hb.GraphError, match="others when they were read again"):
         build_search_graph(edges, "degree")
 

@@ -3,7 +3,7 @@
 The search settles vertices in windows of distances, one after the other (Meyer and Sanders, 2003,
 "Delta-stepping: a parallelizable shortest path algorithm"). There are three strategies:
 
-    PREFIX  Neighbour lists are sorted by weight (weight_places.py). A vertex relaxes the edges that
+    PREFIX  Neighbour lists are sorted by weight (sorting.py). A vertex relaxes the edges that
             end within the window, and keeps its position for the next window. No edge is relaxed
             for a later window. This suits graphs of high degree.
     PULL    Each unsettled vertex scans its neighbours for the best settled one. It stops where the
