@@ -20,7 +20,6 @@ from hetero_bfs.algorithms.base import A, Prepared, within_limits
 from hetero_bfs.algorithms.bfs.correction import factors_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
-from hetero_bfs.algorithms.bfs.paged_graph import Streaming
 from hetero_bfs.algorithms.bfs.platform import (
     Platform,
     bytes_streamed_by,
@@ -45,6 +44,7 @@ from hetero_bfs.algorithms.bfs.restoring import (
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.algorithms.bfs.selection import Selection
+from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
