@@ -178,7 +178,7 @@ def test_lists_that_are_no_longer_than_their_heads_are_never_sent(apart, directe
     """A vertex of a grid has four neighbours."""
     edges = nasty("grid", directed)
     graph = build_search_graph(edges, "given")
-    share = mock.patch("hetero_bfs.algorithms.bfs.streamed._HEADS_SHARE", 1)
+    share = mock.patch("hetero_bfs.algorithms.bfs.heads._HEADS_SHARE", 1)
     with share, streaming(apart, graph, 1.1, columns=4, selector=selector) as engine:
         assert engine.streaming.resident_neighbours >= 2
         assert engine.streaming.resident_pages < engine.streaming.pages

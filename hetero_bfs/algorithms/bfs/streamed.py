@@ -1,15 +1,5 @@
 """Runs levels on an OpenCL device that cannot hold the edges: pages of edges are sent to it.
 
-All arrays with an entry per vertex are resident. So are the heads (first neighbours) of all
-neighbour lists, in columns. Column k has neighbour number k of all vertices up to the last vertex
-of degree above k. If vertices are numbered by falling degree, later columns are short. Heads
-resolve most of a bottom-up level, and hold short lists completely. The rest of the budget holds the
-first pages of the edges, and slots (streamed_lists.py). With vertices by falling degree the first
-pages are the hubs' lists, which nearly every search reads.
-
-A page is a block that may divide lists: top-down needs only the lists of the frontier, and
-bottom-up the lists of vertices that their heads leave open, which are few of a work-group's.
-
 The host runs the loop over levels. It queues all kernels of a level at once (stream.cl). One
 read-back returns the counts of the vertices found, or the missing pages; the host sends these
 pages. So a level whose pages are resident does not wait for the host to choose them. BGC runs like
@@ -26,62 +16,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_memory import (
-    EDGE_BYTES,
-    bytes_in_memory,
-    common_degrees,
-    offset_type_of,
-)
+from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, common_degrees, offset_type_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
+from hetero_bfs.algorithms.bfs.heads import (
+    DEAD_ENDS,
+    MISSING,
+    OPENCL,
+    OWNER_SHIFT,
+    SEGMENT_EDGES,
+    STATUS_WORDS,
+    StreamPlan,
+    num_pages,
+    owners_of,
+    page_shift,
+    upload_heads,
+)  # fmt: skip
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.device_run import DeviceLists, Entries, both_ways
+from hetero_bfs.devices.opencl.device_run import DeviceLists, both_ways
 from hetero_bfs.devices.opencl.header import C_TYPES, SHARED, header
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.streamed_lists import (
-    BlockMemory,
-    Blocks,
-    Numbers,
-    Part,
-    Slot,
-    bytes_of_slots,
-)
+from hetero_bfs.devices.opencl.streamed_lists import BlockMemory, Blocks, Numbers, Part, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.errors import BudgetError, SplitError
-from hetero_bfs.graph.edge_source import OffsetArray
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import Policy
 from hetero_bfs.support.memory import format_bytes
-from hetero_bfs.support.messages import setting
-
-SEGMENT_SHIFT = 4
-SEGMENT_EDGES = 1 << SEGMENT_SHIFT
-"""Edges per work-item; a page has at least this number."""
-
-FOUND, DEAD_ENDS, MISSING, HERE = 0, 2, 3, 4
-STATUS_WORDS = 8
-"""Words of `status`, which the host reads back after a level.
-
-The words are: vertices and edges found (a packed counter of two words), the number of found
-vertices without out-edges, of missing pages, and of resident pages that the level needs. The
-numbers of the missing pages follow.
-"""
-
-_SHARED = "SEGMENT_SHIFT SEGMENT_EDGES FOUND DEAD_ENDS MISSING HERE STATUS_WORDS"
-OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
-"""Numbers that stream.cl shares (header.py)."""
 
 _FILES = ("algorithms/bfs/kernels/common.cl", "algorithms/bfs/kernels/stream.cl")
 """A separate program, since the others take long to compile."""
-
-_OWNER_SHIFT = 12
-_MOST_PAGE_SHIFT = 8
-_PAGES_SHIFT = 8  # a small graph has about 2**8 pages
-_MOST_COLUMNS = 48
-_HEADS_SHARE = 2  # heads take at most half of the memory left
-_COLUMN_BYTES = 8 + 4  # its start, its size
 
 _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; the rest is read if needed."""
@@ -116,106 +79,6 @@ class Streaming:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class StreamPlan:
-    """The use of a memory budget.
-
-    Parameters
-    ----------
-    budget_bytes : int
-        Limit for the use of the device's memory.
-    columns : tuple of tuples of int
-        Sizes of the columns of heads, for each direction.
-    room : DeviceInfo
-        The device, with the memory that is left for pages and slots.
-    """
-
-    budget_bytes: int
-    columns: tuple[tuple[int, ...], ...]
-    room: DeviceInfo
-
-
-def plan_stream(
-    info: DeviceInfo, graph: SearchGraph, budget_bytes: int, max_part_bytes: int
-) -> StreamPlan:
-    """Divide the budget among the heads and the pages.
-
-    Raises `BudgetError` if the arrays per vertex, the first neighbours and the smallest slots do
-    not fit. Raises `SplitError` if a page needs more than `max_part_bytes`.
-    """
-    page_bytes = EDGE_BYTES << page_shift(graph)
-    if max_part_bytes < page_bytes:
-        raise SplitError(
-            f"edges would stream in pages of {page_bytes} bytes, more than a buffer of "
-            f"{max_part_bytes} bytes holds; allow at least that ({setting('max_alloc_bytes')})"
-        )
-    sizes = [_column_sizes(way.indptr, _MOST_COLUMNS) for way in both_ways(graph)]
-    slots = bytes_of_slots(page_bytes // EDGE_BYTES, EDGE_BYTES)
-    used = _fixed_bytes(info, graph)
-    least = used + slots + _heads_bytes(sizes, 1)
-    if least > budget_bytes:
-        needed = min(least, bytes_in_memory(info, graph))
-        raise BudgetError(
-            f"{budget_bytes} bytes of {info.name}'s memory are too few to search the graph there: "
-            f"what is kept per vertex and room for a few pages of edges need {needed} bytes; allow "
-            f"at least that ({setting('device_memory_bytes')}), or search on the CPU "
-            f"({setting('device', 'cpu')})"
-        )
-    share = (budget_bytes - used - slots) // _HEADS_SHARE
-    columns = _num_columns(sizes, share, info.max_alloc_bytes)
-    left = budget_bytes - used - _heads_bytes(sizes, columns)
-    room = replace(info, memory_bytes=left, max_alloc_bytes=max_part_bytes)
-    return StreamPlan(budget_bytes, tuple(tuple(one[:columns]) for one in sizes), room)
-
-
-def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
-    """Return the bytes of all arrays except heads, resident pages and slots."""
-    n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
-    offset_bytes = offset_type_of(info, graph).itemsize
-    stretches = (graph.graph.num_stored_edges >> _OWNER_SHIFT) + 2
-    per_direction = offset_bytes * (n + 1) + 4 * stretches
-    per_vertex = 4 * 2 * n + 4 * 4 * words  # degree, parent; common degrees and three bitmaps
-    per_page = 4 * (pages + 1) + 4 * -(-pages // 32)  # two lists, neither empty; marks
-    return len(both_ways(graph)) * per_direction + per_vertex + per_page + 4 * STATUS_WORDS
-
-
-def _column_sizes(indptr: OffsetArray, most: int) -> list[int]:
-    """Return for k = 0, 1, ... the number of vertices up to the last one of degree above k."""
-    degrees = np.diff(indptr)
-    behind = np.maximum.accumulate(degrees[::-1])
-    return [int(degrees.size - np.searchsorted(behind, k, side="right")) for k in range(most)]
-
-
-def _heads_bytes(sizes: Sequence[Sequence[int]], columns: int) -> int:
-    items = sum(sum(one[:columns]) for one in sizes)
-    return EDGE_BYTES * items + len(sizes) * columns * _COLUMN_BYTES
-
-
-def _num_columns(sizes: Sequence[Sequence[int]], share_bytes: int, max_alloc_bytes: int) -> int:
-    """Return how many columns fit in a share of the budget: at least one, and no empty ones."""
-    columns = 1
-    while (
-        columns < len(sizes[0])
-        and max(one[columns] for one in sizes)
-        and _heads_bytes(sizes, columns + 1) <= share_bytes
-        and EDGE_BYTES * max(sum(one[: columns + 1]) for one in sizes) <= max_alloc_bytes
-    ):
-        columns += 1
-    return columns
-
-
-def page_shift(graph: SearchGraph) -> int:
-    """Return log2 of the edges per page; small graphs have smaller pages."""
-    edges = graph.graph.num_stored_edges
-    least = SEGMENT_EDGES.bit_length() - 1
-    return min(max(edges.bit_length() - _PAGES_SHIFT, least), _MOST_PAGE_SHIFT)
-
-
-def num_pages(graph: SearchGraph) -> int:
-    """Return the number of pages of one direction."""
-    return max(-(-graph.graph.num_stored_edges >> page_shift(graph)), 1)
-
-
 class StreamedExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device with its own memory, with the edges streaming through it."""
 
@@ -234,7 +97,7 @@ class StreamedExecutor(DeviceExecutor):
         self._lists = DeviceLists(device)
         self._ways = both_ways(graph)
         self._heads = [
-            self._upload_heads(way, sizes)
+            upload_heads(device, way, sizes)
             for way, sizes in zip(self._ways, plan.columns, strict=True)
         ]
         n, words = graph.num_searched, -(-graph.num_searched // 32)
@@ -246,19 +109,6 @@ class StreamedExecutor(DeviceExecutor):
         pages = [Blocks(way.arrays, np.minimum(begins, edges)) for way in self._ways]
         self.memory = BlockMemory(device, "pages need", pages, [0], [], plan.room)
         self.memory.take()
-
-    def _upload_heads(self, way: Entries, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
-        """Upload the first neighbours of all lists; the vertex itself stands for a missing one."""
-        at = np.cumsum([0, *sizes])[:-1].astype(np.uint64)
-        heads = self.device.buffer(sum(sizes), np.uint32)
-        for k, size in enumerate(sizes):
-            begin, end = way.indptr[:size], way.indptr[1 : size + 1]
-            neighbours = np.arange(size, dtype=np.uint32)
-            has = end - begin > k
-            neighbours[has] = way.arrays[0][begin[has] + k]
-            if size:
-                self.device.write(heads, neighbours, EDGE_BYTES * int(at[k]))
-        return heads, self.device.upload(at), self.device.upload(np.array(sizes, np.uint32))
 
     @property
     def num_parts(self) -> int:
@@ -299,7 +149,7 @@ class StreamedExecutor(DeviceExecutor):
             f"-DEDGE_BITS={self.edge_bits}",
             f"-DOFFSET={C_TYPES[offset_type]}",
             f"-DPAGE_SHIFT={page_shift(self.graph)}",
-            f"-DOWNER_SHIFT={_OWNER_SHIFT}",
+            f"-DOWNER_SHIFT={OWNER_SHIFT}",
             "-DNUM_PARTS=1",
             "-DPART_SHIFT=0",
             *(["-DDIRECTED"] if self.graph.graph.directed else []),
@@ -308,7 +158,7 @@ class StreamedExecutor(DeviceExecutor):
         upload, shared = device.upload, self._lists.array
         degree = shared(self.graph.degree), upload(common_degrees(self.graph.degree))
         lists = [
-            [np.uint64(way.arrays[0].size), shared(way.indptr, offset_type), upload(_owners(way))]
+            [np.uint64(way.arrays[0].size), shared(way.indptr, offset_type), upload(owners_of(way))]
             for way in self._ways
         ]
         self._graph = _GraphArrays(*degree, self._heads, lists)
@@ -592,15 +442,3 @@ class _StreamKernels:
                 bind(kind, VARIES, _NO, _ALL, *slot.buffers, *lists, a.status, *written)
                 for slot in memory.slots
             ]
-
-
-def _owners(way: Entries) -> npt.NDArray[np.uint32]:
-    """Return the vertex of each stretch's first edge, then the last vertex; uint32.
-
-    A stretch has 2**_OWNER_SHIFT edges.
-    """
-    stretches = (way.arrays[0].size >> _OWNER_SHIFT) + 1
-    begins = np.arange(stretches, dtype=np.int64) << _OWNER_SHIFT
-    owners = np.searchsorted(way.indptr, begins, side="right") - 1
-    last = way.indptr.size - 2
-    return np.append(np.minimum(owners, last), last).astype(np.uint32)
