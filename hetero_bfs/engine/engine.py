@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import A, Prepared, within_limits
 from hetero_bfs.algorithms.bfs.correction import factors_of
+from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import (
@@ -34,15 +35,14 @@ from hetero_bfs.algorithms.bfs.query import (
     check_many,
     check_query,
 )
-from hetero_bfs.algorithms.bfs.restoring import (
-    SavedParents,
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.search import (
+    Search,
     make_result,
     restored_levels,
     restored_parents,
     warm_up,
 )
-from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.algorithms.bfs.selection import Selection
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, one_by_one

@@ -86,7 +86,8 @@ def plan_stream(
     if max_part_bytes < page_bytes:
         raise SplitError(
             f"edges would stream in pages of {page_bytes} bytes, more than a buffer of "
-            f"{max_part_bytes} bytes holds; allow at least {page_bytes} bytes ({setting('max_alloc_bytes')})"
+            f"{max_part_bytes} bytes holds; allow at least {page_bytes} bytes "
+            f"({setting('max_alloc_bytes')})"
         )
     sizes = [_column_sizes(way.indptr, _MOST_COLUMNS) for way in both_ways(graph)]
     slots = bytes_of_slots(page_bytes // EDGE_BYTES, EDGE_BYTES)

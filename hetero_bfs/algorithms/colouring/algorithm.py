@@ -41,8 +41,10 @@ class Colourings(Analysis[Colouring]):
         return Colouring(np.zeros(self.graph.num_vertices, np.int32), 0.0, [])
 
     def _result(self, ran: Ran) -> Colouring:
-        colour = np.zeros(self.graph.num_vertices, np.int32)
-        colour[self.graph.relabelling.old_of_new] = ran.found.colour
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
+        numbers = self.graph.relabelling
+        colour = by_old_ids(ran.found.colour, numbers.old_of_new, self.graph.num_vertices)
         traces = numbered(ran.found.steps)
         return Colouring(colour, ran.seconds, traces, ran.found.streamed_bytes)
 

@@ -82,11 +82,12 @@ class PathSearches(Analysis[ShortestPaths]):
         return found._replace(windows=windows._replace(distance=windows.distance.copy()))
 
     def _result(self, ran: Ran, source: int, with_parents: bool = False) -> ShortestPaths:
-        from hetero_bfs.algorithms.sssp.kernels.tree import restore_distances
+        from hetero_bfs.graph.kernels.old_ids import distances_by_old_ids
 
         began = time.perf_counter()
         graph, found = self.graph, ran.found.windows
-        distance = restore_distances(found.distance, found.infinity, graph.relabelling.new_of_old)
+        new_of_old = graph.relabelling.new_of_old
+        distance = distances_by_old_ids(found.distance, found.infinity, new_of_old)
         traces = [_trace(record) for record in found.records.tolist()]
         paths = ShortestPaths(
             source, distance, ran.seconds, traces, graph.graph.directed,
@@ -167,13 +168,13 @@ def _tree(
 
 
 def _restored_parents(lists: WeightedLists, search: _Found) -> npt.NDArray[np.int64]:
-    from hetero_bfs.algorithms.sssp.kernels.tree import restore_parents
+    from hetero_bfs.graph.kernels.old_ids import parents_by_old_ids
 
     up = search.parent
     if up is None:
         device = None if search.device is None else search.device()
         up = _tree(lists, device, search.source, search.windows, is_last=False)
-    return restore_parents(up, lists.graph.relabelling)
+    return parents_by_old_ids(up, lists.graph.relabelling)
 
 
 def _trace(record: list[Any]) -> WindowTrace:
