@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import A, Prepared, within_limits
-from hetero_bfs.algorithms.bfs.correction import factors_of
+from hetero_bfs.algorithms.bfs.correction import factors_of, warm_up
 from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
@@ -41,7 +41,6 @@ from hetero_bfs.algorithms.bfs.search import (
     make_result,
     restored_levels,
     restored_parents,
-    warm_up,
 )
 from hetero_bfs.algorithms.bfs.selection import Selection
 from hetero_bfs.algorithms.bfs.streamed import Streaming

@@ -8,14 +8,12 @@ makes the result in the caller's ids.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.correction import warm_up_schedules
 from hetero_bfs.algorithms.bfs.device_results import DeviceResults, Receive
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
@@ -23,7 +21,7 @@ from hetero_bfs.algorithms.bfs.query import Query, Seeds
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.selectors import FixedSelector, Selector
+from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 
@@ -438,15 +436,3 @@ def make_result(
         query.sources,
         query.reverse,
     )
-
-
-def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
-    """Run every candidate, every conversion and every migration."""
-    graph = platform.graph
-    if graph.num_searched == 0:
-        return
-    source = int(graph.degree.argmax())
-    for schedule in warm_up_schedules(candidates):
-        search = Search(platform, source, FixedSelector(*schedule))
-        search.run(max_levels=len(schedule))
-        restored_parents(search, (int(graph.relabelling.old_of_new[source]),))
