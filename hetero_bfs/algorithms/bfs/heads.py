@@ -51,7 +51,7 @@ OWNER_SHIFT = 12
 _MOST_PAGE_SHIFT = 8
 _PAGES_SHIFT = 8  # a small graph has about 2**8 pages
 _MOST_COLUMNS = 48
-_HEADS_SHARE = 2  # heads take at most half of the memory left
+_HEADS_SHARE = 7 / 16  # heads take at most this share of the memory left
 _COLUMN_BYTES = 8 + 4  # its start, its size
 
 
@@ -101,7 +101,7 @@ def plan_stream(
             f"at least that ({setting('device_memory_bytes')}), or search on the CPU "
             f"({setting('device', 'cpu')})"
         )
-    share = (budget_bytes - used - slots) // _HEADS_SHARE
+    share = int(_HEADS_SHARE * (budget_bytes - used - slots))
     columns = _num_columns(sizes, share, info.max_alloc_bytes)
     left = budget_bytes - used - _heads_bytes(sizes, columns)
     room = replace(info, memory_bytes=left, max_alloc_bytes=max_part_bytes)

@@ -94,12 +94,10 @@ class StreamedExecutor(DeviceExecutor):
         self.host, self.plan = host, plan
         self.edge_bits = host.edge_bits
         self.groups = self.tuning.groups_per_unit * device.info.compute_units
-        self._lists = DeviceLists(device)
+        self._shared = DeviceLists(device)
         self._ways = both_ways(graph)
-        self._heads = [
-            upload_heads(device, way, sizes)
-            for way, sizes in zip(self._ways, plan.columns, strict=True)
-        ]
+        self._offset_type = offset_type_of(device.info, graph)
+        self._graph = self._upload()
         n, words = graph.num_searched, -(-graph.num_searched // 32)
         self.parent = device.buffer(n, np.uint32)
         self.visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal after a level
@@ -109,6 +107,22 @@ class StreamedExecutor(DeviceExecutor):
         pages = [Blocks(way.arrays, np.minimum(begins, edges)) for way in self._ways]
         self.memory = BlockMemory(device, "pages need", pages, [0], [], plan.room)
         self.memory.take()
+
+    def _upload(self) -> _GraphArrays:
+        upload, shared, degree = self.device.upload, self._shared.array, self.graph.degree
+        heads = [
+            upload_heads(self.device, way, sizes)
+            for way, sizes in zip(self._ways, self.plan.columns, strict=True)
+        ]
+        lists = [
+            [
+                np.uint64(way.arrays[0].size),
+                shared(way.indptr, self._offset_type),
+                upload(owners_of(way)),
+            ]
+            for way in self._ways
+        ]
+        return _GraphArrays(shared(degree), upload(common_degrees(degree)), heads, lists)
 
     @property
     def num_parts(self) -> int:
@@ -143,11 +157,10 @@ class StreamedExecutor(DeviceExecutor):
         self._status_buffer = status
         first = min(_FIRST_MISSING, pages - resident)
         self._status = device.host_array(STATUS_WORDS + first, np.uint32)
-        offset_type = offset_type_of(device.info, self.graph)
         options = [
             f"-DGROUP={self.tuning.group_size}",
             f"-DEDGE_BITS={self.edge_bits}",
-            f"-DOFFSET={C_TYPES[offset_type]}",
+            f"-DOFFSET={C_TYPES[self._offset_type]}",
             f"-DPAGE_SHIFT={page_shift(self.graph)}",
             f"-DOWNER_SHIFT={OWNER_SHIFT}",
             "-DNUM_PARTS=1",
@@ -155,13 +168,6 @@ class StreamedExecutor(DeviceExecutor):
             *(["-DDIRECTED"] if self.graph.graph.directed else []),
         ]
         self._program = device.build(options, header(SHARED, OPENCL), _FILES)
-        upload, shared = device.upload, self._lists.array
-        degree = shared(self.graph.degree), upload(common_degrees(self.graph.degree))
-        lists = [
-            [np.uint64(way.arrays[0].size), shared(way.indptr, offset_type), upload(owners_of(way))]
-            for way in self._ways
-        ]
-        self._graph = _GraphArrays(*degree, self._heads, lists)
         self._plain = self._bound = self._bind(self._level_arrays)
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
         self._pairs = max(here, status, key=lambda buffer: buffer.size)

@@ -162,12 +162,16 @@ class OpenCLDevice:
 
         The array must not change before the event.
         """
-        with self._errors(f"copying to {self.info.name}"):
+        if driver.is_ending:
+            driver.leave(self.queues)
+        try:
             if array.size == 0:
                 return self._cl.enqueue_marker(queue)
             event = self._cl.enqueue_copy(
                 queue, buffer, array, dst_offset=offset_bytes, is_blocking=False
             )
+        except (self._cl.Error, MemoryError) as error:
+            raise device_error(f"copying to {self.info.name}", error, self.queues) from error
         self.bytes_copied += array.nbytes
         return event
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 NUM_SLOTS = 4
 _MOST_SLOT_BYTES = 1 << 22
-_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the free memory, unless that is too little
+_SLOTS_SHARE = 4  # slots take at most 1 / 4 of the free memory, unless that is too little
 _ROW_BYTES = 8  # bytes of a block's number and of the position of its first entry
 _ENTRIES_OF_BLOCK = 64  # a slot has room for one block per 64 entries
 _MOST_ENTRIES = 1 << 31
