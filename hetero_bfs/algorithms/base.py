@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from hetero_bfs.ranks.gathered_result import RankProgramResult
     from hetero_bfs.ranks.partition import RankGraph
 
-T = TypeVar("T")
-S = TypeVar("S")
 R = TypeVar("R")
 
 
@@ -62,8 +60,17 @@ class Prepared:
     named_place: DeviceKind | None = None
     """The place of all runs if the caller named it."""
 
+    executors: ClassVar[tuple[Callable[..., Any], ...]]
+    """What makes the executors for the host, for a device that holds the neighbour lists, and for a
+    device to which they are streamed.
+
+    The first takes `lists` and the number of threads, the others `lists` and a `DeviceInfo`. The
+    host's executor has `prepare`, `run` and `close`, a device's has `run` and `device_name`.
+    """
+
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         self.graph = graph
+        self.lists: Any = self._make_lists()
         self.notes: list[str] = []
         self.host: Any = self._make_host(threads)
         self._info = device if graph.num_searched else None
@@ -91,20 +98,20 @@ class Prepared:
         size = self.graph.num_searched, self.graph.graph.num_stored_edges
         return choose_place(self.what, GraphSize(self.levels, *size), self._info)
 
+    def _make_lists(self) -> Any:
+        """Return the neighbour lists in the form that the algorithm needs."""
+        return self.graph
+
     def _make_host(self, threads: int) -> Any:
-        """Return the host's executor, which has `prepare`, `run` and `close`."""
-        raise NotImplementedError
+        return self.executors[0](self.lists, threads)
 
     def _make_device(self, info: DeviceInfo) -> Any:
-        """Return the device's executor with `run` and `device_name`. May raise `DeviceError`."""
-        raise NotImplementedError
-
-    def _whole_or_streamed(self, whole: Callable[[], T], streamed: Callable[[], S]) -> T | S:
-        """Return the executor with the whole adjacency on the device, or one that streams it."""
+        """Return the device's executor. Raises `DeviceError` if it cannot run there."""
+        _, whole, streamed = self.executors
         try:
-            return whole()
+            return whole(self.lists, info)
         except BudgetError as error:
-            made = streamed()
+            made = streamed(self.lists, info)
             self.notes.append(f"lists stream: {error}")
             return made
 

@@ -221,6 +221,8 @@ class ProgramRuns(Prepared):
         self, program: Program, parameters: dict[str, Any], options: RunOptions
     ) -> ProgramResult:
         """Run a program; see `Engine.run`."""
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
         check_type("program", program, Program, "an object of a class derived from hb.Program")
         check_type("options", options, RunOptions, "hb.RunOptions(...)")
         given = Parameters.of(parameters, self.graph.num_vertices)
@@ -266,10 +268,8 @@ class ProgramRuns(Prepared):
         both = programs[mode].both
         if both is not None and not limits.pulls and not self.clocked:
             both.learn(place, run)
-        names, state = ready.graph.names, {}
-        for name, array in run.state.items():
-            state[name] = np.empty_like(array)
-            state[name][names] = array
+        names = ready.graph.names
+        state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
         converged = run.converged or endless
         return ProgramResult(

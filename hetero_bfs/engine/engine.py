@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import A, Prepared, within_limits
-from hetero_bfs.algorithms.bfs.correction import factors_of
+from hetero_bfs.algorithms.bfs.correction import factors_of, warm_up
+from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
-from hetero_bfs.algorithms.bfs.paged_graph import Streaming
 from hetero_bfs.algorithms.bfs.platform import (
     Platform,
     bytes_streamed_by,
@@ -35,16 +35,15 @@ from hetero_bfs.algorithms.bfs.query import (
     check_many,
     check_query,
 )
-from hetero_bfs.algorithms.bfs.restoring import (
-    SavedParents,
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.search import (
+    Search,
     make_result,
     restored_levels,
     restored_parents,
-    warm_up,
 )
-from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.algorithms.bfs.selection import Selection
+from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.multi_source.apart import search_many_apart
 from hetero_bfs.algorithms.multi_source.result import ManySearches

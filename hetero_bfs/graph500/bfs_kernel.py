@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
-from hetero_bfs.algorithms.bfs.paged_graph import Streaming
 from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph

@@ -1,7 +1,7 @@
 """A vertex program on an OpenCL device, in sweeps over an arranged graph, which may be streamed.
 
 Streamed sweeps process one part (layer or colour) at a time. For each part the host reads which
-blocks have dirty vertices (sweep_blocks.cl), sends those that are not resident, and launches the
+blocks have dirty vertices, sends those that are not resident, and launches the
 kernels on them.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
-from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Sent
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Sent, Slot
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
@@ -184,11 +184,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
     applies along the other. Raises `BudgetError` if vertex arrays and a few blocks do not fit.
     """
 
-    files = (
-        *DeviceSweeps.files,
-        "devices/opencl/tiles.cl",
-        "programs/kernels/sweep_blocks.cl",
-    )
+    files = ("devices/opencl/tiles.cl", *DeviceSweeps.files)
 
     def _make_room(self, array_bytes: list[int], firsts: npt.NDArray[Any] | None = None) -> None:
         """Choose the resident blocks that fit with arrays of these sizes."""

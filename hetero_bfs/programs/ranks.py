@@ -150,6 +150,8 @@ class RankProgram:
 
     def run(self, plan: Plan, limits: Limits) -> RankProgramResult:
         """Run with the parameters of `plan`, which has the same types as `self.plan`."""
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
         self._write(plan)
         self._communicator.barrier()
         began = time.perf_counter()
@@ -159,18 +161,15 @@ class RankProgram:
         seconds = np.array([time.perf_counter() - began])
         self._communicator.reduce_to_all(seconds, "max")
         fields, count = self._fields, len(traces)
-        state = {name: self._by_place(fields[f"state_{name}"]) for name in plan.fields}
+        places = self.names // self._communicator.size  # in the order of the own old ids
+        state = {
+            name: by_old_ids(fields[f"state_{name}"], places, places.size) for name in plan.fields
+        }
         totals = dict(zip(plan.totals, fields["totals"].tolist(), strict=False))
         return RankProgramResult(
             self._communicator, state, self._graph.num_vertices, float(seconds[0]), count,
             converged, totals, traces,
         )  # fmt: skip
-
-    def _by_place(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return an array of the own vertices in the order of their old ids."""
-        placed = np.empty_like(array)
-        placed[self.names // self._communicator.size] = array
-        return placed
 
     def _write(self, plan: Plan) -> None:
         fields, parameters = self._fields, plan.parameters

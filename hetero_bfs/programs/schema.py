@@ -37,7 +37,7 @@ Begun = IntEnum("Begun", {"BEGUN": 1, "CHANGED": 2})
 """Bits of `begun`."""
 
 Phase = IntEnum("Phase", "STARTS GATHERS APPLIES", start=0)
-"""Phases of a streamed sweep (sweep_blocks.cl)."""
+"""Phases of a streamed sweep (sweep.cl)."""
 
 RECORD_WIDTH = 4
 

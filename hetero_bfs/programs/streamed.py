@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
-from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.streamed_lists import StreamedRun
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
@@ -20,9 +19,6 @@ from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import PlacedGraph, Run
 from hetero_bfs.programs.schema import Mode
 from hetero_bfs.scheduling.speed_model import ProgramCosts, first_guess
-
-_Kernels = tuple[BoundKernel, BoundKernel]
-"""`expand` and `expand_long`, or `count` and `count_long`, for one part."""
 
 
 class InBlocks(StreamedRun, DeviceProgram):
@@ -44,28 +40,25 @@ class StreamedProgram(InBlocks):
     """A `DeviceProgram` whose vertex arrays and a few blocks of CSR arrays fit on the device.
 
     The device decides the next step, as in `DeviceProgram`. In each iteration the host reads which
-    blocks it needs (blocks.cl), sends those that are not resident, and launches the kernels for
+    blocks it needs, sends those that are not resident, and launches the kernels for
     each part. Raises `BudgetError` if vertex arrays and a few blocks do not fit.
     """
-
-    files = (*DeviceProgram.files, "programs/kernels/blocks.cl")
 
     def _bind_expand(self) -> None:
         """Bind the kernels that choose blocks, and allocate memory for the blocks."""
         heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
-        self._has_long = self.blocks_with_lists_over(heavy)
+        self.note_long_lists(heavy)
         self._slots = self.make_slots()
         bind, program = self.device.bind, self._program
         self._choose = bind(
             program, "choose_blocks", self.marks_buffer, np.uint32(self.marks.size - 1),
             *self.forward(), self.offsets(-1), *self.arrays(),
         )  # fmt: skip
-        self._end_part = bind(program, "end_part", self.shared["counters"])
+        self._end_part = bind(program, "end_part", VARIES, self.shared["counters"])
         self._batch = self._most_batch = 1
         self.memory.take()
 
-    def _bind_on(self, buffers: Sequence[Any]) -> _Kernels:
-        """Return kernels bound to a room's buffers; each call passes the number of blocks."""
+    def _bind_room(self, way: int, buffers: list[Any]) -> tuple[BoundKernel, BoundKernel]:
         rows, *lists = buffers
         lists = [*lists, self._nothing][:2]
         arguments = [
@@ -81,25 +74,10 @@ class StreamedProgram(InBlocks):
         self.launch_all(self._choose)
         chosen, mode = self.marked(), self.marks[-1]
         if mode in (Mode.PUSH, Mode.PULL):
-            self._expand_blocks(0 if mode == Mode.PUSH else -1, chosen)
+            way = 0 if mode == Mode.PUSH else len(self.ways) - 1
+            self.launch_blocks(way, chosen, np.uint32, self._end_part)
         self.launch_all(self._apply)
         self.launch(self._advance, 1, np.int32(0))
-
-    def _expand_blocks(self, direction: int, chosen: Numbers) -> None:
-        """Queue the kernels that send messages along chosen blocks of a direction."""
-        has_long = self._has_long[direction]
-
-        def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
-            count = room.end - room.begin if isinstance(room, Part) else blocks.size
-            short, long = self.bound_once(id(room), lambda: self._bind_on(room.buffers))
-            rows = np.uint32(count)
-            event = self.launch(short, count * self.group, rows, after=after)
-            if has_long[blocks].any():
-                self.launch_all(long, rows)
-                event = self._end_part.launch(1, 1)
-            return event
-
-        self.memory.launch_along(direction, chosen, launch)
 
 
 def program_in_phases(

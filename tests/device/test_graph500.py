@@ -12,7 +12,7 @@ from graph500_runs import edges, full, run
 from oracle import true_levels, true_nedge
 
 from hetero_bfs.algorithms.bfs.query import Query
-from hetero_bfs.algorithms.bfs.restoring import make_result
+from hetero_bfs.algorithms.bfs.search import make_result
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from oracle import check_leaving, check_result, check_search, engine_on, true_levels
 from streams import SELECTORS, streaming
 
-from hetero_bfs.algorithms.bfs.kernels.pages import gather_pages
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.streamed_lists import NUM_SLOTS
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
@@ -42,14 +42,14 @@ def test_every_strategy(apart, name, directed, columns, share):
     edges = nasty(name, directed)
     graph = build_search_graph(edges, "given")
     with streaming(apart, graph, share, columns) as engine:
-        plan = engine.accelerator.plan
-        assert plan.resident_pages < plan.num_pages
+        streamed = engine.streaming
+        assert streamed.resident_pages < streamed.pages
         for number, selector in enumerate(SELECTORS):
             engine.set_selector(selector)
             sources = sources_of(edges, 2)
             check_search(engine, edges, sources[number % len(sources)])
             check_search(engine, edges, sources[(number + 1) % len(sources)])
-        assert engine.bytes_streamed > 0 or plan.resident_pages > 0 or columns > 1
+        assert engine.bytes_streamed > 0 or streamed.resident_pages > 0 or columns > 1
 
 
 def test_a_row_of_searches(apart):
@@ -125,7 +125,7 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
     for selector in SELECTORS:
         with (
             mock.patch.object(OpenCLDevice, "buffer", buffer),
-            mock.patch("hetero_bfs.algorithms.bfs.restoring.warm_up_schedules", return_value=[]),
+            mock.patch("hetero_bfs.algorithms.bfs.correction.warm_up_schedules", return_value=[]),
             streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
             for source in sources_of(edges, 2):
@@ -163,9 +163,9 @@ def test_single_steps(apart, directed):
 def test_only_needed_pages_are_sent(apart):
     edges = path(4000)
     with streaming(apart, build_search_graph(edges, "given"), 0.3, columns=1) as engine:
-        plan = engine.accelerator.plan
-        assert 0 < plan.resident_pages < plan.num_pages / 2
-        page_bytes = plan.page_bytes + 4
+        streamed = engine.streaming
+        assert 0 < streamed.resident_pages < streamed.pages / 2
+        page_bytes = streamed.page_bytes + 8
         for source, pages in ((3000, 1), (10, 0)):  # the first ones are resident
             before = engine.bytes_streamed
             Search(engine.platform, source, engine.selector).run(max_levels=1)
@@ -178,7 +178,7 @@ def test_lists_that_are_no_longer_than_their_heads_are_never_sent(apart, directe
     """A vertex of a grid has four neighbours."""
     edges = nasty("grid", directed)
     graph = build_search_graph(edges, "given")
-    share = mock.patch("hetero_bfs.algorithms.bfs.paged_graph._HEADS_SHARE", 1)
+    share = mock.patch("hetero_bfs.algorithms.bfs.heads._HEADS_SHARE", 1)
     with share, streaming(apart, graph, 1.1, columns=4, selector=selector) as engine:
         assert engine.streaming.resident_neighbours >= 2
         assert engine.streaming.resident_pages < engine.streaming.pages
@@ -208,8 +208,8 @@ def test_hubs_are_resident(apart):
     edges = nasty("Kronecker 12")
     graph = build_search_graph(edges)
     with streaming(apart, graph, 0.3) as engine:
-        plan = engine.accelerator.plan
-        assert graph.degree[0] <= plan.resident_pages << plan.page_shift
+        streamed = engine.streaming
+        assert 4 * graph.degree[0] <= streamed.resident_pages * streamed.page_bytes
         before = engine.bytes_streamed
         Search(engine.platform, 0, engine.selector).run(max_levels=1)
         assert engine.bytes_streamed == before
@@ -251,13 +251,13 @@ def test_a_level_that_misses_more_than_all_slots_hold(apart):
         mock.patch("hetero_bfs.algorithms.bfs.streamed._FIRST_MISSING", 3),
         streaming(apart, build_search_graph(edges), 0.0, columns=1) as engine,
     ):
-        plan = engine.accelerator.plan
-        assert plan.slot_pages == 1
+        page_bytes, layout = engine.streaming.page_bytes, engine.accelerator.memory.layout
+        assert 4 * layout.slot_entries == page_bytes
         for selector in ("fixed:TG", "fixed:BG"):
             engine.set_selector(selector)
             before = engine.bytes_streamed
             check_search(engine, edges, 458)
-            assert engine.bytes_streamed - before > 2 * NUM_SLOTS * plan.page_bytes
+            assert engine.bytes_streamed - before > 2 * NUM_SLOTS * page_bytes
 
 
 def test_the_count_of_bytes(apart):
@@ -283,7 +283,7 @@ def test_a_level_is_a_few_calls_to_the_driver(apart):
         return counted
 
     with streaming(apart, build_search_graph(edges), 0.4, selector="alpha-beta") as engine:
-        slots = engine.accelerator.plan.slot_pages
+        layout = engine.accelerator.memory.layout
         names = ("send", "read", "write", "copy", "fill", "finish", "wait")
         counted = {name: count(name, getattr(OpenCLDevice, name)) for name in names}
         with (
@@ -292,22 +292,10 @@ def test_a_level_is_a_few_calls_to_the_driver(apart):
         ):
             levels = len(engine.search(458).traces)
         sent = calls.count("send")
-        assert slots > 1
-        assert calls.count("launch") <= 1 + 5 * levels + sent
+        assert layout.slot_blocks > 1
+        assert calls.count("launch") <= 1 + 5 * levels + sent / 2
         assert calls.count("read") <= 2 * levels
         assert set(calls) <= {"launch", "read", "send", "wait"}
-
-
-@pytest.mark.parametrize("pages", [[], [3], [0, 5, 2], list(range(200))])
-def test_gathering_pages(pages):
-    edges = np.random.default_rng(1).integers(0, 2**32, 199 * 16 + 5, dtype=np.uint32)
-    numbers = np.array(pages, np.uint32)
-    gathered = np.full(17 * len(pages), 7, np.uint32)
-    gather_pages(numbers, 4, edges, gathered)
-    for i, page in enumerate(pages):
-        whole = edges[16 * page : 16 * page + 16]
-        np.testing.assert_array_equal(gathered[16 * i : 16 * i + whole.size], whole)
-    np.testing.assert_array_equal(gathered[16 * len(pages) :], numbers)
 
 
 class Event:
@@ -324,9 +312,10 @@ def test_no_event_of_a_copy_is_dropped_before_its_slots_next_turn(apart):
         return event
 
     with streaming(apart, build_search_graph(nasty("Kronecker 10"), "given"), 0.0) as engine:
-        plan, slots = engine.accelerator.plan, engine.accelerator._slots
-        pages = np.arange(NUM_SLOTS * plan.slot_pages, dtype=np.uint32)
+        memory = engine.accelerator.memory
+        of_slot = 4 * memory.layout.slot_entries // engine.streaming.page_bytes
+        pages = np.arange(NUM_SLOTS * of_slot)
         with mock.patch.object(OpenCLDevice, "send", send):
-            slots.send(0, pages, lambda slot, count, copied: None)
-        assert len(made) == NUM_SLOTS
+            slots = memory.send(0, pages, lambda slot, pages, copied: copied[0])
+        assert len(made) == 2 * len(slots) == 2 * NUM_SLOTS
         assert all(event() is not None for event in made)

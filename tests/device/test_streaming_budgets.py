@@ -38,9 +38,8 @@ def test_the_budget_is_kept(apart, directed, share):
 
     counted = mock.patch.object(OpenCLDevice, "buffer", buffer)
     with counted, streaming(apart, graph, share) as engine:
-        plan = engine.accelerator.plan
-        assert sum(sizes) <= plan.used_bytes <= plan.budget_bytes
-        assert sum(sizes) > 0.9 * plan.budget_bytes
+        budget = engine.streaming.budget_bytes
+        assert 0.9 * budget < sum(sizes) <= budget
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -78,10 +77,10 @@ def test_max_alloc_bounds_the_buffers_of_edges(apart, directed):
     graph = build_search_graph(edges)
     with streaming(apart, graph, 0.6, columns=2, max_alloc_bytes=1500) as engine:
         executor = engine.accelerator
-        buffers = [part for parts in executor._lists.pages for part in parts]
-        buffers += [buffer for slot in executor._slots.slots for buffer in slot.buffers]
+        rooms = [*executor.memory.parts[0], *executor.memory.parts[-1], *executor.memory.slots]
+        buffers = [buffer for room in rooms for buffer in room.buffers]
         assert max(buffer.size for buffer in buffers) <= 1500
-        assert len(executor._lists.partition.parts) > 4
+        assert len(executor.memory.parts[-1]) > 4
         check_search(engine, edges, 458)
         engine.set_selector("fixed:BG,TG,BG")
         check_search(engine, edges, 458)

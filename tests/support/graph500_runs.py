@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 from oracle import true_levels
 
-from hetero_bfs.algorithms.bfs import restoring as results
+from hetero_bfs.algorithms.bfs import search as searches
 from hetero_bfs.engine import engine as engines
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.kernel import Graph500Options
@@ -103,7 +103,7 @@ class Breaking:
     def __init__(self, how: str) -> None:
         self.how = how
         self.expected = None
-        self.restore = results.restored_parents
+        self.restore = searches.restored_parents
 
     def __call__(self, search, sources, dtype):
         parent = self.restore(search, sources, dtype)

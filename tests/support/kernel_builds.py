@@ -28,7 +28,7 @@ import hetero_bfs
 from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph
 from hetero_bfs.algorithms.bfs.device_program import SearchProgram
 from hetero_bfs.algorithms.bfs.device_results import DeviceResults
-from hetero_bfs.algorithms.bfs.paged_graph import plan_stream
+from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists

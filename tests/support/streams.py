@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from oracle import engine_on
 
-from hetero_bfs.algorithms.bfs.paged_graph import plan_stream
+from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.errors import BudgetError
 
 SELECTORS = [
@@ -38,7 +38,7 @@ def streaming(device, graph, share: float, columns: int = 48, **options):
     edge_bytes = graph.graph.indices.nbytes * (2 if graph.graph.directed else 1)
     budget = least_budget(device, graph) + int(share * edge_bytes)
     options = {"selector": "fixed:TG", "device_memory_bytes": budget} | options
-    with mock.patch("hetero_bfs.algorithms.bfs.paged_graph._MOST_COLUMNS", columns):
+    with mock.patch("hetero_bfs.algorithms.bfs.heads._MOST_COLUMNS", columns):
         engine = engine_on(device, graph, **options)
     assert engine.streaming is not None
     assert engine.streaming.budget_bytes == budget

@@ -1,4 +1,4 @@
-"""Parents and levels in the caller's ids, restored on the device that finished a search.
+"""Results on their way to the caller: restored on the device that finished a search, or saved.
 
 The device sends 32 bits for each vertex, in parts. While a part is copied, the host converts the
 part before it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +19,9 @@ from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
 from hetero_bfs.devices.opencl.device_run import DeviceLists
 from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.errors import BudgetError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.support.memory import format_bytes
+from hetero_bfs.support.memory import aligned_empty, format_bytes
 
 _PART_VERTICES = 1 << 20
 """Vertices in a part. On the host it is 4 MiB, so that the copy may stay in the cache."""
@@ -124,3 +125,31 @@ class DeviceResults:
         event, begin, part = waiting.popleft()
         self._device.wait(event)
         receive(begin, part)
+
+
+class SavedParents:
+    """Memory for parents whose ids are restored later; reused between groups."""
+
+    def __init__(self) -> None:
+        self._memory: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+
+    def room(self, count: int, n: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
+        """Return memory for the parents of `count` searches, uint32 (count, n).
+
+        If a device is given, the memory is pinned for fast copies from it.
+        """
+        if self._memory.size < count * n:
+            self.release()  # first, so that both never exist at the same time
+            self._memory = _memory_for_copies(count * n, device)
+        return self._memory[: count * n].reshape(count, n)
+
+    def release(self) -> None:
+        self._memory = np.empty(0, np.uint32)
+
+
+def _memory_for_copies(size: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
+    """Return pinned memory for fast copies from the device; plain memory if that fails."""
+    if device is not None:
+        with suppress(DeviceError):
+            return device.host_array(size, np.uint32)
+    return aligned_empty(size, np.uint32)

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
+from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
-from hetero_bfs.algorithms.bfs.paged_graph import Streaming, plan_stream
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
+from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor, Streaming
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.devices.opencl.tuning import Tuning

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
-from hetero_bfs.algorithms.bfs.restoring import SavedParents
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.ranks.communicator import Communicator

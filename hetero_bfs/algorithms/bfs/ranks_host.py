@@ -164,9 +164,6 @@ class RankExecutor(CPUExecutor):
 
         `parent` is a copy of the executor's parents.
         """
-        from hetero_bfs.algorithms.bfs.kernels.ranks import restore
+        from hetero_bfs.graph.kernels.old_ids import parents_by_old_ids
 
-        numbers = self.graph.relabelling
-        restored = np.empty(numbers.new_of_old.size, np.uint32)
-        restore(numbers.new_of_old, parent, numbers.old_of_new, restored)
-        return restored
+        return parents_by_old_ids(parent, self.graph.relabelling, np.uint32)

@@ -1,21 +1,24 @@
 """One search, with its migrations between devices, and the records of its levels.
 
 Levels on the host run in compiled code as long as the policy keeps the search there
-(level_loop.py). This module launches levels on a device and migrates the frontier and the parents.
+(level_loop.py). This module launches levels on a device, migrates the frontier and the parents, and
+makes the result in the caller's ids.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_results import DeviceResults
+from hetero_bfs.algorithms.bfs.device_results import DeviceResults, Receive
+from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
-from hetero_bfs.algorithms.bfs.query import Seeds
-from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.algorithms.bfs.query import Query, Seeds
+from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.selectors import Selector
@@ -364,3 +367,72 @@ class Search:
             host.invalidate_stale_parents(frontier)
         else:
             host.note_foreign_parents()
+
+
+def restored_parents(
+    search: Search, sources: tuple[int, ...], dtype: npt.DTypeLike = np.int64
+) -> npt.NDArray[Any]:
+    """Return the parents of a search, int64 or int32, in the caller's ids.
+
+    `sources` are in the caller's ids, too.
+    """
+    host, results = search.platform.host, search.device_results
+    if search.source is None:
+        parent = np.full(search.platform.graph.num_vertices, -1, dtype)
+    elif results is not None:
+        parent = host.new_result(dtype)
+        results.send_parents(_into(parent, host))
+    else:
+        search.gather()
+        parent = host.restore_parents(dtype)
+    if search.source is None or len(sources) > 1:
+        parent[list(sources)] = sources  # including isolated ones, which are not searched
+    return parent
+
+
+def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int32]:
+    """Return the levels of a search, int32, in the caller's ids."""
+    host, results = search.platform.host, search.device_results
+    if search.source is None:
+        level = np.full(search.platform.graph.num_vertices, -1, np.int32)
+    elif results is not None:
+        level = host.new_result(np.int32)
+        results.send_levels(search.num_levels, _into(level, host))
+    else:
+        search.gather()
+        level = host.restore_levels()
+    if search.source is None or len(sources) > 1:
+        level[list(sources)] = 0
+    return level
+
+
+def _into(result: npt.NDArray[Any], host: CPUExecutor) -> Receive:
+    """Return a function that copies parts from a device to a result."""
+
+    def receive(begin: int, part: npt.NDArray[np.uint32]) -> None:
+        host.receive_result(result[begin : begin + part.size], part)
+
+    return receive
+
+
+def make_result(
+    search: Search,
+    query: Query,
+    parent: npt.NDArray[Any],
+    gather_seconds: float,
+    streamed_bytes: int,
+) -> BFSResult:
+    graph = search.platform.graph
+    return BFSResult(
+        query.sources[0],
+        parent,
+        search.seconds,
+        gather_seconds,
+        graph.input_degree,
+        graph.graph.directed,
+        search.recording().traces,
+        streamed_bytes,
+        search.selector.rule,
+        query.sources,
+        query.reverse,
+    )

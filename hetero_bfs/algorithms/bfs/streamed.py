@@ -1,53 +1,82 @@
 """Runs levels on an OpenCL device that cannot hold the edges: pages of edges are sent to it.
 
 The host runs the loop over levels. It queues all kernels of a level at once (stream.cl). One
-read-back returns the counts of the vertices found, or the missing pages of edges; the host sends
-these pages. BGC runs like BG, since the bus limits both.
+read-back returns the counts of the vertices found, or the missing pages; the host sends these
+pages. So a level whose pages are resident does not wait for the host to choose them. BGC runs like
+BG, since the bus limits both.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, common_degrees, offset_type_of
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
-from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
-from hetero_bfs.algorithms.bfs.paged_graph import (
+from hetero_bfs.algorithms.bfs.heads import (
     DEAD_ENDS,
     MISSING,
     OPENCL,
+    OWNER_SHIFT,
     SEGMENT_EDGES,
     STATUS_WORDS,
-    PageSlots,
-    StreamedGraph,
-    Streaming,
     StreamPlan,
-)
+    num_pages,
+    owners_of,
+    page_shift,
+    upload_heads,
+)  # fmt: skip
+from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
-from hetero_bfs.devices.opencl.header import SHARED, header
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, Slot
+from hetero_bfs.devices.opencl.device_run import DeviceLists, both_ways
+from hetero_bfs.devices.opencl.header import C_TYPES, SHARED, header
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.streamed_lists import BlockMemory, Blocks, Numbers, Part, Slot
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.support.memory import format_bytes
 
-_FILES = (
-    "algorithms/bfs/kernels/common.cl",
-    "algorithms/bfs/kernels/stream.cl",
-)
+_FILES = ("algorithms/bfs/kernels/common.cl", "algorithms/bfs/kernels/stream.cl")
 """A separate program, since the others take long to compile."""
-
-_KINDS = ("push", "pull")
-"""Kinds of levels: top-down reads the first direction's lists, bottom-up the last direction's."""
 
 _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; the rest is read if needed."""
 
-_NO, _YES = np.uint32(0), np.uint32(1)
+_KINDS = ("push", "pull")
+"""Kinds of levels: top-down reads the first direction's lists, bottom-up the last direction's."""
+
+_NO, _YES, _ALL = np.uint32(0), np.uint32(1), np.uint32(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """How the edges of a graph stream. Pages of both directions of a directed graph count."""
+
+    edge_bytes: int
+    pages: int
+    page_bytes: int
+    resident_pages: int
+    resident_neighbours: int
+    budget_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"streamed, {format_bytes(self.edge_bytes)} in {self.pages:,} pages of "
+            f"{format_bytes(self.page_bytes)}; resident are {self.resident_pages:,} pages and of "
+            f"every list the first {self.resident_neighbours}, budget "
+            f"{format_bytes(self.budget_bytes)}"
+        )
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the fields for JSON."""
+        return asdict(self)
 
 
 class StreamedExecutor(DeviceExecutor):
@@ -65,70 +94,92 @@ class StreamedExecutor(DeviceExecutor):
         self.host, self.plan = host, plan
         self.edge_bits = host.edge_bits
         self.groups = self.tuning.groups_per_unit * device.info.compute_units
-        self._lists = StreamedGraph(device, graph, plan)
-        self._slots = PageSlots(device, self._lists.edges, plan)
-        words = -(-graph.num_searched // 32)
-        self.parent = device.buffer(graph.num_searched, np.uint32)
+        self._shared = DeviceLists(device)
+        self._ways = both_ways(graph)
+        self._offset_type = offset_type_of(device.info, graph)
+        self._graph = self._upload()
+        n, words = graph.num_searched, -(-graph.num_searched // 32)
+        self.parent = device.buffer(n, np.uint32)
         self.visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal after a level
         self._frontier = device.buffer(words, np.uint32)
+        edges = graph.graph.num_stored_edges
+        begins = np.arange(num_pages(graph) + 1, dtype=np.int64) << page_shift(graph)
+        pages = [Blocks(way.arrays, np.minimum(begins, edges)) for way in self._ways]
+        self.memory = BlockMemory(device, "pages need", pages, [0], [], plan.room)
+        self.memory.take()
+
+    def _upload(self) -> _GraphArrays:
+        upload, shared, degree = self.device.upload, self._shared.array, self.graph.degree
+        heads = [
+            upload_heads(self.device, way, sizes)
+            for way, sizes in zip(self._ways, self.plan.columns, strict=True)
+        ]
+        lists = [
+            [
+                np.uint64(way.arrays[0].size),
+                shared(way.indptr, self._offset_type),
+                upload(owners_of(way)),
+            ]
+            for way in self._ways
+        ]
+        return _GraphArrays(shared(degree), upload(common_degrees(degree)), heads, lists)
 
     @property
     def num_parts(self) -> int:
         """Pages of the edges, of both directions if the graph is directed."""
-        return self.plan.num_pages * len(self._lists.edges)
+        return num_pages(self.graph) * len(self._ways)
 
     @property
     def streaming(self) -> Streaming:
-        plan = self.plan
         return Streaming(
-            edge_bytes=plan.edge_bytes,
+            edge_bytes=sum(way.arrays[0].nbytes for way in self._ways),
             pages=self.num_parts,
-            page_bytes=plan.page_bytes,
-            resident_pages=plan.resident_pages * len(self._lists.edges),
-            resident_neighbours=len(plan.columns[0]),
-            budget_bytes=plan.budget_bytes,
+            page_bytes=EDGE_BYTES << page_shift(self.graph),
+            resident_pages=self.memory.layout.resident * len(self._ways),
+            resident_neighbours=len(self.plan.columns[0]),
+            budget_bytes=self.plan.budget_bytes,
         )
 
     @property
     def bytes_streamed(self) -> int:
-        return self._slots.bytes_sent
+        return self.memory.bytes_sent
 
     def build_kernels(self) -> None:
-        make, plan = self.device.buffer, self.plan
-        visited, following = self.visited
+        device, (visited, following) = self.device, self.visited
+        pages, resident = num_pages(self.graph), self.memory.layout.resident
+        status = device.buffer(STATUS_WORDS + pages - resident, np.uint32)
+        here = device.buffer(resident, np.uint32)
+        needed = device.buffer(-(-pages // 32), np.uint32)
         self._level_arrays = _LevelArrays(
-            self.parent,
-            visited,
-            visited,
-            following,
-            self._frontier,
-            needed=make(-(-plan.num_pages // 32), np.uint32),
-            status=make(STATUS_WORDS + plan.num_pages - plan.resident_pages, np.uint32),
-            here=make(plan.resident_pages, np.uint32),
+            self.parent, visited, visited, following, self._frontier, needed, status, here
         )
-        self.device.fill(self._level_arrays.needed, 0)
-        self._status_buffer = self._level_arrays.status
-        first = min(_FIRST_MISSING, plan.num_pages - plan.resident_pages)
-        self._status = self.device.host_array(STATUS_WORDS + first, np.uint32)
+        device.fill(needed, 0)
+        self._status_buffer = status
+        first = min(_FIRST_MISSING, pages - resident)
+        self._status = device.host_array(STATUS_WORDS + first, np.uint32)
         options = [
             f"-DGROUP={self.tuning.group_size}",
             f"-DEDGE_BITS={self.edge_bits}",
-            *self._lists.options(),
+            f"-DOFFSET={C_TYPES[self._offset_type]}",
+            f"-DPAGE_SHIFT={page_shift(self.graph)}",
+            f"-DOWNER_SHIFT={OWNER_SHIFT}",
+            "-DNUM_PARTS=1",
+            "-DPART_SHIFT=0",
+            *(["-DDIRECTED"] if self.graph.graph.directed else []),
         ]
-        self._program = self.device.build(options, header(SHARED, OPENCL), _FILES)
+        self._program = device.build(options, header(SHARED, OPENCL), _FILES)
         self._plain = self._bound = self._bind(self._level_arrays)
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
-        slots = self._slots.slots
-        self._scatter = self.device.bind(
-            self._program,
-            "scatter_parents",
-            VARIES,
-            *slots[0].buffers,
-            self.parent,
+        self._pairs = max(here, status, key=lambda buffer: buffer.size)
+        """Scratch between searches."""
+        self._scatter = device.bind(
+            self._program, "scatter_parents", VARIES, self._pairs, self.parent
         )
 
     def _bind(self, arrays: _LevelArrays) -> _StreamKernels:
-        return _StreamKernels(self.device, self._program, self._lists, arrays, self._slots)
+        sizes = np.uint32(self.graph.num_searched), np.uint32(self.visited[0].size // 4)
+        make = self.device, self._program, sizes
+        return _StreamKernels(*make, self._graph, arrays, self.memory)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         if self._masked is None:
@@ -219,7 +270,8 @@ class StreamedExecutor(DeviceExecutor):
             self._run_all(self._masked[1])
         kernels.heads[kind].launch(-(-self.graph.num_searched // size) * size, size)
         self._run_all(kernels.list)
-        self._run_all(kernels.resident[kind])
+        for resident in kernels.resident[kind]:
+            self._run_all(resident, _NO)
         self._run_all(kernels.finish, _NO)
         missing = self._read_status()
         if missing:
@@ -235,25 +287,27 @@ class StreamedExecutor(DeviceExecutor):
     def _send_missing(self, kind: str, missing: int) -> None:
         """Send a level's missing pages, launch kernels that read them, and end the level."""
         size, sent = self.tuning.group_size, self._bound.sent[kind]
-        lanes = (1 << self.plan.page_shift) // SEGMENT_EDGES
+        lanes = (1 << page_shift(self.graph)) // SEGMENT_EDGES
 
-        def launch(slot: Slot, count: int, copied: Any) -> Any:
-            items = -(-count * lanes // size) * size
-            return sent[slot.number].launch(items, size, np.uint32(count), after=[copied])
+        def launch(slot: Part | Slot, pages: Numbers, copied: Sequence[Any]) -> Any:
+            assert isinstance(slot, Slot)
+            items = -(-pages.size * lanes // size) * size
+            kernel = sent[slot.number]
+            return kernel.launch(items, size, np.uint32(pages.size), after=copied)
 
-        direction = 0 if kind == "push" else len(self._lists.edges) - 1
-        self._slots.send(direction, self._missing_pages(missing), launch)
+        way = 0 if kind == "push" else len(self._ways) - 1
+        self.memory.send(way, self._missing_pages(missing), launch)
         self._run_all(self._bound.finish, _YES)
         self._read_status()
 
-    def _missing_pages(self, missing: int) -> npt.NDArray[np.uint32]:
+    def _missing_pages(self, missing: int) -> Numbers:
         """Return the numbers of the missing pages; usually all have been read back already."""
         known = self._status[STATUS_WORDS:]
         if missing <= known.size:
-            return known[:missing]
+            return known[:missing].astype(np.int64)
         pages = np.empty(missing, np.uint32)
         self.device.read(pages, self._status_buffer, 4 * STATUS_WORDS)
-        return pages
+        return pages.astype(np.int64)
 
     def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
         """Launch a kernel on as many work-groups as the device runs at once."""
@@ -276,14 +330,16 @@ class StreamedExecutor(DeviceExecutor):
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Receive the visited vertices from the host and, for top-down, the frontier."""
-        from hetero_bfs.algorithms.bfs.kernels.pages import mark_vertices
+        from hetero_bfs.algorithms.bfs.kernels.frontier import set_bits
 
         visited, following = self.visited
         self.device.write(visited, self.host.visited[frontier.visited_index])
         self.device.copy(following, visited)
         if with_queue:
             bitmap = self.host.visited[1 - frontier.visited_index]
-            mark_vertices(self.host.queue[frontier.queue_index][: frontier.vertices], bitmap)
+            queue = self.host.queue[frontier.queue_index]
+            bitmap[:] = 0
+            set_bits(bitmap, queue[: frontier.vertices].reshape(-1, 1))
             self.device.write(self._frontier, bitmap)
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
@@ -297,11 +353,11 @@ class StreamedExecutor(DeviceExecutor):
             self.host.to_queue(frontier)
 
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        """Add vertices that the host found and their parents; they are copied through a slot."""
-        size, room = self.tuning.group_size, self.plan.slot_edges // 2
+        """Add vertices that the host found, and their parents."""
+        size, room = self.tuning.group_size, self._pairs.size // 8
         for begin in range(0, len(pairs), room):
             some = pairs[begin : begin + room]
-            self.device.write(self._slots.slots[0].buffers[0], some)
+            self.device.write(self._pairs, some)
             groups = min(-(-len(some) // size), self.groups)
             self._scatter.launch(groups * size, size, np.uint32(len(some)))
         self.device.finish()
@@ -322,56 +378,73 @@ class _LevelArrays:
     here: Any
 
 
+@dataclass(frozen=True)
+class _GraphArrays:
+    """Resident arrays of the graph.
+
+    An item of `heads` is (heads, starts of the columns, their sizes) of a direction. An item of
+    `lists` is (number of edges, offsets, owners).
+    """
+
+    degree: Any
+    word_degree: Any
+    heads: list[tuple[Any, Any, Any]]
+    lists: list[list[Any]]
+
+
 class _StreamKernels:
     """Kernels with all constant arguments set.
 
-    `start` takes the source. `finish` takes whether all missing pages were sent. `sent` has a
-    kernel for each kind and slot, which takes the number of pages in the slot. `heads` and
-    `resident` have one kernel for each kind. A level runs `heads`, `list`, `resident` and `finish`.
+    `start` takes the source. `finish` takes whether all missing pages were sent. `resident` has a
+    kernel for each kind and part, and `sent` for each kind and slot; these take the number of pages
+    in the slot. A level runs `heads`, `list`, `resident` and `finish`.
     """
 
     def __init__(
         self,
         device: OpenCLDevice,
         program: Any,
-        graph: StreamedGraph,
+        sizes: tuple[np.uint32, np.uint32],
+        graph: _GraphArrays,
         arrays: _LevelArrays,
-        slots: PageSlots,
+        memory: BlockMemory,
     ) -> None:
         def bind(name: str, *arguments: Any) -> BoundKernel:
             return device.bind(program, f"stream_{name}", *arguments)
 
-        n, words = graph.arguments
-        a, plan = arrays, graph.plan
+        (n, words), a = sizes, arrays
         self.start = bind("start", n, words, VARIES, a.visited, a.next, a.frontier, a.parent)
         self.list = bind(
-            "list", np.uint32(-(-plan.num_pages // 32)), np.uint32(plan.resident_pages),
-            a.needed, a.status, a.here,
+            "list", np.uint32(a.needed.size // 4), np.uint32(memory.layout.resident), a.needed,
+            a.status, a.here,
         )  # fmt: skip
         self.finish = bind(
             "finish", words, VARIES, a.visited, a.next, a.frontier, graph.degree,
             graph.word_degree, a.status, a.status,
         )  # fmt: skip
         self.heads: dict[str, BoundKernel] = {}
-        self.resident: dict[str, BoundKernel] = {}
+        self.resident: dict[str, list[BoundKernel]] = {}
         self.sent: dict[str, list[BoundKernel]] = {}
         for kind in _KINDS:
-            direction = 0 if kind == "push" else -1
+            way = 0 if kind == "push" else -1
             known = a.frontier if kind == "push" else a.reached
             written = (known, a.next, a.parent)
-            sizes = (n,) if kind == "push" else (n, words)
-            seen = () if kind == "push" else (a.visited,)
-            indptr, owner = graph.indptr[direction], graph.owner[direction]
-            columns = np.uint32(len(plan.columns[direction]))
+            seen = (n,) if kind == "push" else (n, words)
+            visited = () if kind == "push" else (a.visited,)
+            _, indptr, _ = lists = graph.lists[way]
+            columns = np.uint32(graph.heads[way][1].size // 8)
             self.heads[kind] = bind(
-                f"heads_{kind}", *sizes, indptr, *graph.heads[direction], columns, *seen, *written,
+                f"heads_{kind}", *seen, indptr, *graph.heads[way], columns, *visited, *written,
                 a.needed, a.status,
             )  # fmt: skip
-            lists = (np.uint64(graph.edges[direction].size), indptr, owner)
-            self.resident[kind] = bind(
-                kind, *graph.pages[direction], *lists, a.status, a.here, *written
-            )
+            self.resident[kind] = [
+                bind(
+                    kind, VARIES, np.uint32(part.begin), np.uint32(part.end), a.here,
+                    part.buffers[1], *lists, a.status, *written,
+                )
+                for part in memory.parts[way]
+            ]  # fmt: skip
             self.sent[kind] = [
-                bind(f"{kind}_sent", VARIES, *slot.buffers, *lists, *written)
-                for slot in slots.slots
+                bind(kind, VARIES, _NO, _ALL, *slot.buffers, *lists, a.status, *written)
+                for slot in memory.slots
             ]

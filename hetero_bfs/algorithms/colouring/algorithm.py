@@ -12,8 +12,6 @@ from hetero_bfs.algorithms.colouring.host import HostColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists
 from hetero_bfs.algorithms.colouring.result import Colouring, ColouringReport
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.trace import numbered
 
 
@@ -22,18 +20,10 @@ class Colourings(Analysis[Colouring]):
 
     what = "colouring"
     report: ClassVar = ColouringReport
+    executors = HostColouring, DeviceColouring, StreamedColouring
 
-    def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
-        self.lists = UndirectedLists(graph)
-        super().__init__(graph, threads, device)
-
-    def _make_host(self, threads: int) -> HostColouring:
-        return HostColouring(self.lists, threads)
-
-    def _make_device(self, info: DeviceInfo) -> DeviceColouring:
-        return self._whole_or_streamed(
-            lambda: DeviceColouring(self.lists, info), lambda: StreamedColouring(self.lists, info)
-        )
+    def _make_lists(self) -> UndirectedLists:
+        return UndirectedLists(self.graph)
 
     def _known(self) -> Colouring | None:
         if self.graph.num_searched:
@@ -41,8 +31,10 @@ class Colourings(Analysis[Colouring]):
         return Colouring(np.zeros(self.graph.num_vertices, np.int32), 0.0, [])
 
     def _result(self, ran: Ran) -> Colouring:
-        colour = np.zeros(self.graph.num_vertices, np.int32)
-        colour[self.graph.relabelling.old_of_new] = ran.found.colour
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
+        numbers = self.graph.relabelling
+        colour = by_old_ids(ran.found.colour, numbers.old_of_new, self.graph.num_vertices)
         traces = numbered(ran.found.steps)
         return Colouring(colour, ran.seconds, traces, ran.found.streamed_bytes)
 

@@ -15,8 +15,8 @@ from hetero_bfs.algorithms.colouring.device import DeviceColouring, Kernels
 from hetero_bfs.algorithms.colouring.host import finish_serially
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.opencl.device_run import Entries
-from hetero_bfs.devices.opencl.opencl_device import VARIES, Slot
-from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
+from hetero_bfs.devices.opencl.opencl_device import VARIES
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Slot, StreamedRun
 
 
 class _Counted(NamedTuple):
@@ -60,10 +60,7 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         self._counted: _Counted | None = None
         self._is_stuck = False
         self.launch(self._start, self._vertices)
-        for blocks in self.memory.batches(0):
-            self.memory.launch_along(0, blocks, self._count)
-            if self._is_stuck:
-                break
+        self.memory.launch_along(0, np.arange(self.marks.size - 1), self._count)
         self._colour_counted()
         by_rank = np.empty_like(self.colour)
         self.device.read(by_rank, self._arrays["colour"])
@@ -73,10 +70,13 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         return Coloured(self.colour, self._steps, self.bytes_sent - before)
 
     def _count(self, room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
-        """Colour the previous range, then queue the count of this one; return its event."""
+        """Colour the previous range, then queue the count of this one; return its event.
+
+        Returns None if the device is stuck.
+        """
         self._colour_counted()
         if self._is_stuck:
-            return after[-1] if after else None
+            return None
         begin, end = int(self.firsts[blocks[0]]), int(self.firsts[blocks[-1] + 1])
         skipped = np.uint64(self.memory.ways[0].bounds[blocks[0]])
         self._counted = _Counted(self._kernels_on(room), begin, end, skipped)

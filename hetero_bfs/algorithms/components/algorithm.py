@@ -12,7 +12,6 @@ from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import HostComponents
 from hetero_bfs.algorithms.components.result import Components, ComponentsReport
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
-from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling.trace import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
@@ -24,14 +23,7 @@ class ComponentRuns(Analysis[Components]):
 
     what = "components"
     report: ClassVar = ComponentsReport
-
-    def _make_host(self, threads: int) -> HostComponents:
-        return HostComponents(self.graph, threads)
-
-    def _make_device(self, info: DeviceInfo) -> DeviceComponents:
-        return self._whole_or_streamed(
-            lambda: DeviceComponents(self.graph, info), lambda: StreamedComponents(self.graph, info)
-        )
+    executors = HostComponents, DeviceComponents, StreamedComponents
 
     def _known(self) -> Components | None:
         n = self.graph.num_vertices

@@ -6,7 +6,7 @@ pass reads. The host sends those that are not resident.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import Labels
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, Slot
-from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, StreamedRun
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.streamed_lists import StreamedRun
 
 
 class StreamedComponents(StreamedRun, DeviceComponents):
@@ -28,7 +28,7 @@ class StreamedComponents(StreamedRun, DeviceComponents):
     def _bind_links(self) -> None:
         """Bind the kernels that choose tiles, and allocate memory for the adjacency."""
         n, (_, *arrays) = np.uint32(self._vertices), self._arrays.values()
-        self._has_long = self.blocks_with_lists_over(device_components._HEAVY_EDGES)
+        self.note_long_lists(device_components._HEAVY_EDGES)
         bind, program = self.device.bind, self._program
         self._choose = [
             bind(program, "choose_tiles", VARIES, n, self.offsets(way), self.marks_buffer, *arrays)
@@ -36,6 +36,10 @@ class StreamedComponents(StreamedRun, DeviceComponents):
         ]
         self._end_heavy = bind(program, "end_heavy", VARIES, self._arrays["counters"])
         self.memory.take()
+
+    def _bind_room(self, way: int, buffers: list[Any]) -> tuple[BoundKernel, BoundKernel]:
+        rows, neighbours = buffers
+        return self._bind_on(self.offsets(way), neighbours, rows)
 
     def run(self) -> Labels:
         before = self.bytes_sent
@@ -46,27 +50,5 @@ class StreamedComponents(StreamedRun, DeviceComponents):
         """Queue a pass over the needed tiles of each direction."""
         for way, choose in enumerate(self._choose):
             self.launch(choose, self._vertices, self._pass(rest, way, self.marks.size - 1))
-            self._link_tiles(rest, way, self.marked())
-
-    def _link_tiles(self, rest: bool, way: int, chosen: Numbers) -> None:
-        """Queue a pass over chosen tiles of a direction."""
-        has_long = self._has_long[way]
-
-        def launch(room: Part | Slot, tiles: Numbers, after: Sequence[Any]) -> Any:
-            rows = room.end - room.begin if isinstance(room, Part) else tiles.size
-            one_pass = self._pass(rest, way, rows)
-            link_lists, link_heavy = self._kernels_on(room, way)
-            event = self.launch(link_lists, rows * self.group, one_pass, after=after)
-            if has_long[tiles].any():
-                self.launch_all(link_heavy, one_pass)
-                event = self._end_heavy.launch(1, 1, one_pass)
-            return event
-
-        self.memory.launch_along(way, chosen, launch)
-
-    def _kernels_on(self, room: Part | Slot, way: int) -> tuple[BoundKernel, BoundKernel]:
-        """Return the kernels that read the adjacency of a direction, bound to a room's buffers."""
-        rows, neighbours = room.buffers
-        return self.bound_once(
-            (id(room), way), lambda: self._bind_on(self.offsets(way), neighbours, rows)
-        )
+            one_pass = partial(self._pass, rest, way)
+            self.launch_blocks(way, self.marked(), one_pass, self._end_heavy)

@@ -12,8 +12,6 @@ from hetero_bfs.algorithms.pagerank.host import HostRanks
 from hetero_bfs.algorithms.pagerank.lists import RankLists, RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_flag
 
@@ -29,19 +27,11 @@ class PageRanks(Analysis[PageRank]):
 
     what = "PageRank"
     report: ClassVar = PageRankReport
+    executors = HostRanks, DeviceRanks, StreamedRanks
     weighted: ClassVar[bool] = False
 
-    def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
-        self.lists = RankLists(graph, self.weighted)
-        super().__init__(graph, threads, device)
-
-    def _make_host(self, threads: int) -> HostRanks:
-        return HostRanks(self.lists, threads)
-
-    def _make_device(self, info: DeviceInfo) -> DeviceRanks | StreamedRanks:
-        return self._whole_or_streamed(
-            lambda: DeviceRanks(self.lists, info), lambda: StreamedRanks(self.lists, info)
-        )
+    def _make_lists(self) -> RankLists:
+        return RankLists(self.graph, self.weighted)
 
     def _known(self, settings: RankSettings) -> PageRank | None:
         """Return the result if restarts lead only to isolated vertices."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.programs.built_in import PowerRanks, WeightedPowerRanks
@@ -20,23 +18,26 @@ class StreamedRanks(StreamedBuiltIn):
     """
 
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
         super().__init__(lists.graph, info)
         self._program = WeightedPowerRanks() if lists.weighted else PowerRanks()
         self._more: dict[str, Any] = {}
         if lists.weighted:
-            self._more["given"] = np.zeros(lists.graph.num_vertices)
-            self._more["given"][lists.graph.relabelling.old_of_new] = lists.given
+            numbers, n = lists.graph.relabelling, lists.graph.num_vertices
+            self._more["given"] = by_old_ids(lists.given, numbers.old_of_new, n)
         self.run(RankSettings(0.5, 1.0, 1))  # compiles the program
 
     def run(self, settings: RankSettings) -> Ranks:
         """Compute the scores of a graph with edges."""
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
         start = 1.0 / self.graph.num_vertices
         restart = start if settings.personalization is None else settings.personalization
         parameters = self._more | {
             "start": start, "restart": restart, "alpha": settings.alpha, "goal": settings.change,
         }  # fmt: skip
         run = self.run_program(self._program, parameters, settings.max_iter)
-        rank = np.empty(self.graph.num_vertices)
-        rank[self.placed.names] = run.state["rank"]
+        rank = by_old_ids(run.state["rank"], self.placed.names, self.graph.num_vertices)
         records = [("device power", seconds) for _, _, _, seconds, *_ in run.records]
         return Ranks(rank, run.totals["change"], records, run.streamed_bytes)

@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_host
+from hetero_bfs.algorithms.sssp.host import HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import STRATEGY_NAMES, Unfinished, WeightedLists, Windows
 from hetero_bfs.support import processes
 
@@ -33,15 +32,13 @@ class PathSearches(Analysis[ShortestPaths]):
 
     what = "shortest paths"
     report: ClassVar = PathReport
+    executors = search_on_host, DeviceSearch, StreamedPaths
     needs_weights = True
 
-    def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
-        self.lists = WeightedLists.of(graph, self.what)
-        self.lists.sort()
-        super().__init__(graph, threads, device)
-
-    def _make_host(self, threads: int) -> HostSearch | ChainSearch:
-        return search_on_host(self.lists, threads)
+    def _make_lists(self) -> WeightedLists:
+        lists = WeightedLists.of(self.graph, self.what)
+        lists.sort()
+        return lists
 
     def _make_device(self, info: DeviceInfo) -> DeviceSearch | StreamedPaths:
         if self.lists.weight_dtype not in self.lists.distance_dtypes:
@@ -49,9 +46,8 @@ class PathSearches(Analysis[ShortestPaths]):
                 f"a weight is {np.iinfo(self.lists.weight_dtype).max}, which stands for infinity "
                 "on a device; give weights as float64"
             )
-        return self._whole_or_streamed(
-            lambda: DeviceSearch(self.lists, info), lambda: StreamedPaths(self.lists, info)
-        )
+        made: DeviceSearch | StreamedPaths = super()._make_device(info)
+        return made
 
     def _known(self, source: int, with_parents: bool = False) -> ShortestPaths | None:
         """Return the result of an isolated source."""
@@ -106,11 +102,12 @@ class PathSearches(Analysis[ShortestPaths]):
         return found._replace(windows=windows._replace(distance=windows.distance.copy()))
 
     def _result(self, ran: Ran, source: int, with_parents: bool = False) -> ShortestPaths:
-        from hetero_bfs.algorithms.sssp.kernels.tree import restore_distances
+        from hetero_bfs.graph.kernels.old_ids import distances_by_old_ids
 
         began = time.perf_counter()
         graph, found = self.graph, ran.found.windows
-        distance = restore_distances(found.distance, found.infinity, graph.relabelling.new_of_old)
+        new_of_old = graph.relabelling.new_of_old
+        distance = distances_by_old_ids(found.distance, found.infinity, new_of_old)
         traces = [_trace(record) for record in found.records.tolist()]
         paths = ShortestPaths(
             source, distance, ran.seconds, traces, graph.graph.directed,
@@ -194,13 +191,13 @@ def _tree(
 
 
 def _restored_parents(lists: WeightedLists, search: _Found) -> npt.NDArray[np.int64]:
-    from hetero_bfs.algorithms.sssp.kernels.tree import restore_parents
+    from hetero_bfs.graph.kernels.old_ids import parents_by_old_ids
 
     up = search.parent
     if up is None:
         device = None if search.device is None else search.device()
         up = _tree(lists, device, search.source, search.windows, is_last=False)
-    return restore_parents(up, lists.graph.relabelling)
+    return parents_by_old_ids(up, lists.graph.relabelling)
 
 
 def _trace(record: list[Any]) -> WindowTrace:

@@ -132,13 +132,11 @@ class RankPathSearch:
         windows: list[RankWindow],
     ) -> RankPaths:
         """Return the result in old ids."""
-        from hetero_bfs.algorithms.bfs.kernels.ranks import restore
+        from hetero_bfs.graph.kernels.old_ids import distances_by_old_ids, parents_by_old_ids
 
         numbers, part = self.graph.relabelling, self.graph.partition
-        own = numbers.new_of_old.size
-        distance, parent = np.full(own, np.inf), np.empty(own, np.uint32)
-        restore(numbers.new_of_old, up, numbers.old_of_new, parent)
-        distance[numbers.old_of_new[: found.size] // part.ranks] = found
+        distance = distances_by_old_ids(found, np.inf, numbers.new_of_old)
+        parent = parents_by_old_ids(up, numbers, np.uint32)
         if part.owner(source) == part.rank:  # sets the source even if it is isolated
             distance[source // part.ranks], parent[source // part.ranks] = 0.0, source
         return RankPaths(source, distance, parent, seconds, windows)

@@ -6,7 +6,6 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any, TypeVar
@@ -163,12 +162,16 @@ class OpenCLDevice:
 
         The array must not change before the event.
         """
-        with self._errors(f"copying to {self.info.name}"):
+        if driver.is_ending:
+            driver.leave(self.queues)
+        try:
             if array.size == 0:
                 return self._cl.enqueue_marker(queue)
             event = self._cl.enqueue_copy(
                 queue, buffer, array, dst_offset=offset_bytes, is_blocking=False
             )
+        except (self._cl.Error, MemoryError) as error:
+            raise device_error(f"copying to {self.info.name}", error, self.queues) from error
         self.bytes_copied += array.nbytes
         return event
 
@@ -348,69 +351,3 @@ def _release(memories: list[MappedMemory], generation: int) -> None:
 def kernel_source(file: str) -> str:
     """Return the text of a kernel file by its path below the package."""
     return resources.files("hetero_bfs").joinpath(file).read_text()
-
-
-# Edges in transit to a device that cannot hold all of them.
-#
-# The host gathers edges in a slot's pinned memory. A separate queue copies them to the slot's
-# buffers, and kernels read them there. There are several slots, so that gathering, copying and
-# reading overlap.
-
-NUM_SLOTS = 4
-
-
-@dataclass
-class Slot:
-    """Room for edges: arrays in pinned host memory, and a device buffer for each of them.
-
-    `copied` and `read` are the events of the last copies and of the last kernel. PyOpenCL waits for
-    a copy when its event is deleted.
-    """
-
-    number: int
-    staging: list[npt.NDArray[Any]]
-    buffers: list[Any]
-    copied: list[Any] = field(default_factory=list, repr=False)
-    read: Any = field(default=None, repr=False)
-
-
-Launch = Callable[[Slot, int, Any], Any]
-"""Queues the kernels that read a number of items of a slot, after an event; returns the last event.
-"""
-
-Fill = Callable[[list[npt.NDArray[Any]]], tuple[int, list[npt.NDArray[Any]]]]
-"""Fills a slot's arrays; returns the number of items, and the part of each array to send."""
-
-
-class Slots:
-    """Slots that are filled and sent in rotation; `sizes` has size and type of a slot's arrays."""
-
-    def __init__(self, device: OpenCLDevice, sizes: Sequence[tuple[int, npt.DTypeLike]]) -> None:
-        self._device = device
-        self._queue = device.second_queue()
-        self.slots = [
-            Slot(
-                number,
-                [device.host_array(*size) for size in sizes],
-                [device.buffer(*size) for size in sizes],
-            )
-            for number in range(NUM_SLOTS)
-        ]
-        self._turn = 0
-        self.bytes_sent = 0
-
-    def send_slot(self, fill: Fill, launch: Launch) -> None:
-        """Fill the next slot, send it, and launch kernels on it."""
-        slot = self.slots[self._turn]
-        self._turn = (self._turn + 1) % len(self.slots)
-        if slot.read is not None:
-            self._device.wait(slot.read)  # the copies have then ended, too
-        count, filled = fill(slot.staging)
-        slot.copied = [
-            self._device.send(self._queue, buffer, array)
-            for buffer, array in zip(slot.buffers, filled, strict=True)
-        ]
-        self._queue.flush()
-        slot.read = launch(slot, count, slot.copied[-1])
-        self._device.queue.flush()  # otherwise a slot may wait for a kernel that never starts
-        self.bytes_sent += sum(array.nbytes for array in filled)

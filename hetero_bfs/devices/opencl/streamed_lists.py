@@ -1,15 +1,20 @@
 """Neighbour lists in blocks: the first blocks are resident on a device, the others are sent to it.
 
-A block is the neighbour lists of consecutive vertices, which a work-group processes. No list is
-divided. If vertices are numbered by falling degree, the first blocks hold the hubs.
+A block is consecutive entries of neighbour lists. Vertex programs, components and colouring have
+blocks of whole lists: those of the vertices that a work-group processes. Breadth-first search needs
+few entries of most lists, so its blocks are pages of a fixed size, which divide lists
+(algorithms/bfs/streamed.py). The device decides which blocks it needs. If vertices are numbered by
+falling degree, the first blocks hold the hubs.
+
+There are several slots, so that gathering, copying and reading overlap. The host gathers blocks in
+a slot's pinned memory. A second queue copies them to the slot's buffers, where kernels read them.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,36 +22,32 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun
-from hetero_bfs.devices.opencl.opencl_device import NUM_SLOTS, Launch, OpenCLDevice, Slot, Slots
+from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
-from hetero_bfs.graph.edge_source import OffsetArray
 
 T = TypeVar("T")
 
+NUM_SLOTS = 4
 _MOST_SLOT_BYTES = 1 << 22
-_SLOTS_SHARE = 8  # slots take at most 1 / 8 of the free memory, unless that is too little
+_SLOTS_SHARE = 4  # slots take at most 1 / 4 of the free memory, unless that is too little
 _ROW_BYTES = 8  # bytes of a block's number and of the position of its first entry
 _ENTRIES_OF_BLOCK = 64  # a slot has room for one block per 64 entries
 _MOST_ENTRIES = 1 << 31
 
 Numbers = npt.NDArray[np.int64]
-"""Block numbers in rising order."""
+"""Block numbers; in rising order if resident blocks are among them."""
 
 
 class Blocks:
     """The blocks that one direction reads.
 
-    indptr : int64, shape (number of vertices + 1,); of at least one vertex
     arrays : shape (number of entries,) each; neighbours, and other data per entry, such as weights
-    firsts : shape (number of blocks + 1,); first vertex of each block, then the number of vertices
+    bounds : int64, shape (number of blocks + 1,); first entry of each block, then their number
     """
 
-    def __init__(
-        self, indptr: OffsetArray, arrays: list[npt.NDArray[Any]], firsts: npt.NDArray[Any]
-    ) -> None:
-        self.arrays = arrays
-        self.bounds = indptr[firsts]
-        self.sizes: npt.NDArray[np.int64] = np.diff(self.bounds)
+    def __init__(self, arrays: list[npt.NDArray[Any]], bounds: npt.NDArray[np.int64]) -> None:
+        self.arrays, self.bounds = arrays, bounds
+        self.sizes: npt.NDArray[np.int64] = np.diff(bounds)
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,18 @@ def lay_out(
     for usual in (min(_MOST_SLOT_BYTES, share) // whole, 0):
         # Item i of each array is for i resident blocks.
         slots = np.append(np.maximum(largest, min(usual, most)), 0)
-        needed = others + resident + NUM_SLOTS * (whole * slots + _ROW_BYTES * _rows(slots))
-        needed += counting * slots[0]
+        needed = others + resident + bytes_of_slots(slots, whole) + counting * slots[0]
         if needed.min() <= info.memory_bytes:
             break
     info.check_room(what, max(*array_bytes, int(largest[0]) * widest), int(needed.min()))
     fitting = int(np.flatnonzero(needed <= info.memory_bytes)[-1])
     slot = int(slots[fitting])
     return Layout(fitting, int(slots[0]) if counting else most, slot, int(_rows(slot)))
+
+
+def bytes_of_slots(entries: Any, entry_bytes: int) -> Any:
+    """Return the bytes of all slots, each with room for this number of entries."""
+    return NUM_SLOTS * (entry_bytes * entries + _ROW_BYTES * _rows(entries))
 
 
 def _rows(entries: Any) -> Any:
@@ -116,75 +121,25 @@ class Part(NamedTuple):
     buffers: list[Any]
 
 
-def resident_parts(device: OpenCLDevice, blocks: Blocks, layout: Layout) -> list[Part]:
-    parts, begin = [], 0
-    while begin < layout.resident:
-        most = blocks.bounds[begin] + layout.part_entries
-        end = int(np.searchsorted(blocks.bounds, most, side="right")) - 1
-        end = min(end, layout.resident)
-        parts.append(_upload(device, blocks, begin, end))
-        begin = end
-    return parts
+@dataclass
+class Slot:
+    """Room for blocks' rows and arrays: pinned host memory, and a device buffer for each array.
 
+    `copied` and `read` are the events of the last copies and of the last kernel. PyOpenCL waits for
+    a copy when its event is deleted.
+    """
 
-def _upload(device: OpenCLDevice, blocks: Blocks, begin: int, end: int) -> Part:
-    first, last = blocks.bounds[begin], blocks.bounds[end]
-    rows = np.column_stack([np.arange(begin, end), blocks.bounds[begin:end] - first])
-    arrays = [rows.astype(np.uint32).ravel(), *(array[first:last] for array in blocks.arrays)]
-    arrays = [np.require(array, requirements=["C", "W"]) for array in arrays]  # as OpenCL wants
-    buffers = [device.upload(array) for array in arrays]
-    return Part(begin, end, arrays, buffers)
-
-
-class BlockSlots(Slots):
-    """The slots through which blocks of all directions are sent: their rows and arrays."""
-
-    def __init__(self, device: OpenCLDevice, ways: Sequence[Blocks], layout: Layout) -> None:
-        super().__init__(
-            device,
-            [
-                (2 * layout.slot_blocks, np.uint32),
-                *((layout.slot_entries, array.dtype) for array in ways[0].arrays),
-            ],
-        )
-        self._layout = layout
-        for blocks in ways:  # compiles `gather_blocks` now
-            _fill(blocks, np.empty(0, np.int64), self.slots[0].staging)
-
-    def batches(self, blocks: Blocks, chosen: Numbers) -> Iterator[Numbers]:
-        """Cut chosen blocks into batches that each fit a slot."""
-        ends = np.cumsum(blocks.sizes[chosen])
-        begin = before = 0
-        while begin < chosen.size:
-            end = int(np.searchsorted(ends, before + self._layout.slot_entries, side="right"))
-            end = min(end, begin + self._layout.slot_blocks)
-            yield chosen[begin:end]
-            begin, before = end, int(ends[end - 1])
-
-    def send(self, blocks: Blocks, chosen: Numbers, launch: Launch) -> None:
-        """Send chosen blocks, and launch kernels on every slot that they fill."""
-        for some in self.batches(blocks, chosen):
-            self.send_slot(partial(_fill, blocks, some), launch)
-
-
-def _fill(
-    blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
-) -> tuple[int, list[npt.NDArray[Any]]]:
-    from hetero_bfs.graph.kernels.neighbour_lists import gather_blocks
-
-    sizes = blocks.sizes[chosen]
-    begins = np.cumsum(sizes) - sizes
-    rows, arrays = staging[0], staging[1:]
-    rows[: 2 * chosen.size : 2] = chosen
-    rows[1 : 2 * chosen.size : 2] = begins
-    for array, gathered in zip(blocks.arrays, arrays, strict=True):
-        gather_blocks(chosen, begins, blocks.bounds, array, gathered)
-    entries = max(int(sizes.sum()), 1)
-    return chosen.size, [rows[: 2 * chosen.size], *(array[:entries] for array in arrays)]
+    number: int
+    staging: list[npt.NDArray[Any]]
+    buffers: list[Any]
+    copied: list[Any] = field(default_factory=list, repr=False)
+    read: Any = field(default=None, repr=False)
 
 
 LaunchBlocks = Callable[[Part | Slot, Numbers, Sequence[Any]], Any]
 """Queues kernels that read blocks in some buffers, after events; returns the last kernel's event.
+
+If the blocks are in a slot, None means that no further blocks are needed.
 """
 
 LaunchOnAll = Callable[[list[Part | Slot], Sequence[Any]], Any]
@@ -194,40 +149,102 @@ Sent = list[tuple[Part | Slot, Numbers]]
 """The buffers where blocks were on the device."""
 
 
+class _Slots:
+    """The slots through which blocks of all directions are sent, in rotation."""
+
+    def __init__(self, device: OpenCLDevice, ways: Sequence[Blocks], layout: Layout) -> None:
+        self._device, self._layout = device, layout
+        self._queue = device.second_queue()
+        sizes: list[tuple[int, npt.DTypeLike]] = [(2 * layout.slot_blocks, np.uint32)]
+        sizes += [(layout.slot_entries, array.dtype) for array in ways[0].arrays]
+        self.slots = [
+            Slot(
+                number,
+                [device.host_array(*size) for size in sizes],
+                [device.buffer(*size) for size in sizes],
+            )
+            for number in range(NUM_SLOTS)
+        ]
+        self._turn = 0
+        self.bytes_sent = 0
+        for blocks in ways:  # compiles the loops now
+            self._fill(blocks, np.empty(0, np.int64), self.slots[0].staging)
+
+    def send(self, blocks: Blocks, chosen: Numbers, launch: LaunchBlocks) -> Sent:
+        """Send blocks, and launch kernels on every slot that they fill; return the slots."""
+        sent: Sent = []
+        while chosen.size:
+            slot = self.slots[self._turn]
+            self._turn = (self._turn + 1) % NUM_SLOTS
+            if slot.read is not None:
+                self._device.wait(slot.read)  # the copies have then ended, too
+            count, filled = self._fill(blocks, chosen, slot.staging)
+            slot.copied = [
+                self._device.send(self._queue, buffer, array)
+                for buffer, array in zip(slot.buffers, filled, strict=True)
+            ]
+            self._queue.flush()
+            here, chosen = chosen[:count], chosen[count:]
+            event = launch(slot, here, slot.copied[-1:])
+            slot.read = slot.copied[-1] if event is None else event
+            self._device.queue.flush()  # otherwise a slot may wait for a kernel that never starts
+            self.bytes_sent += sum(array.nbytes for array in filled)
+            sent.append((slot, here))
+            if event is None:
+                break
+        return sent
+
+    def _fill(
+        self, blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
+    ) -> tuple[int, list[npt.NDArray[Any]]]:
+        """Gather the first chosen blocks; return their number, and what to send of each array."""
+        from hetero_bfs.graph.kernels.neighbour_lists import gather_blocks, place_blocks
+
+        rows, arrays = staging[0].reshape(-1, 2), staging[1:]
+        count, entries = place_blocks(chosen, blocks.bounds, self._layout.slot_entries, rows)
+        for array, gathered in zip(blocks.arrays, arrays, strict=True):
+            gather_blocks(rows[:count], blocks.bounds, array, gathered)
+        entries = max(entries, 1)
+        return count, [staging[0][: 2 * count], *(array[:entries] for array in arrays)]
+
+
 class BlockMemory:
     """Blocks on a device. Only one memory of a device has its blocks there at a time.
 
     what : begins error messages, see `DeviceInfo.check_room`
     ways : the blocks of each direction
     array_bytes, slot_bytes : see `lay_out`
+    info : the device with the memory that may be used
     forget : called when the memory is released, to drop kernels bound to it
 
     Raises `BudgetError` if there is no room for a few blocks besides the other arrays.
     """
 
     def __init__(
-        self, device: OpenCLDevice, what: str, ways: list[Blocks], array_bytes: list[int],
-        slot_bytes: list[int], forget: Callable[[], None],
+        self, device: OpenCLDevice, what: str, ways: list[Blocks], array_bytes: Sequence[int],
+        slot_bytes: Sequence[int], info: DeviceInfo, forget: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
-        self.device, self._what, self.ways = device, what, ways
+        self.device, self._what, self.ways, self._info = device, what, ways, info
         entry_bytes = [array.itemsize for array in ways[0].arrays]
         self._sizes = array_bytes, entry_bytes, slot_bytes
         self._forget = forget
         self.parts: list[list[Part]] = []
-        self._slots: BlockSlots | None = None
-        self.layout = self._lay_out()
+        self._slots: _Slots | None = None
+        self.layout = self._lay_out(info.memory_bytes)
 
-    def _lay_out(self, memory_bytes: int | None = None) -> Layout:
-        """Divide the device's memory, or `memory_bytes` of it."""
-        info = self.device.info
-        if memory_bytes is not None:
-            info = replace(info, memory_bytes=memory_bytes)
+    def _lay_out(self, memory_bytes: int) -> Layout:
+        info = replace(self._info, memory_bytes=memory_bytes)
         return lay_out(info, self._what, self.ways, *self._sizes)
 
     @property
     def bytes_sent(self) -> int:
         """Bytes of blocks sent since the memory was taken."""
         return 0 if self._slots is None else self._slots.bytes_sent
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The slots; none if all blocks are resident."""
+        return [] if self._slots is None else self._slots.slots
 
     def take(self) -> None:
         """Allocate resident parts and slots; smaller ones if the device refuses the memory."""
@@ -237,8 +254,8 @@ class BlockMemory:
         if holder is not None:
             holder.give()
         self.device.blocks = refused = None
-        memory = self.device.info.memory_bytes
-        self.layout = self._lay_out()
+        memory = self._info.memory_bytes
+        self.layout = self._lay_out(memory)
         while not self.parts:
             try:
                 self._fill()
@@ -264,10 +281,25 @@ class BlockMemory:
 
     def _fill(self) -> None:
         """Make each direction's parts, and the slots."""
-        parts = [resident_parts(self.device, blocks, self.layout) for blocks in self.ways]
+        parts = [self._resident_parts(blocks) for blocks in self.ways]
         if self.layout.slot_entries:
-            self._slots = BlockSlots(self.device, self.ways, self.layout)
+            self._slots = _Slots(self.device, self.ways, self.layout)
         self.parts = parts
+
+    def _resident_parts(self, blocks: Blocks) -> list[Part]:
+        parts, begin, bounds = [], 0, blocks.bounds
+        while begin < self.layout.resident:
+            first = bounds[begin]
+            most = first + self.layout.part_entries
+            end = int(np.searchsorted(bounds, most, side="right")) - 1
+            end = min(end, self.layout.resident)
+            rows = np.column_stack([np.arange(begin, end), bounds[begin:end] - first])
+            arrays = [rows.astype(np.uint32).ravel()]
+            arrays += [array[first : bounds[end]] for array in blocks.arrays]
+            arrays = [np.require(array, requirements=["C", "W"]) for array in arrays]  # for OpenCL
+            parts.append(Part(begin, end, arrays, [self.device.upload(array) for array in arrays]))
+            begin = end
+        return parts
 
     def launch_along(self, way: int, chosen: Numbers, launch: LaunchBlocks) -> Sent:
         """Launch kernels on chosen blocks of a direction; return the buffers of the blocks."""
@@ -278,27 +310,11 @@ class BlockMemory:
                 launch(part, here, ())
                 rooms.append((part, here))
         missing = chosen[np.searchsorted(chosen, self.layout.resident) :]
-        if self._slots is None or not missing.size:
-            return rooms
-        rest = missing
+        return rooms + self.send(way, missing, launch)
 
-        def launch_slot(slot: Slot, count: int, copied: Any) -> Any:
-            nonlocal rest
-            here, rest = rest[:count], rest[count:]
-            rooms.append((slot, here))
-            return launch(slot, here, (copied,))
-
-        self._slots.send(self.ways[way], missing, launch_slot)
-        return rooms
-
-    def batches(self, way: int) -> Iterator[Numbers]:
-        """Yield all blocks of a direction, in batches that share a buffer."""
-        for part in self.parts[way]:
-            yield np.arange(part.begin, part.end)
-        if self._slots is not None:
-            blocks = self.ways[way]
-            missing = np.arange(self.layout.resident, blocks.sizes.size)
-            yield from self._slots.batches(blocks, missing)
+    def send(self, way: int, missing: Numbers, launch: LaunchBlocks) -> Sent:
+        """Send blocks that are not resident, in any order; launch kernels on each full slot."""
+        return [] if self._slots is None else self._slots.send(self.ways[way], missing, launch)
 
     def launch_again(self, sent: Sent, launch: LaunchBlocks) -> bool:
         """Launch kernels on the same blocks again; return False if some were overwritten."""
@@ -323,7 +339,7 @@ class BlockMemory:
         for way in range(len(self.ways)):
             self.launch_along(way, np.array([block]), keep)
         event = launch(rooms, copies)
-        self.device.queue.flush()  # as `Slots` does
+        self.device.queue.flush()  # as for each slot
         for room in rooms:
             if isinstance(room, Slot):
                 room.read = event
@@ -351,9 +367,10 @@ class StreamedRun(DeviceRun):
         self.memory = BlockMemory(
             self.device,
             self.need,
-            [Blocks(*way, self.firsts) for way in self.ways],
+            [Blocks(way.arrays, way.indptr[self.firsts]) for way in self.ways],
             [*array_bytes, self.marks.nbytes],
             self._slot_bytes(),
+            self.device.info,
             self._bound_kernels.clear,
         )
         self.marks_buffer = self.device.buffer(self.marks.size, np.uint8)
@@ -369,10 +386,38 @@ class StreamedRun(DeviceRun):
     def launch_entries(self) -> int:
         return self.memory.layout.part_entries
 
-    def blocks_with_lists_over(self, edges: int) -> list[npt.NDArray[np.bool_]]:
-        """Return for each direction which blocks have a neighbour list with more entries."""
+    def note_long_lists(self, edges: int) -> None:
+        """Note for each direction which blocks have a neighbour list with more entries."""
         longest = [np.maximum.reduceat(np.diff(w.indptr), self.firsts[:-1]) for w in self.ways]
-        return [sizes > edges for sizes in longest]
+        self._has_long = [sizes > edges for sizes in longest]
+
+    def _bind_room(self, way: int, buffers: list[Any]) -> tuple[BoundKernel, BoundKernel]:
+        """Return the kernels for short and for long lists, bound to a room's buffers."""
+        raise NotImplementedError
+
+    def launch_blocks(
+        self, way: int, chosen: Numbers, rows: Callable[[int], Any], end: BoundKernel
+    ) -> None:
+        """Launch kernels on chosen blocks of a direction.
+
+        The kernels take `rows` of the number of a room's rows. `end` takes it, too, and runs after
+        the kernel for long lists.
+        """
+        has_long = self._has_long[way]
+
+        def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
+            count = room.end - room.begin if isinstance(room, Part) else blocks.size
+            given = rows(count)
+            short, long = self.bound_once(
+                (id(room), way), lambda: self._bind_room(way, room.buffers)
+            )
+            event = self.launch(short, count * self.group, given, after=after)
+            if has_long[blocks].any():
+                self.launch_all(long, given)
+                event = end.launch(1, 1, given)
+            return event
+
+        self.memory.launch_along(way, chosen, launch)
 
     def marked(self) -> Numbers:
         """Read `marks` from the device, and return the marked blocks."""

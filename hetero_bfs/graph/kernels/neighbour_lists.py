@@ -203,27 +203,42 @@ _BY_ONE_THREAD = 1 << 16
 """Most entries that are copied by one thread: a parallel region would cost more than it saves."""
 
 
+@kernel
+def place_blocks(blocks, bounds, most_entries, rows):
+    """Place the first of these blocks one after another, as many as there is room for.
+
+    Writes a block's number and the position of its first entry to each row; `rows` is uint32 (any,
+    2). `blocks` and `bounds` are int64. Returns the numbers of placed blocks and of their entries.
+    """
+    entries = np.int64(0)
+    most = min(blocks.size, rows.shape[0])
+    for i in range(most):
+        after = entries + bounds[blocks[i] + 1] - bounds[blocks[i]]
+        if after > most_entries:
+            return i, entries
+        rows[i, 0], rows[i, 1] = blocks[i], entries
+        entries = after
+    return most, entries
+
+
 @kernel(counted=False, inner=True)
 def _gather_block(block, begin, bounds, entries, gathered):
-    first = bounds[block]
+    first, begin = bounds[block], np.int64(begin)
     for k in range(bounds[block + 1] - first):
         gathered[begin + k] = entries[first + k]
 
 
 @kernel(parallel=True)
-def _gather_blocks(blocks, begins, bounds, entries, gathered):
-    for i in prange(blocks.size):
-        _gather_block(blocks[i], begins[i], bounds, entries, gathered)
+def _gather_blocks(rows, bounds, entries, gathered):
+    for i in prange(rows.shape[0]):
+        _gather_block(rows[i, 0], rows[i, 1], bounds, entries, gathered)
 
 
 @kernel
-def gather_blocks(blocks, begins, bounds, entries, gathered):
-    """Copy entries[bounds[b]:bounds[b + 1]] to gathered[begins[i]:], for each b = blocks[i].
-
-    `blocks`, `begins` and `bounds` are int64. `begins` rises.
-    """
-    if blocks.size > 1 and begins[blocks.size - 1] > _BY_ONE_THREAD:
-        _gather_blocks(blocks, begins, bounds, entries, gathered)
+def gather_blocks(rows, bounds, entries, gathered):
+    """Copy the entries of the blocks in `rows` (`place_blocks`) to their positions."""
+    if rows.shape[0] > 1 and rows[rows.shape[0] - 1, 1] > _BY_ONE_THREAD:
+        _gather_blocks(rows, bounds, entries, gathered)
         return
-    for i in range(blocks.size):
-        _gather_block(blocks[i], begins[i], bounds, entries, gathered)
+    for i in range(rows.shape[0]):
+        _gather_block(rows[i, 0], rows[i, 1], bounds, entries, gathered)

@@ -56,7 +56,7 @@
 /* `expand` and `expand_long` go through rows: items of `next` in a push, receivers in a pull.
  *
  * With -DSTREAMED the host launches them for parts of the graph, and rows are the vertices of a
- * part's blocks, which blocks.cl chooses. A block is GROUP consecutive vertices. Row r is vertex
+ * part's blocks, which choose_blocks marks. A block is GROUP consecutive vertices. Row r is vertex
  * r % GROUP of block r / GROUP. `blocks` has each block's number, and its first entry in the part's
  * neighbours and weights. */
 #ifdef STREAMED

@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
-from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_integer
@@ -22,14 +21,7 @@ class BusyRuns(Analysis[BusyNeighbours]):
 
     what = "busy neighbours"
     report: ClassVar = BusyReport
-
-    def _make_host(self, threads: int) -> HostCount:
-        return HostCount(self.graph)
-
-    def _make_device(self, info: DeviceInfo) -> DeviceCount | StreamedCount:
-        return self._whole_or_streamed(
-            lambda: DeviceCount(self.graph, info), lambda: StreamedCount(self.graph, info)
-        )
+    executors = HostCount, DeviceCount, StreamedCount
 
     def _known(self, least: int) -> BusyNeighbours | None:
         if self.graph.num_searched:

@@ -21,7 +21,7 @@ class Counted(NamedTuple):
 class HostCount:
     """Counts on the host."""
 
-    def __init__(self, graph: SearchGraph) -> None:
+    def __init__(self, graph: SearchGraph, threads: int) -> None:
         backward = graph.graph.transpose if graph.graph.directed else graph.graph
         self._lists = backward.indptr, backward.indices, np.diff(graph.graph.indptr)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hetero_bfs
-from hetero_bfs.algorithms.bfs import paged_graph
+from hetero_bfs.algorithms.bfs import heads
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
@@ -27,7 +27,7 @@ TABLES = (
     schema.OPENCL,
     packed_policy.OPENCL,
     steps.OPENCL,
-    paged_graph.OPENCL,
+    heads.OPENCL,
 )
 RUNS = (
     DevicePlanes, DeviceRanks, DeviceSearch, StreamedColouring, StreamedComponents,
@@ -63,7 +63,7 @@ def test_no_file_of_a_run_has_a_number_of_its_own_for_one_that_it_shares(run):
 
 
 def test_tables_have_the_numbers_of_their_modules():
-    for module in (schema, packed_policy, steps, paged_graph):
+    for module in (schema, packed_policy, steps, heads):
         for name, value in module.OPENCL.items():
             if hasattr(module, name) and name not in ("NUM_COLUMNS", "MIGRATION_COLUMNS"):
                 assert value == getattr(module, name), name

@@ -265,18 +265,6 @@ def blank(control, arrays, state):
 
 
 @kernel(counted=False)
-def restore(own, parent, old_of_column, restored):
-    """Fill `restored`, uint32 by own old ids, with the parents' old ids; NO_VERTEX for none.
-
-    `own` has the own number of each old id, `parent` the column of each number's parent.
-    """
-    for i in range(own.size):
-        number = own[i]
-        column = NO_ID if number == NO_ID else parent[number]
-        restored[i] = NO_ID if column == NO_ID else old_of_column[column]
-
-
-@kernel(counted=False)
 def reached_ends(restored, input_degree):
     """Count the vertices that have a parent, and the input edges at them."""
     reached, ends = np.int64(0), np.int64(0)

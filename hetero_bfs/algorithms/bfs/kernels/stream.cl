@@ -8,8 +8,8 @@
  * longer lists of the frontier. Bottom-up needs the rest of the lists of vertices that found no
  * parent. stream_list converts the marks to two arrays of page numbers: resident pages and missing
  * pages. stream_push or stream_pull reads the resident pages. stream_finish ends the level if no
- * page is missing. Otherwise the host sends the missing pages, stream_push_sent or stream_pull_sent
- * reads them, and then the level ends.
+ * page is missing. Otherwise the host sends the missing pages, stream_push or stream_pull reads
+ * them, and then the level ends.
  *
  * There are three bitmaps (level.py). `visited` has the vertices visited before the level, `next`
  * also those that it visits; between levels they are equal. The third is `frontier`. A masked
@@ -158,26 +158,29 @@ __kernel void stream_unmask(const uint words, __global const uint *visited,
         reached[word] = visited[word] & ~mask[word];
 }
 
-/* Append the pages of a word of marks to one of the two arrays of pages; the whole work-group calls
- * this. */
-static void list_pages(uint word, uint marked, bool is_here, volatile __global uint *status,
-                       __global uint *here, __local ulong *scratch, __local uint *base)
+/* Append the pages of a word of marks to the arrays of resident and of missing pages; the whole
+ * work-group calls this. */
+static void list_pages(uint word, uint marked_here, uint marked_missing,
+                       volatile __global uint *status, __global uint *here,
+                       __local ulong *scratch, __local uint *base)
 {
-    const ulong count = popcount(marked);
-    ulong total; /* of missing pages in the high half, of resident ones in the low half */
-    const ulong before = group_scan(is_here ? count : count << 32, scratch, &total);
+    const ulong counts = (ulong)popcount(marked_missing) << 32 | popcount(marked_here);
+    ulong total;
+    const ulong before = group_scan(counts, scratch, &total);
     if (get_local_id(0) == 0) {
         base[0] = (uint)total ? atomic_add(status + HERE, (uint)total) : 0;
         base[1] = total >> 32 ? atomic_add(status + MISSING, (uint)(total >> 32)) : 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    __global uint *list = is_here ? here : (__global uint *)status + STATUS_WORDS;
-    list += is_here ? base[0] + (uint)before : base[1] + (uint)(before >> 32);
-    for (; marked; marked &= marked - 1)
-        *list++ = word * 32 + LOWEST(marked);
+    __global uint *list = here + base[0] + (uint)before;
+    for (; marked_here; marked_here &= marked_here - 1)
+        *list++ = word * 32 + LOWEST(marked_here);
+    list = (__global uint *)status + STATUS_WORDS + base[1] + (uint)(before >> 32);
+    for (; marked_missing; marked_missing &= marked_missing - 1)
+        *list++ = word * 32 + LOWEST(marked_missing);
 }
 
-/* List the marked pages, and clear the marks. `resident` is a multiple of 32, or all pages. */
+/* List the marked pages, and clear the marks. The first `resident` pages are resident. */
 __kernel GROUP_SIZE void stream_list(const uint words, const uint resident, __global uint *needed,
                                      volatile __global uint *status, __global uint *here)
 {
@@ -187,9 +190,11 @@ __kernel GROUP_SIZE void stream_list(const uint words, const uint resident, __gl
          chunk += get_num_groups(0) * GROUP) {
         const uint word = chunk + get_local_id(0);
         const uint marked = word < words ? needed[word] : 0;
+        const uint split = min(resident - min(resident, word * 32), 32u);
+        const uint missing = split < 32 ? marked >> split << split : 0;
         if (marked)
             needed[word] = 0;
-        list_pages(word, marked, word * 32 < resident, status, here, scratch, base);
+        list_pages(word, marked ^ missing, missing, status, here, scratch, base);
     }
 }
 
@@ -209,10 +214,9 @@ typedef struct {
     __global const uint *owner;
 } Lists;
 
-/* Where a page's edges are: resident, or sent. The first one that was sent is edge `begin`. */
+/* The edges of a page; the first one is edge `begin`. */
 typedef struct {
-    const Edges *resident;
-    __global const uint *sent;
+    __global const uint *edges;
     OFFSET begin;
 } Page;
 
@@ -260,11 +264,6 @@ static void go_on(Segment *segment, OFFSET edge, __global const OFFSET *indptr)
     }
 }
 
-static uint end_of(OFFSET edge, const Page *page)
-{
-    return page->sent ? page->sent[edge - page->begin] : load_edge(page->resident, edge);
-}
-
 static void push_segment(Segment mine, const Page *page, const Lists *lists,
                          __global const uint *frontier, volatile __global uint *next,
                          __global uint *parent)
@@ -273,7 +272,7 @@ static void push_segment(Segment mine, const Page *page, const Lists *lists,
         const OFFSET stop = min(lists->indptr[mine.v + 1], mine.end);
         const bool active = IS_SET(frontier, mine.v);
         for (OFFSET edge = active ? mine.edge : stop; edge < stop; edge += mine.step)
-            claim(end_of(edge, page), mine.v, next, parent);
+            claim(page->edges[edge - page->begin], mine.v, next, parent);
         go_on(&mine, stop, lists->indptr);
     }
 }
@@ -289,7 +288,7 @@ static void pull_segment(Segment mine, const Page *page, const Lists *lists,
         const uint bit = 1u << (mine.v & 31);
         bool open = !(PEEK(next + (mine.v >> 5)) & bit);
         for (OFFSET edge = mine.edge; open && edge < stop; edge += mine.step) {
-            const uint u = end_of(edge, page);
+            const uint u = page->edges[edge - page->begin];
             if (IS_SET(visited, u)) {
                 open = false;
                 if (!(atomic_or(next + (mine.v >> 5), bit) & bit))
@@ -300,57 +299,39 @@ static void pull_segment(Segment mine, const Page *page, const Lists *lists,
     }
 }
 
-#define LISTS_PARAMS                                                                           \
-    const ulong num_edges, __global const OFFSET *indptr, __global const uint *owner
+/* Read `count` pages that were sent; `rows` has their numbers, and the positions of their first
+ * edges in `edges`. If `count` is 0, read the needed ones of the resident pages from `first` to
+ * `last`, which lie one after another; `rows` has the numbers of all needed resident pages. `known`
+ * is the frontier or the visited vertices. */
+#define READ_PARAMS                                                                            \
+    const uint count, const uint first, const uint last, __global const uint *rows,            \
+        __global const uint *edges, const ulong num_edges, __global const OFFSET *indptr,      \
+        __global const uint *owner, __global const uint *status, __global const uint *known,   \
+        volatile __global uint *next, __global uint *parent
 
-/* Read the resident pages that are needed; `known` is the frontier or the visited vertices. */
-#define READ_RESIDENT(read_segment)                                                            \
-    DECLARE_EDGES(part)                                                                        \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                              \
+#define READ_PAGES(read_segment)                                                               \
     const Lists lists = {(OFFSET)num_edges, indptr, owner};                                    \
-    const Page page = {&part, 0, 0};                                                           \
-    const size_t items = (size_t)status[HERE] << LANES_SHIFT;                                  \
-    for (size_t i = get_global_id(0); i < items; i += get_global_size(0))                      \
-        read_segment(take_segment(here[i >> LANES_SHIFT], i & (LANES - 1), &lists), &page,     \
-                     &lists, known, next, parent);
-
-__kernel void stream_push(PARAMS(part), LISTS_PARAMS, __global const uint *status,
-                          __global const uint *here, __global const uint *known,
-                          volatile __global uint *next, __global uint *parent)
-{
-    READ_RESIDENT(push_segment)
-}
-
-__kernel void stream_pull(PARAMS(part), LISTS_PARAMS, __global const uint *status,
-                          __global const uint *here, __global const uint *known,
-                          volatile __global uint *next, __global uint *parent)
-{
-    READ_RESIDENT(pull_segment)
-}
-
-/* Read `count` pages that were sent; their numbers follow them. */
-#define READ_SENT(read_segment)                                                                \
-    const size_t i = get_global_id(0) >> LANES_SHIFT;                                          \
-    const Lists lists = {(OFFSET)num_edges, indptr, owner};                                    \
-    if (i < count) {                                                                           \
-        const uint number = sent[((size_t)count << PAGE_SHIFT) + i];                           \
-        const Page page = {0, sent + (i << PAGE_SHIFT), (OFFSET)number << PAGE_SHIFT};         \
-        read_segment(take_segment(number, get_global_id(0) & (LANES - 1), &lists), &page,      \
-                     &lists, known, next, parent);                                             \
+    const size_t items = (size_t)(count ? count : status[HERE]) << LANES_SHIFT;                \
+    for (size_t i = get_global_id(0); i < items; i += get_global_size(0)) {                    \
+        const size_t row = i >> LANES_SHIFT;                                                   \
+        const uint number = rows[count ? 2 * row : row];                                       \
+        if (number >= first && number < last) {                                                \
+            const OFFSET position =                                                            \
+                count ? rows[2 * row + 1] : (OFFSET)(number - first) << PAGE_SHIFT;            \
+            const Page page = {edges + position, (OFFSET)number << PAGE_SHIFT};                \
+            read_segment(take_segment(number, i & (LANES - 1), &lists), &page, &lists, known,  \
+                         next, parent);                                                        \
+        }                                                                                      \
     }
 
-__kernel void stream_push_sent(const uint count, __global const uint *sent, LISTS_PARAMS,
-                               __global const uint *known, volatile __global uint *next,
-                               __global uint *parent)
+__kernel void stream_push(READ_PARAMS)
 {
-    READ_SENT(push_segment)
+    READ_PAGES(push_segment)
 }
 
-__kernel void stream_pull_sent(const uint count, __global const uint *sent, LISTS_PARAMS,
-                               __global const uint *known, volatile __global uint *next,
-                               __global uint *parent)
+__kernel void stream_pull(READ_PARAMS)
 {
-    READ_SENT(pull_segment)
+    READ_PAGES(pull_segment)
 }
 
 /* End a level, unless missing pages were not sent yet. The vertices that it found become the

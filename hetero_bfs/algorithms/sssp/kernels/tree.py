@@ -1,4 +1,4 @@
-"""Parents of a shortest-path tree from the distances, and conversions to the caller's ids."""
+"""Parents of a shortest-path tree from the distances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_ID, NO_VERTEX
-from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
@@ -107,56 +106,3 @@ def _adopt_equals(indptr, neighbours, weights, distance, parent, queue, count):
                     parent[v] = u
                     queue[count] = v
                     count += 1
-
-
-_SHARED_FROM = 1 << 17
-"""Threads share the work from this number of vertices; for fewer, waking them takes longer."""
-
-
-def restore_distances(found: Array, infinity: Any, new_of_old: Array) -> npt.NDArray[np.float64]:
-    """Return distances by old ids, infinite where not reached.
-
-    `found`, shape (num_searched,), has distances by new ids, and `infinity` where not reached.
-    `new_of_old` (uint32, shape (num_vertices,)) is beyond `found` for vertices outside the search.
-    """
-    distance = np.empty(new_of_old.size)
-    unreached = np.array([infinity], found.dtype)
-    _share(_distances, new_of_old, found=found, unreached=unreached, restored=distance)
-    return distance
-
-
-def restore_parents(up: Array, relabelling: Relabelling) -> npt.NDArray[np.int64]:
-    """Return parents by old ids, -1 where there is none. `up` has new ids, by new ids."""
-    parent = np.empty(relabelling.new_of_old.size, np.int64)
-    new_of_old, old_of_new = relabelling.new_of_old, relabelling.old_of_new
-    _share(_parents, new_of_old, found=up, old_of_new=old_of_new, restored=parent)
-    return parent
-
-
-def _share(work: Any, new_of_old: Array, **given: Any) -> None:
-    parts = None if new_of_old.size >= _SHARED_FROM else 1
-    in_parallel(work, parts, new_of_old=new_of_old, **given)
-
-
-@kernel(counted=False, inner=True)
-def _distances(given, part, parts):
-    new_of_old, found, restored = given.new_of_old, given.found, given.restored
-    unreached = given.unreached[0]
-    begin, end = part_of(new_of_old.size, part, parts)
-    for v in range(np.uint64(begin), np.uint64(end)):
-        far, new = np.inf, new_of_old[v]
-        if new < found.size and found[new] != unreached:
-            far = np.float64(found[new])
-        restored[v] = far
-
-
-@kernel(counted=False, inner=True)
-def _parents(given, part, parts):
-    new_of_old, found, restored = given.new_of_old, given.found, given.restored
-    old_of_new = given.old_of_new
-    begin, end = part_of(new_of_old.size, part, parts)
-    for v in range(np.uint64(begin), np.uint64(end)):
-        up, new = np.int64(-1), new_of_old[v]
-        if new < found.size and found[new] < old_of_new.size:
-            up = np.int64(old_of_new[found[new]])
-        restored[v] = up
