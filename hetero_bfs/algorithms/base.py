@@ -16,11 +16,12 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import AgreedError, BudgetError, CheckOutcome, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.graph.search_graph import SearchGraph, as_given, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.selectors import Place, Places
 from hetero_bfs.scheduling.trace import format_iterations
+from hetero_bfs.support.code_cache import note_compiled
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
@@ -146,6 +147,15 @@ class Analysis(Prepared, Generic[R]):
         """
         raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
 
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:
+        """Run once on a graph in the caller's ids, in this thread, without preparing much.
+
+        Raises `GraphError` if the graph lacks something that the algorithm needs.
+        """
+        with cls(as_given(graph), 1) as analysis:
+            return analysis.complete(analysis.run(*query, place="cpu"))
+
     def run(self, *query: Any, place: Place | None = None) -> R:
         """Run the algorithm, and return the result in the caller's ids.
 
@@ -177,6 +187,8 @@ class Analysis(Prepared, Generic[R]):
             executor.prepare()
             found = self._on(executor, *query)
         seconds = time.perf_counter() - began
+        if executor is self.host:
+            note_compiled(type(self).__name__)
         self._note(place, seconds, *query)
         return Ran(self._kept(found, executor), seconds, executor)
 
@@ -243,15 +255,21 @@ def open_analysis(
 
     found, notes = options.find_devices()
     info = within_limits(found[0], options) if found else None
+    check_weights(kind, graph)
     if not isinstance(graph, SearchGraph):
-        if kind.needs_weights and weight_dtype_of(graph) is None:
-            needed_weights(graph)
         graph = build_search_graph(graph, options.order)
     analysis = kind(graph, options.threads or numba.get_num_threads(), info)
     if options.device is not None and analysis.device is None and analysis.notes:
         raise DeviceError(analysis.notes[0])
     analysis.notes[:0] = notes
     return analysis
+
+
+def check_weights(kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph) -> None:
+    """Raise `GraphError` before a graph is built if it lacks the weights that are needed."""
+    is_built = isinstance(graph, SearchGraph)
+    if kind.needs_weights and not is_built and weight_dtype_of(graph) is None:
+        needed_weights(graph)
 
 
 def within_limits(info: DeviceInfo, options: EngineOptions) -> DeviceInfo:
