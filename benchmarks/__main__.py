@@ -12,6 +12,7 @@ SUBJECTS = {
     "compare": "compare.py",
     "cpu-peers": "cpu_peers.py",
     "programs": "programs/__main__.py",
+    "first-contact": "first_contact.py",
     "csgraph": "csgraph.py",
     "networkx": "networkx_backend.py",
     "multi-source": "multi_source.py",

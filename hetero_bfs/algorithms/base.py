@@ -17,13 +17,14 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import AgreedError, BudgetError, CheckOutcome, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.graph.search_graph import SearchGraph, as_given, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser, choose_place, run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import format_iterations
+from hetero_bfs.support.code_cache import note_compiled
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
@@ -181,6 +182,15 @@ class Analysis(Prepared, Generic[R]):
         """
         raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
 
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:
+        """Run once on a graph in the caller's ids, in this thread, without preparing much.
+
+        Raises `GraphError` if the graph lacks something that the algorithm needs.
+        """
+        with cls(as_given(graph), 1) as analysis:
+            return analysis.complete(analysis.run(*query, place="cpu"))
+
     choice: RunChoice[DeviceKind] | None = None
     """How the place of the latest run was chosen; None if it was given."""
 
@@ -217,6 +227,8 @@ class Analysis(Prepared, Generic[R]):
             executor.prepare()
             found = self._on(executor, *query)
         seconds = time.perf_counter() - began
+        if executor is self.host:
+            note_compiled(type(self).__name__)
         self._note(place, seconds, *query)
         return Ran(self._kept(found, executor), seconds, executor)
 
@@ -287,9 +299,8 @@ def open_analysis(
     if options.device is not None or _needs_device(kind, graph):
         found, notes = options.find_devices()
         info = within_limits(found[0], options) if found else None
+    check_weights(kind, graph)
     if not isinstance(graph, SearchGraph):
-        if kind.needs_weights and weight_dtype_of(graph) is None:
-            needed_weights(graph)
         graph = build_search_graph(graph, options.order)
     analysis = kind(graph, options.threads or numba.get_num_threads(), info)
     if options.device is not None:
@@ -309,6 +320,13 @@ def _needs_device(kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGra
     device = costs["device"]
     there = _FINDING_SECONDS + device.opening.seconds(size) + device.run.seconds(size)
     return costs["cpu"].run.seconds(size) > there
+
+
+def check_weights(kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph) -> None:
+    """Raise `GraphError` before a graph is built if it lacks the weights that are needed."""
+    is_built = isinstance(graph, SearchGraph)
+    if kind.needs_weights and not is_built and weight_dtype_of(graph) is None:
+        needed_weights(graph)
 
 
 def within_limits(info: DeviceInfo, options: EngineOptions) -> DeviceInfo:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from scipy.sparse.csgraph import connected_components as scipy_components
 from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
 from scipy.sparse.csgraph import shortest_path as scipy_shortest_path
 
-from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.algorithms.bfs.serial import search_from
+from hetero_bfs.algorithms.components.serial import number_components
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.serial import distances_by_weight
 from hetero_bfs.csgraph.matrix_lists import (
@@ -22,9 +21,9 @@ from hetero_bfs.csgraph.matrix_lists import (
     checked_rows,
     read_matrix,
 )
-from hetero_bfs.engine.calls import opening_seconds, search_seconds
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.errors import ArgumentError, ForkError, GraphError
+from hetero_bfs.engine.kept import KeptGraph
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.lists import ListedEdges
 from hetero_bfs.options import EngineOptions
@@ -33,6 +32,8 @@ from hetero_bfs.support.checks import as_array, check_choice, check_real
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
 """Distances (infinite where not reached) and parents (not a vertex id for roots and unreached)."""
 
+
+_OPTIONS = EngineOptions(device="cpu", correction=False)
 
 _SIDE_BY_SIDE = 256  # sources whose levels are held at a time; 64 share a word
 
@@ -122,11 +123,20 @@ def dijkstra(
     shape = distance.shape if return_predecessors else (1, matrix.num_vertices)
     predecessors = np.full(shape, NO_PREDECESSOR, np.int32)
     given = sources.reshape(-1).tolist()
-    wanted = predecessors if return_predecessors else None
-    if not _fill_by_engine(matrix, directed, given, limit, distance, wanted):
+
+    def by_engine(opened: Any) -> None:
+        found = _rows(opened, given, return_predecessors)
+        _fill(distance, predecessors if return_predecessors else None, given, limit, found)
+
+    def by_one_thread() -> None:
         for i, source in enumerate(given):
             parents = predecessors[i % len(predecessors)]
             _search(matrix, [source], limit, distance[i], parents)
+
+    kind = Engine if matrix.weights is None else PathSearches
+    with KeptGraph() as kept:  # not kept, since a matrix may change between calls
+        edges = ListedEdges(matrix.lists, directed, matrix.weights)
+        kept.answer(edges, kind, _OPTIONS, by_engine, by_one_thread, len(given))
     distance = distance.reshape(*sources.shape, matrix.num_vertices)
     return (distance, predecessors.reshape(distance.shape)) if return_predecessors else distance
 
@@ -172,45 +182,26 @@ def _search(
     distance[search.queue] = np.repeat(levels, np.diff(search.ends))
 
 
-def _fill_by_engine(
-    matrix: MatrixLists,
-    directed: bool,
-    sources: list[int],
-    limit: float,
+def _fill(
     distance: npt.NDArray[np.float64],
     predecessors: npt.NDArray[np.int32] | None,
-) -> bool:
-    """Search from each source by an engine; return False if it would be slower or cannot open."""
-    lists, weights = matrix
-    work = lists.indices.size, weights is not None
-    if len(sources) * search_seconds(*work) <= opening_seconds(*work):
-        return False
-    with ExitStack() as stack:
-        rows = None
-        with suppress(GraphError, ForkError):  # searches in this thread need no further memory
-            edges = ListedEdges(lists, directed, weights)
-            rows = _engine_rows(edges, sources, predecessors is not None, stack)
-        if rows is None:
-            return False
-        for i, (found, parent) in enumerate(rows):
-            distance[i] = np.where(found <= limit, found, np.inf)
-            if predecessors is not None:
-                known = (parent >= 0) & (parent < parent.size) & (found <= limit)
-                known[sources[i]] = False
-                predecessors[i] = np.where(known, parent, NO_PREDECESSOR)
-    return True
+    sources: list[int],
+    limit: float,
+    rows: Iterator[Row],
+) -> None:
+    for i, (found, parent) in enumerate(rows):
+        distance[i] = np.where(found <= limit, found, np.inf)
+        if predecessors is not None:
+            known = (parent >= 0) & (parent < parent.size) & (found <= limit)
+            known[sources[i]] = False
+            predecessors[i] = np.where(known, parent, NO_PREDECESSOR)
 
 
-def _engine_rows(
-    edges: ListedEdges, sources: list[int], with_parents: bool, stack: ExitStack
-) -> Iterator[Row]:
-    """Open an engine, which `stack` closes; return an iterator over the sources' rows."""
-    if edges.weights is not None:
-        options = EngineOptions(device="cpu")
-        searches = stack.enter_context(open_analysis(PathSearches, edges, options))
-        paths = (searches.run(source) for source in sources)
+def _rows(opened: Engine | PathSearches, sources: list[int], with_parents: bool) -> Iterator[Row]:
+    if isinstance(opened, PathSearches):
+        paths = (opened.run(source) for source in sources)
         return ((found.distance, found.parent) for found in paths)
-    engine = stack.enter_context(Engine(edges, device="cpu", correction=False))
+    engine = opened
     if with_parents:
         trees = (engine.bfs(source) for source in sources)
         return ((_as_distance(tree.level), tree.parent) for tree in trees)
@@ -315,8 +306,6 @@ def connected_components(
     GraphError
         The matrix is not square, or damaged.
     """
-    from hetero_bfs.algorithms.components.kernels.hook import number_components
-
     kind = connection.lower() if isinstance(connection, str) else connection
     check_choice("connection", kind, ("weak", "strong"))
     if directed and kind == "strong":
@@ -324,6 +313,5 @@ def connected_components(
         result: tuple[int, Order] = scipy_components(given, True, "strong", return_labels)
         return result
     matrix = read_matrix(csgraph, directed=True)  # reversed edges join the same components
-    label = np.empty(matrix.num_vertices, np.uint32)
-    count = int(number_components(*matrix.lists, label))
+    label, count = number_components(matrix.lists)
     return (count, label.view(np.int32)) if return_labels else count

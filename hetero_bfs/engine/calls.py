@@ -1,27 +1,40 @@
-"""Functions that search a graph once, without an engine to open and close."""
+"""Functions of a graph, without an engine to open and close.
+
+Calls that name a device, threads or a selector open an engine for themselves. All others share what
+is kept of their graph (kept.py).
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import open_analysis
-from hetero_bfs.algorithms.bfs.query import ManyWant, Vertices, Want, check_many, check_query
+from hetero_bfs.algorithms.bfs.query import (
+    ManyWant,
+    Query,
+    Vertices,
+    Want,
+    check_many,
+    check_query,
+)
 from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.serial import answer_serially
+from hetero_bfs.algorithms.multi_source.apart import search_many_serially
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.table import Algorithms, rows
 from hetero_bfs.engine.engine import Engine
+from hetero_bfs.engine.kept import Graph, kept_of
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
+from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.options import EngineOptions, refuses_devices
 from hetero_bfs.support.checks import check_integer
-
-Graph = CSRGraph | EdgeSource | SearchGraph
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,16 +51,7 @@ threads : int, optional
 
 _MOST_EXACT = 255  # the class after the exact ones must fit a uint8, too
 
-_OPENING_SECONDS = 0.03
-_OPENING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
-_SEARCH_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
-"""By whether there are weights; only the ratio of the constants matters.
-
-Measured on 2 cores with compiled kernels, on soc-Slashdot0902, cnr-2000 and Kronecker 18, whose
-neighbour lists have 1.0, 5.5 and 7.6 million entries. An engine opened in 0.09, 0.3 to 0.4 and 0.3
-s; a search took 2.5, 17 and 35 ms (commit 649b7ee, 2026-11-24). With weights the first and last
-graph opened in 0.2 and 2.4 s of CPU time (commit dc404ab); a search takes 9 and 63 ms (2026-11-25).
-"""
+_USUAL = EngineOptions()
 
 
 class Call(Protocol[P, R_co]):
@@ -78,6 +82,9 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
         _check_graph(graph)
         request = row.ask(graph.num_vertices, **given)  # before the graph is built
         options = EngineOptions(device=device, threads=threads)
+        if device is None and threads is None:
+            with kept_of(graph) as kept:
+                return kept.run(graph, request, options)
         with open_analysis(request.kind, graph, options) as analysis:
             return analysis.complete(analysis.run(*request.query))
 
@@ -113,14 +120,26 @@ def bfs(
     device: str | None = None,
     threads: int | None = None,
 ) -> BFSResult:
-    """Search a graph once. For many searches of one graph, keep an `Engine`.
+    """Search a graph.
 
-    `Engine.bfs` describes the arguments; `EngineOptions` describes `device` and `threads`.
+    One thread answers the first calls on a graph. Once they have taken as long as it takes to open
+    an engine, one opens and answers later calls; it closes with the graph. Calls with a `selector`,
+    `device` or `threads` open an engine each. `Engine.bfs` describes the arguments; `EngineOptions`
+    describes `device` and `threads`.
     """
     _check_graph(graph)
     # Before the graph is built:
     query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want, dtype)
     options = EngineOptions(selector, device=device, threads=threads)
+    if options == _USUAL:
+        with kept_of(graph) as kept:
+            return kept.answer(
+                graph,
+                Engine,
+                options,
+                lambda engine: engine.ask(query),
+                lambda: answer_serially(kept.lists(graph), query),
+            )
     with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer(query)
 
@@ -137,15 +156,35 @@ def bfs_many(
     device: str | None = None,
     threads: int | None = None,
 ) -> ManySearches:
-    """Search from many vertices, 64 sources at a time. For repeated calls, keep an `Engine`.
+    """Search from many vertices; an engine does 64 of them at a time.
 
-    `Engine.bfs_many` describes the arguments; `EngineOptions` describes `device` and `threads`.
+    Engines open as for `bfs`. `Engine.bfs_many` describes the arguments; `EngineOptions` describes
+    `device` and `threads`.
     """
     _check_graph(graph)
     query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
     options = EngineOptions(device=device, threads=threads)
+    if options == _USUAL:
+        with kept_of(graph) as kept:
+            return kept.answer(
+                graph,
+                Engine,
+                options,
+                lambda engine: engine.ask_many(query),
+                lambda: _many_serially(kept.lists(graph), query),
+                len(query.sources),
+            )
     with Engine(_along(graph, query.reverse), **options.settings()) as engine:
         return engine.answer_many(query)
+
+
+def _many_serially(graph: CSRGraph, query: Query) -> ManySearches:
+    each = replace(query, want="levels")
+    return search_many_serially(
+        query,
+        graph.num_vertices,
+        lambda source: answer_serially(graph, replace(each, sources=(source,))),
+    )
 
 
 def hybrid_classes(
@@ -160,16 +199,6 @@ def hybrid_classes(
     num_exact = check_integer("num_exact", num_exact, 1, _MOST_EXACT)
     found = one_call(Algorithms.colour)(graph, threads=threads).colour
     return np.minimum(found, num_exact).astype(np.uint8)
-
-
-def opening_seconds(num_entries: int, weighted: bool = False) -> float:
-    """Estimate the seconds to open an engine; `num_entries` is the total length of the lists."""
-    return _OPENING_SECONDS + _OPENING_SECONDS_PER_ENTRY[weighted] * num_entries
-
-
-def search_seconds(num_entries: int, weighted: bool = False) -> float:
-    """Estimate the seconds of a search without an engine."""
-    return _SEARCH_SECONDS_PER_ENTRY[weighted] * num_entries
 
 
 def _check_graph(graph: Any) -> None:

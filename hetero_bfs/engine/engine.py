@@ -64,7 +64,7 @@ from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import ObjectiveName, Strategy
-from hetero_bfs.support import processes
+from hetero_bfs.support import code_cache, processes
 from hetero_bfs.support.processes import OfOneProcess
 from hetero_bfs.timeline.rendering import as_html
 
@@ -144,6 +144,7 @@ class Engine(Algorithms, OfOneProcess):
                 raise error from None
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - seconds_of_tests() - uploaded
+        code_cache.note_compiled(Engine.__name__)
 
     def _get_ready(self, beside: Beside) -> None:
         platform, selection = self.platform, Selection(self.platform, self.notes)
@@ -328,11 +329,12 @@ class Engine(Algorithms, OfOneProcess):
         ForkError
             The engine was opened in another process, from which this one was forked.
         """
-        graph = self.graph
-        query = check_query(
-            graph.num_vertices, source, depth_limit, target, mask, reverse, want, dtype
-        )
-        if query.reverse and graph.graph.directed:
+        n = self.graph.num_vertices
+        return self.ask(check_query(n, source, depth_limit, target, mask, reverse, want, dtype))
+
+    def ask(self, query: Query) -> BFSResult:
+        """Run a query of `bfs`, on the transposed graph if it is `reverse`."""
+        if query.reverse and self.graph.graph.directed:
             with self._one_at_a_time:
                 return self._reversed().answer(query)
         return self.answer(query)
@@ -388,9 +390,12 @@ class Engine(Algorithms, OfOneProcess):
         ArgumentError, GraphError, EngineClosedError, ForkError
             As for `bfs`; or the levels do not fit in memory.
         """
-        graph = self.graph
-        query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
-        if query.reverse and graph.graph.directed:
+        n = self.graph.num_vertices
+        return self.ask_many(check_many(n, sources, depth_limit, mask, reverse, want))
+
+    def ask_many(self, query: Query) -> ManySearches:
+        """Run a query of `bfs_many`, on the transposed graph if it is `reverse`."""
+        if query.reverse and self.graph.graph.directed:
             with self._one_at_a_time:
                 return self._reversed().answer_many(query)
         return self.answer_many(query)

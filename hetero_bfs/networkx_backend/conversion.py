@@ -12,8 +12,9 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import VertexArray
-from hetero_bfs.graph.lists import Lists
+from hetero_bfs.algorithms.components.serial import Numbered, number_components
+from hetero_bfs.graph.lists import ListedEdges, Lists
+from hetero_bfs.options import EngineOptions
 
 
 @dataclass(eq=False)
@@ -57,19 +58,23 @@ class ConvertedGraph:
         return {node: i for i, node in enumerate(self.nodes)}
 
     @cached_property
+    def edges(self) -> ListedEdges:
+        return ListedEdges(self.successors, self.directed, self.weights)
+
+    @property
+    def options(self) -> EngineOptions:
+        """The options of this graph's engines."""
+        return EngineOptions(device=nx.config.backends.hetero.device, correction=False)
+
+    @cached_property
     def may_overflow(self) -> bool:
         """Whether a weighted distance may exceed float64; NetworkX then returns infinity."""
         largest = 0.0 if self.weights is None else float(self.weights.max(initial=0.0))
         return largest > float(np.finfo(np.float64).max) / max(len(self), 1)
 
     @cached_property
-    def components(self) -> tuple[VertexArray, int]:
-        """Each node's component, numbered by first nodes, and their number."""
-        from hetero_bfs.algorithms.components.kernels.hook import number_components
-
-        label = np.empty(len(self), np.uint32)
-        count = int(number_components(*self.successors, label))
-        return label, count
+    def components(self) -> Numbered:
+        return number_components(self.successors)
 
     def id_of(self, node: Any) -> int | None:
         """None if the node is not in the graph."""

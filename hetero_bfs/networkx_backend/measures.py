@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import Request
+from hetero_bfs.algorithms.colouring import colour as ask_colour
+from hetero_bfs.algorithms.pagerank import pagerank as ask_pagerank
+from hetero_bfs.engine.kept import kept_of
 from hetero_bfs.errors import ForkError, GraphError
 from hetero_bfs.networkx_backend.conversion import ConvertedGraph
-from hetero_bfs.networkx_backend.engine_pool import engine_of, levels_from, reach_of
+from hetero_bfs.networkx_backend.traversal import levels_from, reach_of
+
+R = TypeVar("R")
 
 _BATCH = 1024  # searches between two checks for unreached nodes
 _UNBOUNDED = np.iinfo(np.int32).max // 2
@@ -105,14 +111,18 @@ def pagerank(
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
     try:
-        with engine_of(G) as engine:
-            weighted = weight is not None and G.weights is not None
-            found = engine.pagerank(alpha, tol, max_iter, weighted, restart)
+        weighted = weight is not None and G.weights is not None
+        found = _run(G, ask_pagerank(len(G), alpha, tol, max_iter, weighted, restart))
     except (ValueError, ForkError) as error:  # GraphError and ArgumentError are ValueErrors
         raise NotImplementedError(str(error)) from error
     if not found.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return dict(zip(G.nodes, found.rank.tolist(), strict=True))
+
+
+def _run(G: ConvertedGraph, request: Request[R]) -> R:
+    with kept_of(G) as kept:
+        return kept.run(G.edges, request, G.options)
 
 
 def _restart(G: ConvertedGraph, personalization: dict[Any, float]) -> npt.NDArray[np.float64]:
@@ -133,8 +143,7 @@ def greedy_color(
         return {}
     _refuse_loops(G)
     try:
-        with engine_of(G) as engine:
-            colour = engine.colour().colour
+        colour = _run(G, ask_colour(len(G))).colour
     except (GraphError, ForkError) as error:
         raise NotImplementedError(str(error)) from error
     order = np.argsort(-np.diff(G.successors.indptr), kind="stable")
@@ -157,13 +166,13 @@ def connected_components(G: ConvertedGraph) -> Iterator[set[Any]]:
 
 
 def number_connected_components(G: ConvertedGraph) -> int:
-    return G.components[1]
+    return G.components.total
 
 
 def is_connected(G: ConvertedGraph) -> bool:
     if not len(G):
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    return G.components[1] == 1
+    return G.components.total == 1
 
 
 def node_connected_component(G: ConvertedGraph, n: Any) -> set[Any]:

@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.serial import QueueSearch, search_from
-from hetero_bfs.algorithms.sssp.serial import HeapSearch, search_by_weight
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
+from hetero_bfs.algorithms.sssp.serial import HeapSearch, distances_by_weight, search_by_weight
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.engine.kept import kept_of
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.networkx_backend.conversion import ConvertedGraph
-from hetero_bfs.networkx_backend.engine_pool import distances_from, levels_from
 
 
 def bfs_edges(
@@ -106,6 +108,45 @@ def _search_from_any(G: ConvertedGraph, sources: Any) -> QueueSearch:
             raise nx.NetworkXError(f"The node {node} is not in the graph.")
         starts.append(start)
     return search_from(G.successors, starts)
+
+
+def levels_from(graph: ConvertedGraph, source: int, coming: int = 1) -> npt.NDArray[np.int32]:
+    """Return each node's distance from the source, int32, -1 where not reached.
+
+    `source` is an id. `coming` is the number of searches that the caller will make, this one
+    included.
+    """
+    with kept_of(graph) as kept:
+        return kept.answer(
+            graph.edges,
+            Engine,
+            graph.options,
+            lambda engine: engine.bfs(source).level,
+            lambda: search_from(graph.successors, source).levels(),
+            further=coming - 1,
+        )
+
+
+def reach_of(
+    graph: ConvertedGraph, sources: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    """Return, for each source, the number of reached nodes and the largest distance."""
+
+    def by_engine(engine: Engine) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+        sums = engine.bfs_many(sources.tolist(), want="sums")
+        return sums.reached, sums.eccentricity
+
+    def by_one_thread() -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+        found = np.empty((2, sources.size), np.int64)
+        for i, source in enumerate(sources.tolist()):
+            search = search_from(graph.successors, source)
+            found[:, i] = search.queue.size, search.ends.size - 2
+        return found[0], found[1]
+
+    with kept_of(graph) as kept:
+        return kept.answer(
+            graph.edges, Engine, graph.options, by_engine, by_one_thread, sources.size
+        )
 
 
 Paths = dict[Any, list[Any]]
@@ -314,11 +355,33 @@ def single_source_dijkstra_path_length(
     """Nearest first; equal distances in any order."""
     start = _known_node(G, source)
     if G.weights is not None and weight is not None and not G.may_overflow:
-        found = distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)
+        found = _distances_from(G, G.weights, start, math.inf if cutoff is None else cutoff)
         order = np.argsort(found, kind="stable")[: np.count_nonzero(found < np.inf)]
         return _weighted_lengths(G, found, order, weight)
     search = _by_weight(G, start, None, cutoff, weight)
     return _weighted_lengths(G, search.distance, search.order, weight)
+
+
+def _distances_from(
+    G: ConvertedGraph, weights: npt.NDArray[np.float64], source: int, limit: float
+) -> npt.NDArray[np.float64]:
+    """Return distances, infinite above the limit."""
+
+    def by_one_thread() -> npt.NDArray[np.float64]:
+        distance, parent = np.full(len(G), np.inf), np.empty(len(G), np.uint32)
+        distances_by_weight(G.successors, weights, [source], limit, distance, parent)
+        return distance
+
+    if limit < math.inf:
+        return by_one_thread()
+    with kept_of(G) as kept:
+        return kept.answer(
+            G.edges,
+            PathSearches,
+            G.options,
+            lambda searches: searches.run(source).distance,
+            by_one_thread,
+        )
 
 
 def _known_node(G: ConvertedGraph, node: Any) -> int:

@@ -23,6 +23,9 @@ from hetero_bfs.scheduling.strategies import (
 )
 from hetero_bfs.support.files import replacing
 
+SERIAL = "serial"
+"""Strategy of the only record of a run by one thread, without an engine."""
+
 
 @dataclass(frozen=True)
 class LevelFeatures:

@@ -21,6 +21,7 @@ from typing import Any
 import llvmlite
 import numba
 from numba.core import caching
+from numba.core.registry import cpu_target
 
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.private_cache import folder
@@ -123,6 +124,26 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
 
 def is_kept(dispatcher: Any, kinds: tuple[Any, ...]) -> bool:
     return bool(dispatcher._cache.holds(kinds, dispatcher.targetctx.codegen()))
+
+
+@cache
+def note_compiled(name: str) -> None:
+    """Note for later processes that the code of this class was compiled and stored."""
+    if not was_compiled(name):
+        private_cache.write(f"{name}.compiled", _stamp_of_all(), b"")
+
+
+def was_compiled(name: str) -> bool:
+    try:
+        private_cache.read(f"{name}.compiled", _stamp_of_all())
+    except OSError:
+        return False
+    return True
+
+
+def _stamp_of_all() -> bytes:
+    target = cpu_target.target_context.codegen().magic_tuple()
+    return repr((sources_digest(), _VERSIONS, target)).encode()
 
 
 @cache

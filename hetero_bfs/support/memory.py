@@ -116,9 +116,29 @@ def free_bytes() -> int:
     return free if limit is None else min(free, limit.free_bytes)
 
 
+def usable_bytes() -> int:
+    """Bytes that this process could use on a machine that runs nothing else."""
+    import psutil
+
+    total, limit = int(psutil.virtual_memory().total), memory_limit()
+    return total if limit is None else min(total, limit.limit_bytes)
+
+
+_RELEASES: list[Callable[[], None]] = []
+
+
+def release_when_short(release: Callable[[], None]) -> None:
+    """Let a function release memory that is kept for speed only, before memory is refused."""
+    _RELEASES.append(release)
+
+
 def check_free_memory(num_bytes: int, what: str, remedy: str) -> None:
     """`num_bytes` is an estimate."""
     free = free_bytes()
+    if num_bytes > free and _RELEASES:
+        for release in _RELEASES:
+            release()
+        free = free_bytes()
     if num_bytes > free:
         raise GraphError(
             f"{what} needs about {num_bytes / GIB:.1f} GiB of memory, {free / GIB:.1f} GiB are "

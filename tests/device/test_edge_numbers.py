@@ -26,12 +26,11 @@ from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
-from hetero_bfs.csgraph import matrix_searches
+from hetero_bfs.engine.kept import KeptGraph
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.networkx_backend import engine_pool
 from hetero_bfs.ranks.simulated import run_ranks
 
 EDGES_OF = {
@@ -244,7 +243,7 @@ def matrix_of(graph):
 def test_distances_of_matrices(opens, graph):
     matrix, n = matrix_of(graph), graph.num_vertices
     expected = np.array([array_of(exact_distances(graph, v), n) for v in range(n)])
-    with mock.patch.object(matrix_searches, "opening_seconds", return_value=0 if opens else 1e9):
+    with mock.patch.object(KeptGraph, "_pays", return_value=opens):
         found, parents = hb.csgraph.dijkstra(matrix, return_predecessors=True)
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(parents >= 0, np.isfinite(found) & ~np.eye(n, dtype=bool))
@@ -258,7 +257,7 @@ def test_distances_of_matrices(opens, graph):
 @given(graph=weighted([np.float32, np.float64]))
 def test_distances_of_the_backend(opens, graph):
     made = networkx_of(graph)
-    with mock.patch.object(engine_pool, "opening_seconds", return_value=-1 if opens else 1e9):
+    with mock.patch.object(KeptGraph, "_pays", return_value=opens):
         for name in ("_path_length", "_path", ""):
             function = getattr(nx, f"single_source_dijkstra{name}")
             for limit in (None, 1e308, math.inf):

@@ -218,7 +218,7 @@ class BFSResult:
 
     @cached_property
     def traces(self) -> list[LevelTrace]:
-        """One record per level."""
+        """One record per level; one in all if one thread searched without an engine."""
         return self.make_traces()
 
     @cached_property
@@ -288,7 +288,7 @@ class BFSResult:
         facts = {
             "reached": f"{self.reached:,} of {self.input_degree.size:,} vertices",
             "edges": self.nedge,
-            "levels": len(self.traces),
+            "levels": int(self.level.max(initial=-1)) + 1 or len(self.traces),
             "time": with_unit(self.seconds),
             "speed": f"{self.teps / 1e9:.3g} GTEPS",
         }

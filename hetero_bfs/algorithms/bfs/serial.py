@@ -1,16 +1,22 @@
-"""Single-threaded searches in queue order, as in NetworkX and SciPy."""
+"""Searches by one thread, without an engine, in queue order as in NetworkX and SciPy."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.query import Query
+from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
+from hetero_bfs.scheduling.trace import SERIAL, LevelFeatures, LevelTrace
 
 
 @dataclass(frozen=True)
@@ -44,12 +50,15 @@ def search_from(
     sources: int | Sequence[int],
     most_levels: float | None = None,
     parent: VertexArray | None = None,
+    target: int | None = None,
+    mask: npt.NDArray[np.bool_] | None = None,
 ) -> QueueSearch:
     """Search from sources (ids without duplicates).
 
     `most_levels` is NetworkX's `depth_limit` or `cutoff`, which need not be an integer: a level is
     searched if the number of the previous level is below it. A given `parent` keeps its entries of
-    sources and of vertices not reached. The lists must be valid.
+    sources and of vertices not reached. The search ends after the level that finds `target`, which
+    is neither a source nor masked. It ignores the vertices of `mask`. The lists must be valid.
     """
     from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
 
@@ -61,5 +70,59 @@ def search_from(
         parent = np.full(n, NO_VERTEX, np.uint32)
         parent[starts] = starts
     most = n if most_levels is None else math.ceil(max(min(most_levels, n), 0))
-    levels = search_in_queue_order(*lists, starts.size, most, queue, parent, ends)
+    end = -1 if target is None else target
+    seen = np.zeros(n, np.uint8) if mask is None else mask.astype(np.uint8)
+    levels = search_in_queue_order(*lists, starts.size, most, end, seen, queue, parent, ends)
     return QueueSearch(queue[: ends[levels]], parent, ends[: levels + 1])
+
+
+def answer_serially(graph: CSRGraph, query: Query) -> BFSResult:
+    """Run a query of `Engine.bfs`; the trace has one record, of the strategy "serial"."""
+    began = time.perf_counter()
+    along = graph.transpose if query.reverse else graph
+    lists = Lists(along.indptr, along.indices)
+    is_masked = query.target is not None and query.mask is not None and query.mask[query.target]
+    search = search_from(
+        lists,
+        query.sources,
+        query.max_levels,
+        target=None if is_masked else query.target,
+        mask=query.mask,
+    )
+    searched = time.perf_counter()
+    levels = {"level": search.levels()} if query.want == "levels" else {}
+    parent = np.empty(0, query.dtype) if levels else as_parents(search.parent, query.dtype)
+    seconds, gather_seconds = searched - began, time.perf_counter() - searched
+    num_sources, found = len(query.sources), int(search.queue.size) - len(query.sources)
+
+    def traces() -> list[LevelTrace]:
+        n, edges = along.num_vertices, along.num_stored_edges
+        starts = np.array(query.sources)
+        degree = int((along.indptr[starts + 1] - along.indptr[starts]).sum())
+        unvisited = n - num_sources, edges - degree
+        features = LevelFeatures(
+            0, num_sources, degree, *unvisited, n, edges, edges / n, None, "queue"
+        )
+        reason = "one thread, no engine"
+        return [LevelTrace(features, SERIAL, seconds, 0.0, 0.0, found, reason=reason)]
+
+    result = BFSResult(
+        query.sources[0],
+        parent,
+        seconds,
+        gather_seconds,
+        along.input_degree,
+        along.directed,
+        traces,
+        sources=query.sources,
+        reverse=query.reverse,
+    )
+    result.__dict__.update(levels)
+    return result
+
+
+def as_parents(parent: VertexArray, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
+    """Return parents as a signed type, -1 for `NO_VERTEX`."""
+    if parent.size <= 2**31:  # NO_VERTEX is -1 as int32
+        return parent.view(np.int32).astype(dtype, copy=False)
+    return np.where(parent == NO_VERTEX, -1, parent.astype(np.int64))

@@ -11,7 +11,9 @@ from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.algorithms.components.device import DeviceComponents
 from hetero_bfs.algorithms.components.host import HostComponents
 from hetero_bfs.algorithms.components.result import Components, ComponentsReport
+from hetero_bfs.algorithms.components.serial import answer_serially
 from hetero_bfs.algorithms.components.streamed import StreamedComponents
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
@@ -24,6 +26,11 @@ class ComponentRuns(Analysis[Components]):
     what = "components"
     report: ClassVar = ComponentsReport
     executors = HostComponents, DeviceComponents, StreamedComponents
+
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph) -> Components:
+        """See components/serial.py."""
+        return answer_serially(graph)
 
     def _known(self) -> Components | None:
         n = self.graph.num_vertices

@@ -37,26 +37,45 @@ def search_many_apart(
     itself. There are no traces: they can be larger than the levels. Raises `GraphError` if there
     is not enough memory.
     """
-    count, level = len(query.sources), np.empty((0, 0), np.int32)
-    of_levels = 4 * graph.num_vertices * count if query.want == "levels" else 0
-    what = f"the levels of {count} searches"
-    remedy = "search fewer at once, or ask for sums"
-    check_free_memory(of_levels + 8 * graph.num_searched * threads, what, remedy)
-    if query.want == "levels":
-        level = np.empty((count, graph.num_vertices), np.int32)
-    sums = Sums(count)
+    sums, level = _make_room(query, graph.num_vertices, 8 * graph.num_searched * threads)
+    count = len(query.sources)
     began = time.perf_counter()
     apart = _Apart(query, graph, threads, sums, level)
     done = min(count, 2)
     seconds = _timed(lambda: apart.run(1, lock))
-    by_engine = _timed(lambda: _by_engine(query, range(1, done), answer, sums, level))
+    by_engine = _timed(lambda: _answer_each(query, range(1, done), answer, sums, level))
     rest = count - done
     if -(-rest // threads) * seconds <= rest * by_engine:
         apart.next_number[0] = done
         apart.run(count, lock)
     else:
-        _by_engine(query, range(done, count), answer, sums, level)
-    seconds = time.perf_counter() - began
+        _answer_each(query, range(done, count), answer, sums, level)
+    return _result(query, sums, level, time.perf_counter() - began)
+
+
+def search_many_serially(
+    query: Query, num_vertices: int, answer: Callable[[int], BFSResult]
+) -> ManySearches:
+    """Search by `answer` only, from one vertex after the other; see `search_many_apart`."""
+    sums, level = _make_room(query, num_vertices)
+    began = time.perf_counter()
+    _answer_each(query, range(len(query.sources)), answer, sums, level)
+    return _result(query, sums, level, time.perf_counter() - began)
+
+
+def _make_room(
+    query: Query, num_vertices: int, further_bytes: int = 0
+) -> tuple[Sums, npt.NDArray[np.int32]]:
+    """Return zero sums, and unfilled levels: an empty array if the query does not want them."""
+    count, wanted = len(query.sources), query.want == "levels"
+    of_levels = 4 * num_vertices * count * wanted
+    what = f"the levels of {count} searches"
+    remedy = "search fewer at once, or ask for sums"
+    check_free_memory(of_levels + further_bytes, what, remedy)
+    return Sums(count), np.empty((count, num_vertices) if wanted else (0, 0), np.int32)
+
+
+def _result(query: Query, sums: Sums, level: npt.NDArray[np.int32], seconds: float) -> ManySearches:
     totals = sums.reached, sums.eccentricity, sums.distance_sum
     sources, kept = np.array(query.sources, np.int64), level if query.want == "levels" else None
     return ManySearches(sources, *totals, seconds, [], kept)
@@ -112,7 +131,7 @@ class _Apart:
                 in_parallel(search_apart, parts, stop=stop, **self._given)
 
 
-def _by_engine(
+def _answer_each(
     query: Query,
     numbers: range,
     answer: Callable[[int], BFSResult],

@@ -16,11 +16,14 @@ from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.algorithms.sssp.host import HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
+from hetero_bfs.algorithms.sssp.serial import answer_serially, may_round
 from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.weighted_lists import STRATEGY_NAMES, Unfinished, WeightedLists, Windows
+from hetero_bfs.graph.weights import refuse_negative
 from hetero_bfs.support import processes
 
 _STRATEGIES = *STRATEGY_NAMES, *(f"device {name}" for name in STRATEGY_NAMES)
@@ -34,6 +37,14 @@ class PathSearches(Analysis[ShortestPaths]):
     report: ClassVar = PathReport
     executors = search_on_host, DeviceSearch, StreamedPaths
     needs_weights = True
+
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph, source: int) -> ShortestPaths:
+        """See sssp/serial.py."""
+        refuse_negative(graph, np.arange(graph.num_vertices, dtype=np.uint32), cls.what)
+        if may_round(graph):
+            return answer_serially(graph, source)
+        return super().by_one_thread(graph, source)
 
     def _make_lists(self) -> WeightedLists:
         lists = WeightedLists.of(self.graph, self.what)

@@ -1,16 +1,22 @@
-"""Weighted searches by one thread: for distances only, or in the order of NetworkX's heap."""
+"""Shortest paths by one thread, without an engine, or in the order of NetworkX's heap."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.serial import as_parents
+from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
+from hetero_bfs.graph.weights import needed_weights
+from hetero_bfs.scheduling.trace import SERIAL
 
 
 class HeapSearch(NamedTuple):
@@ -47,18 +53,56 @@ def search_by_weight(
 
 def distances_by_weight(
     lists: Lists,
-    weights: npt.NDArray[np.float64],
+    weights: npt.NDArray[Any],
     sources: Sequence[int],
     limit: float,
-    distance: npt.NDArray[np.float64],
+    distance: npt.NDArray[Any],
     parent: VertexArray,
 ) -> None:
     """Fill distances from the nearest source, and the parents of the vertices reached.
 
-    Distances must be infinite at first, and stay so above `limit`. The parents of sources and of
-    vertices not reached are not written. It is faster than `search_by_weight`, but gives no order.
+    Distances, float64 or float32, must be infinite at first, and stay so above `limit`. The parents
+    of sources and of vertices not reached are not written. It is faster than `search_by_weight`,
+    but gives no order.
     """
     from hetero_bfs.algorithms.sssp.kernels.serial import search_in_log_buckets
 
     starts = np.asarray(sources, np.int64)
     search_in_log_buckets(*lists, weights, starts, float(limit), distance, parent)
+
+
+def may_round(graph: CSRGraph) -> bool:
+    """Whether no distance exceeds the type to which sums of the graph's weights are rounded."""
+    weights = needed_weights(graph)
+    if weights.dtype != np.float32:
+        return True
+    largest = float(weights.max(initial=0))
+    return largest * graph.num_vertices < float(np.finfo(np.float32).max)
+
+
+def answer_serially(graph: CSRGraph, source: int) -> ShortestPaths:
+    """Search a graph for which `may_round` is true, without negative weights.
+
+    The trace has one record, of the strategy "serial".
+    """
+    began = time.perf_counter()
+    weights, n = needed_weights(graph), graph.num_vertices
+    distance = np.full(n, np.inf, np.float32 if weights.dtype == np.float32 else np.float64)
+    parent = np.full(n, NO_VERTEX, np.uint32)
+    parent[source] = source
+    lists = Lists(graph.indptr, graph.indices)
+    distances_by_weight(lists, weights, [source], math.inf, distance, parent)
+    searched = time.perf_counter()
+    result_parent, reached = as_parents(parent), parent != NO_VERTEX
+    edges = int(np.diff(graph.indptr).sum(where=reached))
+    vertices = int(np.count_nonzero(reached))
+    trace = WindowTrace(0.0, SERIAL, vertices, edges, 1, searched - began)
+    return ShortestPaths(
+        source,
+        distance.astype(np.float64, copy=False),
+        trace.seconds,
+        [trace],
+        graph.directed,
+        lambda: result_parent,
+        time.perf_counter() - searched,
+    )

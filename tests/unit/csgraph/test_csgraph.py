@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import hetero_bfs as hb
 from hetero_bfs import csgraph
-from hetero_bfs.csgraph import matrix_searches
+from hetero_bfs.engine.kept import KeptGraph
 
 
 @st.composite
@@ -132,7 +132,7 @@ def test_values_of_other_types(kind, directed):
 def test_engines_find_the_same_distances(monkeypatch, directed, unweighted):
     matrix = scipy.sparse.random_array((40, 40), density=0.06, rng=np.random.default_rng(3))
     plain = csgraph.dijkstra(matrix, directed, unweighted=unweighted, limit=2.5)
-    monkeypatch.setattr(matrix_searches, "opening_seconds", lambda *_: -1.0)
+    monkeypatch.setattr(KeptGraph, "_pays", lambda *_: True)
     distance, predecessors = csgraph.dijkstra(
         matrix, directed, return_predecessors=True, unweighted=unweighted, limit=2.5
     )

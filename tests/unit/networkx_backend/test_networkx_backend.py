@@ -19,9 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networkx_graphs import NAMES, networkx_graphs, outcome
 
-from hetero_bfs.networkx_backend import backend_interface, engine_pool
+from hetero_bfs.engine import kept
+from hetero_bfs.networkx_backend import backend_interface
 from hetero_bfs.networkx_backend.backend_info import FUNCTIONS, LEAST_EDGES
 from hetero_bfs.networkx_backend.conversion import convert_from_nx, convert_to_nx
+from hetero_bfs.networkx_backend.traversal import levels_from
 
 MISSING = "no such node"
 nodes = st.sampled_from([*NAMES, MISSING])
@@ -250,10 +252,13 @@ def test_networkx_starts_without_what_the_backend_needs():
 @pytest.fixture
 def engine_at_once(monkeypatch):
     """Search with an engine from the first search on; close all of them at the end."""
-    monkeypatch.setattr(engine_pool, "opening_seconds", lambda *_: -1.0)
+    monkeypatch.setattr(kept.KeptGraph, "_pays", lambda *_: True)
     yield
-    for key in list(engine_pool._OPEN):
-        engine_pool._close(key)
+    kept.close_all()
+
+
+def opened_graphs():
+    return [one for one in kept._KEPT.values() if one.is_open]
 
 
 def weighted_graph(seed, directed=False):
@@ -269,7 +274,7 @@ def test_engines_find_the_same(engine_at_once, directed):
     assert_same("single_source_shortest_path_length", graph, 2)
     assert_same("single_source_dijkstra_path_length", graph, 2)
     assert_same("eccentricity", graph)
-    assert len(engine_pool._OPEN) == 1  # the conversion without weights is no longer needed
+    assert len(opened_graphs()) == 1  # the conversion without weights is no longer needed
     lengths = nx.single_source_shortest_path_length(graph, 2, backend="hetero")
     assert list(lengths.values()) == sorted(lengths.values())
 
@@ -284,14 +289,13 @@ def test_engines_find_eccentricities_of_directed_graphs(engine_at_once):
     assert_same("eccentricity", ring)
 
 
-def test_few_engines_are_open_and_they_close_with_their_graphs(engine_at_once):
-    graphs = [nx.path_graph(5 + i) for i in range(engine_pool.MOST_OPEN + 2)]
-    for graph in [*graphs, *graphs]:
-        assert_same("single_source_shortest_path_length", graph, 1)
-        assert len(engine_pool._OPEN) <= engine_pool.MOST_OPEN
+def test_engines_close_with_their_graphs(engine_at_once):
+    graph = nx.path_graph(5)
+    assert_same("single_source_shortest_path_length", graph, 1)
+    assert len(opened_graphs()) == 1
     graph.__networkx_cache__.clear()
     gc.collect()
-    assert len(engine_pool._OPEN) == engine_pool.MOST_OPEN - 1
+    assert not opened_graphs()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
@@ -302,7 +306,7 @@ def test_a_forked_process_searches_without_its_parents_engine(engine_at_once):
     locked, forked = threading.Event(), threading.Event()
 
     def search_meanwhile():
-        with engine_pool._LOCK:
+        with kept._LOCK:
             locked.set()
             forked.wait()
 
@@ -321,20 +325,16 @@ def test_a_forked_process_searches_without_its_parents_engine(engine_at_once):
     forked.set()
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
-    assert engine_pool._OPEN
+    assert opened_graphs()
     assert_same("single_source_shortest_path_length", graph, 1)
 
 
-def test_an_engine_opens_when_searches_took_as_long_as_it_takes():
+def test_an_engine_opens_for_many_expected_searches():
     graph = convert_from_nx(nx.path_graph(5))
-    engine_pool.levels_from(graph, 0)
-    assert id(graph) not in engine_pool._OPEN
-    engine_pool._SPENT[graph] = 60.0
-    engine_pool.levels_from(graph, 0)
-    assert id(graph) in engine_pool._OPEN
-    other = convert_from_nx(nx.path_graph(5))
-    engine_pool.levels_from(other, 0, coming=10**9)
-    assert id(other) in engine_pool._OPEN
+    levels_from(graph, 0)
+    assert not kept.kept_of(graph).is_open
+    levels_from(graph, 0, coming=10**12)
+    assert kept.kept_of(graph).is_open
 
 
 @settings(max_examples=25)

@@ -18,15 +18,18 @@ _LINE = 16  # ids in a cache line
 
 
 @kernel
-def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, parent, ends):
+def search_in_queue_order(
+    indptr, indices, num_sources, most_levels, target, seen, queue, parent, ends
+):
     """Fill `queue` and `parent`; return the number of levels.
 
     `queue`, uint32 (n,), begins with the sources. `parent`, uint32 (n,), keeps its entries of
     sources and of vertices that are not reached. Level i is queue[ends[i] : ends[i + 1]]; `ends`,
-    int64, has room for n + 2 entries. No level above `most_levels` is searched. Offsets and ids
-    must be valid; a pass before the search checks ids faster than this loop could.
+    int64, has room for n + 2 entries. No level above `most_levels` is searched, and none after the
+    level that finds `target` (-1 for none). `seen`, uint8 (n,), is 1 at vertices to ignore and 0
+    elsewhere; the search changes it. Offsets and ids must be valid; a pass before the search checks
+    ids faster than this loop could.
     """
-    seen = np.zeros(parent.size, np.uint8)
     for i in range(num_sources):
         seen[queue[i]] = 1
     begin, end, levels = 0, num_sources, 1
@@ -48,6 +51,8 @@ def search_in_queue_order(indptr, indices, num_sources, most_levels, queue, pare
         begin = stop
         levels += 1
         ends[levels] = end
+        if target >= 0 and seen[target] == 1:
+            break
     return levels
 
 

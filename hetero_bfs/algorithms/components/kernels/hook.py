@@ -382,7 +382,7 @@ def _write_least(given, part, parts):
 
 
 @kernel
-def number_components(indptr, indices, label):
+def label_in_order(indptr, indices, label):
     """Fill label, uint32 (n,), with the number of each vertex's component; return the count.
 
     In a directed graph the components are the weakly connected ones. The lists must be valid.

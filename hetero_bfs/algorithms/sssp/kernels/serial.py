@@ -109,10 +109,12 @@ _SAMPLE = 1024
 def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, parent):
     """Fill distance, and the parents of reached vertices except the sources.
 
-    distance, float64 (n,), is infinite at first. parent is uint32 (n,), sources are int64. Weights
-    are float64 of at least 0. Distances above `limit` stay infinite.
+    distance, float64 or float32 (n,), is infinite at first; each sum is rounded to its type. parent
+    is uint32 (n,), sources are int64. Weights are numbers of at least 0. Distances above `limit`
+    stay infinite.
     """
     n = distance.size
+    rounded = np.empty(1, distance.dtype)
     shift = _bucket_shift(n)
     base = (_usual_bits(weights) >> shift) - (_OCTAVES_BELOW << (_FRACTION_BITS - shift))
     first = np.full(_OCTAVES << (_FRACTION_BITS - shift), NO_ID, np.uint32)
@@ -138,8 +140,9 @@ def search_in_log_buckets(indptr, indices, weights, sources, limit, distance, pa
                 continue
             for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
                 u = indices[k]
-                new = own + weights[k]
-                old = distance[u]
+                rounded[0] = own + weights[k]
+                new = np.float64(rounded[0])
+                old = np.float64(distance[u])
                 if new < old and new <= limit:
                     distance[u], parent[u] = new, v
                     if lists[2][u] != _APART:
@@ -169,7 +172,7 @@ def _usual_bits(weights):
     total, count = 0, 0
     for k in range(0, weights.size, max(weights.size // _SAMPLE, 1)):
         if 0 < weights[k] < np.inf:
-            total += bits_of(weights[k]) >> 16  # so that the sum fits
+            total += bits_of(np.float64(weights[k])) >> 16  # so that the sum fits
             count += 1
     return (total // max(count, 1)) << 16
 
@@ -209,7 +212,7 @@ def _move_to_heap(lists, bucket, distance, heap, at):
     v, size = first[bucket], 0
     first[bucket] = NO_ID
     while v != NO_ID:
-        push(heap, at, size, v, distance[v])
+        push(heap, at, size, v, np.float64(distance[v]))
         size += 1
         before[v] = _APART
         v = after[v]

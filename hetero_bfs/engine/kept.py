@@ -1,0 +1,362 @@
+"""Answers calls on a graph by one thread at first, and by engines once these have paid.
+
+An engine answers faster than one thread, but relabels and uploads the graph and compiles when it
+opens. Calls on a graph are answered by one thread until their seconds exceed those of opening; then
+an engine opens and stays open for later calls (the rule of ski rental: at most twice the seconds of
+the best choice). Opened engines are kept by graph, few of them and within a share of the memory.
+They close with their graph.
+
+`hb.bfs` and the other functions, the NetworkX backend and `hetero_bfs.csgraph` all answer this way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+import numpy as np
+
+from hetero_bfs.algorithms.base import Analysis, Request, check_weights, open_analysis
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.errors import ForkError, GraphError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.graph.list_checks import range_fault
+from hetero_bfs.graph.lists import ListedEdges
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.weights import weight_dtype_of
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.support.code_cache import was_compiled
+from hetero_bfs.support.memory import release_when_short, usable_bytes
+
+Graph = CSRGraph | EdgeSource | SearchGraph
+Opened = Engine | Analysis[Any]
+Kind = type[Any]
+"""`Engine`, or the class of an `Analysis`."""
+
+O = TypeVar("O", bound=Opened)  # noqa: E741
+R = TypeVar("R")
+
+MOST_KEPT = 4
+"""Most graphs whose engines stay open: each has threads, and a copy of its graph."""
+
+_MOST_SHARE = 0.25
+"""Most memory of all kept graphs, as a share of the machine's."""
+
+_COMPILING_SECONDS = 20.0
+"""For an engine or algorithm whose code is not stored; 5 to 45 s on 2 cores (2026-11-26)."""
+
+_LOADING_SECONDS = 0.25
+"""To load stored code when something first opens in a process; 0.03 to 0.28 s (2026-11-26)."""
+
+_OPENING_SECONDS = 0.03
+_BUILDING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
+_SERIAL_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
+"""By whether there are weights. They are the first guesses: later ones follow from what this
+process has measured.
+
+Measured on 2 cores with compiled kernels, on soc-Slashdot0902, cnr-2000 and Kronecker 18, whose
+neighbour lists have 1.0, 5.5 and 7.6 million entries. An engine opened in 0.09, 0.3 to 0.4 and 0.3
+s; a search took 2.5, 17 and 35 ms (commit 649b7ee, 2026-11-24). With weights the first and last
+graph opened in 0.2 and 2.4 s of CPU time (commit dc404ab); a search takes 9 and 63 ms (2026-11-25).
+"""
+
+
+class _Measured:
+    """What this process has measured of openings."""
+
+    factor = 1.0
+    """Seconds of the last opening over those expected."""
+
+    opened: ClassVar[set[Kind]] = set()
+    answered: ClassVar[set[Kind]] = set()  # by one thread
+
+
+class KeptGraph:
+    """What calls on one graph share: seconds spent without an engine, and what is open.
+
+    It does not refer to the caller's graph, which is passed to each call.
+    """
+
+    def __init__(self, is_kept: bool = False) -> None:
+        self.used = 0
+        self._is_kept = is_kept
+        self._lock = threading.Lock()
+        self._spent: dict[Kind, float] = {}
+        self._fits = True
+        """Whether what was opened could be kept."""
+        self._serial_seconds: dict[Kind, float] = {}
+        self._lists: CSRGraph | None = None
+        self._graph: SearchGraph | None = None
+        self._opened: dict[tuple[Kind, EngineOptions], Opened] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_kept:
+            self.close()
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._opened)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the kept copies of the graph."""
+        held = self._lists, self._graph
+        return sum(_bytes_of(one) for one in held if one is not None)
+
+    def close(self) -> None:
+        """Close what is open and forget it; what another call uses stays."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._close()
+            finally:
+                self._lock.release()
+
+    def _close(self) -> None:
+        opened, self._opened = self._opened, {}
+        self._graph = self._lists = None
+        self._spent = {}
+        for one in opened.values():
+            one.close()
+
+    def lists(self, graph: Graph) -> CSRGraph:
+        """Return the neighbour lists of a graph in the caller's ids; other sources are read once.
+
+        Raises `GraphError` if the caller's arrays changed after the graph was made.
+        """
+        if isinstance(graph, CSRGraph):
+            if not (_is_private(graph.indptr) and _is_private(graph.indices)):
+                fault = range_fault(graph.indptr, graph.indices)
+                if fault is not None:
+                    raise GraphError(
+                        f"{fault.text}; the graph's arrays changed after it was made: make it anew"
+                    )
+            return graph
+        if self._lists is None:
+            self._lists = CSRGraph.from_edge_source(cast(EdgeSource, graph))
+        return self._lists
+
+    def answer(
+        self,
+        graph: Graph,
+        kind: type[O],
+        options: EngineOptions,
+        by_engine: Callable[[O], R],
+        by_one_thread: Callable[[], R],
+        searches: int = 1,
+        further: int = 0,
+    ) -> R:
+        """Return the answer of an engine or `Analysis` if that pays, else of one thread.
+
+        Parameters
+        ----------
+        graph
+            What is opened; the same in all calls. `by_one_thread` is not called for a SearchGraph.
+        searches, further
+            Searches that `by_one_thread` makes, and further ones that the caller expects to need.
+        """
+        self.used = next(_CLOCK)
+        held = self._graph, self._lists
+        try:
+            if self._pays(graph, kind, options, searches + further):
+                with self._lock:
+                    opened = self._open(graph, kind, options)
+                    if opened is not None:
+                        return by_engine(cast(O, opened))
+            return self._timed(graph, kind, by_one_thread, searches)
+        finally:
+            if held != (self._graph, self._lists):
+                self._fits = _make_room(self)
+
+    def run(self, graph: Graph, request: Request[R], options: EngineOptions) -> R:
+        """Run an algorithm; raise `GraphError` if the graph lacks what it needs."""
+        kind, query = request
+        check_weights(kind, graph)
+        return self.answer(
+            graph,
+            kind,
+            options,
+            lambda opened: opened.run(*query),
+            lambda: kind.by_one_thread(self.lists(graph), *query),
+        )
+
+    def _timed(self, graph: Graph, kind: Kind, by_one_thread: Callable[[], R], searches: int) -> R:
+        """Answer by one thread, and note the seconds."""
+        lists, began = self._lists, time.perf_counter()
+        answer = by_one_thread()
+        seconds = time.perf_counter() - began
+        if kind not in _Measured.answered:  # the first answer may have compiled
+            _Measured.answered.add(kind)
+            seconds = min(seconds, searches * _serial_seconds(graph, kind))
+        elif lists is self._lists:
+            self._serial_seconds[kind] = seconds / max(searches, 1)
+        self._spent[kind] = self._spent.get(kind, 0.0) + seconds
+        return answer
+
+    def _pays(self, graph: Graph, kind: Kind, options: EngineOptions, searches: int) -> bool:
+        """Whether something is open, or would open in less time than answers without it take.
+
+        These are the past answers on this graph, and this one.
+        """
+        if (kind, options) in self._opened or isinstance(graph, SearchGraph):
+            return True
+        expected = searches * self._serial_seconds.get(kind, _serial_seconds(graph, kind))
+        if self._fits:
+            expected += self._spent.get(kind, 0.0)
+        opening = self._opening_seconds(graph)
+        return expected > opening and expected > opening + _first_opening_seconds(kind)
+
+    def _opening_seconds(self, graph: Graph) -> float:
+        """Estimate the seconds of an engine beyond those that one thread needs, too."""
+        has_lists = isinstance(graph, CSRGraph | ListedEdges) or self._lists is not None
+        if self._graph is not None:
+            return _Measured.factor * _OPENING_SECONDS if has_lists else 0.0
+        seconds = _OPENING_SECONDS
+        if has_lists:  # else both read the edges
+            is_weighted = weight_dtype_of(graph) is not None
+            seconds += _BUILDING_SECONDS_PER_ENTRY[is_weighted] * _num_entries(graph)
+        return _Measured.factor * seconds
+
+    def _open(self, graph: Graph, kind: Kind, options: EngineOptions) -> Opened | None:
+        """Return what is open, or open it; None if one thread must answer."""
+        key = kind, options
+        if key in self._opened:
+            return self._opened[key]
+        # A copy of a SearchGraph does not keep the caller's alive.
+        given = replace(graph) if isinstance(graph, SearchGraph) else graph
+        estimate, began = self._opening_seconds(graph), time.perf_counter()
+        builds = self._graph is None and isinstance(graph, CSRGraph | ListedEdges)
+        try:
+            opened = _opened(kind, self._graph or given, options)
+        except (GraphError, ForkError):  # one thread needs neither the memory nor other threads
+            if isinstance(graph, SearchGraph):
+                raise
+            self._spent[kind] = 0.0
+            return None
+        if builds and kind in _Measured.opened:
+            factor = _Measured.factor * (time.perf_counter() - began) / estimate
+            _Measured.factor = min(max(factor, 0.1), 10.0)
+        _Measured.opened.add(kind)
+        self._opened[key], self._graph = opened, opened.graph
+        return opened
+
+
+def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
+    if kind is Engine:
+        return Engine(graph, **options.settings())
+    analysis: Analysis[Any] = open_analysis(kind, graph, options)
+    return analysis
+
+
+def _first_opening_seconds(kind: Kind) -> float:
+    if kind in _Measured.opened:
+        return 0.0
+    return _LOADING_SECONDS if was_compiled(kind.__name__) else _COMPILING_SECONDS
+
+
+def _serial_seconds(graph: Any, kind: Kind) -> float:
+    reads_weights = getattr(kind, "needs_weights", False)
+    return _SERIAL_SECONDS_PER_ENTRY[reads_weights] * _num_entries(graph)
+
+
+def _num_entries(graph: Any) -> int:
+    stored = getattr(graph, "num_stored_edges", None)
+    if stored is not None:
+        return int(stored)
+    return int(graph.num_input_edges) * (1 if graph.directed else 2)
+
+
+def _is_private(array: Any) -> bool:
+    """Whether no caller can change an array: its memory is of `aligned_empty`, or read-only."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return not array.flags.writeable or isinstance(getattr(array.base, "obj", None), mmap.mmap)
+
+
+def _bytes_of(held: Any) -> int:
+    """Return the bytes of the arrays of a dataclass, of its fields and of a transposed graph."""
+    if isinstance(held, np.ndarray):
+        return int(held.nbytes)
+    if not is_dataclass(held):
+        return 0
+    parts = [getattr(held, one.name) for one in fields(held)]
+    return sum(map(_bytes_of, [*parts, vars(held).get("_transposed")]))
+
+
+_CLOCK = itertools.count(1)
+_LOCK = threading.RLock()
+_KEPT: dict[int, KeptGraph] = {}
+"""By the id() of the caller's graph, which removes its entry when it is no longer referenced."""
+
+
+def kept_of(graph: Any) -> KeptGraph:
+    """Return what is kept of a graph; it is forgotten with the graph.
+
+    Use it in a `with` statement: of an object without weak references nothing is kept.
+    """
+    kept = _KEPT.get(id(graph))
+    if kept is not None:
+        return kept
+    with _LOCK:
+        if id(graph) not in _KEPT:
+            try:
+                weakref.finalize(graph, _forget, id(graph)).atexit = False
+            except TypeError:
+                return KeptGraph()
+            _KEPT[id(graph)] = KeptGraph(is_kept=True)
+        return _KEPT[id(graph)]
+
+
+def _forget(key: int) -> None:
+    with _LOCK:
+        kept = _KEPT.pop(key, None)
+    if kept is not None:
+        kept.close()
+
+
+def _make_room(newest: KeptGraph) -> bool:
+    """Close what was used least recently and is too much; return whether the newest stays."""
+    with _LOCK:
+        held = [kept for kept in _KEPT.values() if kept.num_bytes]
+    held.sort(key=lambda kept: kept.used, reverse=True)
+    room = _MOST_SHARE * usable_bytes()
+    for number, kept in enumerate(held):
+        room -= kept.num_bytes
+        if number >= MOST_KEPT or room < 0:
+            kept.close()
+    return newest.num_bytes > 0
+
+
+def close_all() -> None:
+    """Close what is kept of all graphs, except what other calls use."""
+    with _LOCK:
+        held = list(_KEPT.values())
+    for kept in held:
+        kept.close()
+
+
+release_when_short(close_all)
+
+
+def _after_fork() -> None:
+    """Begin anew in a child: a thread that exists only in the parent may hold a lock.
+
+    The engines belong to the parent; closing one in another process has no effect.
+    """
+    global _LOCK, _KEPT
+    _LOCK = threading.RLock()
+    _KEPT = {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
