@@ -101,7 +101,7 @@ def plan_stream(
             f"at least that ({setting('device_memory_bytes')}), or search on the CPU "
             f"({setting('device', 'cpu')})"
         )
-    share = int(_HEADS_SHARE * (budget_bytes - used - slots))
+    share = _heads_bytes(sizes, 1) + int(_HEADS_SHARE * (budget_bytes - least))
     columns = _num_columns(sizes, share, info.max_alloc_bytes)
     left = budget_bytes - used - _heads_bytes(sizes, columns)
     room = replace(info, memory_bytes=left, max_alloc_bytes=max_part_bytes)
