@@ -18,6 +18,7 @@ sys.path[:0] = [str(Path(__file__).parent / "support"), str(Path(__file__).paren
 
 from made_models import model_json
 from posing import pose_as_asked
+from warm_up import warm_up
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl import verdicts
@@ -47,6 +48,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("hetero_bfs")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts its workers
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile what all workers need, if all tests run in several workers."""
+    config = session.config
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    has_workers = config.getoption("dist", "no") != "no" and bool(config.getoption("tx", None))
+    if is_whole and has_workers and not config.option.collectonly:
+        warm_up()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects

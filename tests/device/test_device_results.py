@@ -24,7 +24,7 @@ def small_parts(monkeypatch):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(name=st.sampled_from(NAMES), order=st.sampled_from(["degree", "given"]), data=st.data())
 def test_many_parts(kept, apart, directed, name, order, data):
     edges = nasty(name, directed)
