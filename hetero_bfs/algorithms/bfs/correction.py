@@ -42,7 +42,7 @@ def reference_source(platform: Platform) -> int:
 
 
 _MOST_REFERENCE_LEVELS = 1 << 14
-"""A reference search ends here: it starts at a hub, so later levels are a tail like earlier ones."""
+"""Most levels of a reference search. It starts at a hub, so later levels are in a long tail."""
 
 
 def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
