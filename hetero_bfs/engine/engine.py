@@ -372,8 +372,8 @@ class Engine(Algorithms, OfOneProcess):
         """Search from many vertices, each separately, 64 at a time (MS-BFS, Then et al., 2014).
 
         One pass over the edges serves 64 searches. In graphs where searches take many levels, such
-        as road networks, few vertices belong to the same level of several searches; there the
-        searches run one by one.
+        as road networks, few vertices belong to the same level of several searches; there each
+        thread searches from one vertex after the other.
 
         Parameters
         ----------

@@ -99,8 +99,8 @@ class ManySearches:
     seconds : float
         Time of all searches, until the result is complete.
     traces : list of IterationTrace
-        A record for each level, of a multi-source search of up to 64 sources or of a single search.
-        A pull reads only a part of its `edges_scanned`.
+        A record for each level of a multi-source search of up to 64 sources; none if sources were
+        searched one by one. A pull reads only a part of its `edges_scanned`.
     """
 
     sources: npt.NDArray[np.int64]

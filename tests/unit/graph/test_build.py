@@ -223,10 +223,16 @@ def test_memory_for_a_graph_follows_from_its_lists(directed):
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measures as Linux does")
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-def test_estimate_of_memory(directed):
+@pytest.mark.parametrize("dtype", [None, np.float64], ids=["unweighted", "weighted"])
+def test_estimate_of_memory(directed, dtype):
     """`build_bytes` is what the process's resident memory grows by, and not much more."""
     edges = replace(KroneckerEdges(18, 32).materialise(), directed=directed)
-    build_search_graph(replace(edges, src=edges.src[:999], dst=edges.dst[:999]))  # compiles
+    if dtype is not None:
+        edges = replace(edges, weights=np.random.default_rng(0).random(edges.src.size))
+    few = {
+        name: getattr(edges, name)[:999] for name in ("src", "dst", "weights")[: 2 + bool(dtype)]
+    }
+    build_search_graph(replace(edges, **few))  # compiles
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak is the present again
     before = _status_bytes("VmHWM")
