@@ -170,8 +170,9 @@ class StreamedExecutor(DeviceExecutor):
         self._program = device.build(options, header(SHARED, OPENCL), _FILES)
         self._plain = self._bound = self._bind(self._level_arrays)
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
-        self._pairs = max(here, status, key=lambda buffer: buffer.size)
-        """Scratch between searches."""
+        words = STATUS_WORDS + pages - resident
+        self._pairs, self._room = (here, resident) if resident > words else (status, words)
+        """Scratch between searches, and its words."""
         self._scatter = device.bind(
             self._program, "scatter_parents", VARIES, self._pairs, self.parent
         )
@@ -354,7 +355,7 @@ class StreamedExecutor(DeviceExecutor):
 
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
         """Add vertices that the host found, and their parents."""
-        size, room = self.tuning.group_size, self._pairs.size // 8
+        size, room = self.tuning.group_size, self._room // 2
         for begin in range(0, len(pairs), room):
             some = pairs[begin : begin + room]
             self.device.write(self._pairs, some)
