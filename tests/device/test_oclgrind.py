@@ -94,7 +94,8 @@ CASES = {
         {"directed": True, "max_alloc": 64},
     ),
     "hubs over parts": ("two_hubs(130)", ["TG", "BG,TG"], [0, 266], {"max_alloc": 128}),
-    "long lists": ("late_hub(560)", ["BG", "BGC", "TG"], [561], {"order": "given"}),
+    "long lists": ("late_hub(400)", ["BG", "BGC", "TG"], [401], {"order": "given"}),
+    "shared lists": ("late_hub(560)", ["BG", "BGC", "TG,BG"], [561], {"order": "given"}),
     "path": ("path(40)", ["TG,BG,TG,BGC"], [3], {}),
     "rounds": (
         "grid(14, 18)",
@@ -160,7 +161,9 @@ THREE_GROUPS = ("--compute-units", "3", "--num-threads", "3", "--data-races", *O
 VARIED = ("mixtures", "parts, directed", "streamed, directed")  # of what others launch
 SEARCHED = tuple(name for name in CASES if name not in VARIED)
 LOOKED_AT = ("random", "hubs over parts", "a kernel for each step")
-IN_ONE_LAUNCH = ("random", "mixtures", "hubs over parts", "long lists", "rounds")
+IN_ONE_LAUNCH = (
+    "random", "mixtures", "hubs over parts", "long lists", "shared lists", "rounds",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SEARCHED)

@@ -58,6 +58,21 @@ def late_hub(leaves: int) -> EdgeList:
     return edge_list([(0, i) for i in range(1, leaves + 1)] + [(leaves, leaves + 1)], leaves + 2)
 
 
+def hubs_beside_core(leaves: int, hubs: int = 3) -> EdgeList:
+    """Hubs with that many leaves each, beside a Kronecker core that the last leaf of each leads to.
+
+    Searched bottom-up from the core, a hub finds a parent at the end of its list, as the given
+    numbers have it.
+    """
+    core = KroneckerEdges(9).materialise()
+    first = np.arange(hubs) * (leaves + 1)
+    pairs = [(hub, hub + leaf) for hub in first.tolist() for leaf in range(1, leaves + 1)]
+    pairs += [(hub + leaves, hubs * (leaves + 1) + int(core.src[0])) for hub in first.tolist()]
+    both = np.column_stack([core.src, core.dst]) + hubs * (leaves + 1)
+    n = hubs * (leaves + 1) + core.num_vertices
+    return edge_list(np.concatenate([np.array(pairs), both]), n)
+
+
 def two_hubs(leaves: int) -> EdgeList:
     """Two joined hubs and a tail, so that hub lists begin and end within parts of the edges."""
     first = [(0, 2 + i) for i in range(leaves)]

@@ -47,7 +47,9 @@ LOG_ROWS = 4096
 _FIRST_ROWS = 64  # read back with the state; further rows are read if needed
 _COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for the last list of its share
 _ONE_KERNEL = ("step",)
+_OWN_WORK_PER_ITEM, _MOST_OWN_WORK = 16, 1 << 17  # edges; of a GPU, of a CPU device
 _POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
+_COUNTED_BITS = 62  # for vertices and edges in the packed counter of one launch
 _FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
 
 
@@ -94,7 +96,9 @@ class SearchProgram:
         self._check_group()
         make = device.buffer
         self._counters = make(
-            steps.NUM_COUNTERS + 2 * (tuning.cooperative_groups + steps.STATE_WORDS), np.uint64
+            steps.NUM_COUNTERS * steps.COUNTER_WORDS
+            + 2 * (tuning.cooperative_groups + steps.STATE_WORDS),
+            np.uint64,
         )
         report_words = steps.ROWS + LOG_ROWS * steps.ROW_WORDS
         self._report = make(report_words, np.uint64)
@@ -181,6 +185,7 @@ class SearchProgram:
             f"-DVERTICES_PER_ITEM={tuning.vertices_per_item}",
             f"-DCACHED_WORDS={tuning.cached_words}",
             *self._cooperative_options(),
+            *self._sharing_options(),
             f"-DEDGE_BITS={self._edge_bits}",
             f"-DLOG_ROWS={LOG_ROWS}",
             *self._lists.options(),
@@ -211,6 +216,18 @@ class SearchProgram:
             f"-DCOOPERATIVE_EDGES={size * (room - room // _COOPERATIVE_RESERVE) if short else 0}",
         ]
 
+    def _sharing_options(self) -> list[str]:
+        """Return the options of bottom_up.cl: how work-groups share long lists.
+
+        A GPU's work-groups read a list slowly, but there are many, and work-items that read
+        together read fast. On a CPU device a step for the rests of lists takes two launches, and a
+        work-item reads a list fast.
+        """
+        if self._device.info.type == "GPU":
+            work = _OWN_WORK_PER_ITEM * self._tuning.group_size
+            return ["-DTEAM=32", "-DSHORT_LIST=32", f"-DMOST_OWN_WORK={work}"]
+        return ["-DTEAM=1", "-DSHORT_LIST=LONG_LIST", f"-DMOST_OWN_WORK={_MOST_OWN_WORK}"]
+
     def _clear_counts(self) -> None:
         self._grid.clear()
         self._device.fill(self._counters, 0)
@@ -223,6 +240,8 @@ class SearchProgram:
         """
         if not self._tuning.one_launch or not self._device.info.may_run_in_one_launch:
             return False  # a CPU device runs work-groups one after another
+        if self._edge_bits + self._graph.num_searched.bit_length() > _COUNTED_BITS:
+            return False  # the packed counter has no bit left for HAS_REST (common.cl)
         try:
             self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL
         except DeviceError:
@@ -368,7 +387,8 @@ class SearchProgram:
             most = 2 * levels + 3
             return self._kernels * min(self._steps_to_queue, most)
         other, push, pull = self._kernels
-        return [{steps.PUSH: push, steps.PULL: pull}.get(step, other), other]
+        first = {steps.PUSH: push, steps.PULL: pull, steps.PULL_REST: pull}
+        return [first.get(step, other), other]
 
     def _enqueue(self, kernel: BoundKernel, number: int) -> None:
         """Queue launch `number` since the last read-back; the first one passes the state."""

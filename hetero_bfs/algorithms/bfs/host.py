@@ -315,12 +315,14 @@ def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArra
 def counter_edge_bits(graph: SearchGraph) -> int:
     """Return the number of bits of the packed counter that hold edges.
 
-    The other bits hold vertices, except the highest, which a barrier uses (grid.cl). The number is
-    40 unless the graph is too large for that, so that most graphs share one compiled kernel.
+    The other bits hold vertices, except the highest, which a barrier uses (grid.cl), and the next
+    one if possible, which is a flag (common.cl). The number is 40 unless the graph is too large for
+    that, so that most graphs share one compiled kernel.
 
     Raises `GraphError` if the graph has more vertices and edges than one counter holds.
     """
-    edge_bits = min(40, 63 - graph.num_searched.bit_length())
+    spare_bits = 62 - graph.num_searched.bit_length()
+    edge_bits = min(40, spare_bits + (graph.graph.num_stored_edges >> spare_bits > 0))
     if graph.graph.num_stored_edges >> edge_bits:
         raise GraphError(
             f"the graph has {graph.graph.num_stored_edges} stored edges; with "

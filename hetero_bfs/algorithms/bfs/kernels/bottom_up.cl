@@ -4,13 +4,19 @@
  * A work-group gets whole words of the bitmap, so no other work-group writes to them. A tile has
  * TILE_VERTICES vertices. Consecutive work-items read first neighbours of consecutive vertices,
  * which finds most parents. The remaining vertices are survivors: they are packed, and their lists
- * are read. If at most one vertex in SPARSE_SHARE is unvisited, the level is sparse: each work-item
- * takes a word and reads the lists of its vertices. Lists longer than LONG_LIST are read by the
- * whole work-group: in a sparse level completely, otherwise the edges after the first LONG_LIST. */
+ * are read, each by a work-item up to a limit of edges. That is LONG_LIST, or SHORT_LIST if few
+ * edges lead to a visited vertex. If at most one vertex in SPARSE_SHARE is unvisited, the level is
+ * sparse: each work-item takes a word and reads the lists of its vertices, except lists longer than
+ * LONG_LIST.
+ *
+ * The rests of long lists wait until the end of the tile. If they are little work, the whole
+ * work-group reads one after the other. Otherwise it leaves them: it adds them to a common queue,
+ * and all work-groups share their edges in a step of its own (PULL_REST in steps.cl). */
 
 #define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
 #define TILE_WORDS (TILE_VERTICES / 32)
 #define LONG_LIST 512
+#define LIST_WORK (2 * GROUP) /* the barriers of `pull_long`, as a number of edges */
 #define FRESH 1u /* outcomes of pull_first */
 #define LEFT 2u
 #define SPARSE_SHARE 256
@@ -27,7 +33,7 @@ typedef struct {
         uint fours[TILE_VERTICES / 4];
     } outcome;
     ushort survivors[TILE_VERTICES];
-    uint num_survivors, num_long;
+    uint num_survivors, num_long, long_work;
     volatile uint long_parent;
     uint cache[CACHED_WORDS];
 } BottomUp;
@@ -46,6 +52,25 @@ static bool is_reached(const Graph *graph, uint v, __global const uint *visited,
 {
     const uint word = v >> 5 < cached ? cache[v >> 5] : REACHED(graph, visited, v >> 5);
     return word >> (v & 31) & 1;
+}
+
+/* The first visited neighbour among four edges, or NO_VERTEX: `edge` and those that follow it at
+ * distance `stride`, without those behind `last`. The cache in local memory is not used: few reads
+ * would hit it, and PoCL 3.1's compiler fails on it in nested loops. */
+static uint pull_four(const Graph *graph, OFFSET edge, OFFSET last, uint stride,
+                      __global const uint *visited)
+{
+    uint match = NO_VERTEX, u[4], seen[4];
+#pragma unroll
+    for (uint k = 0; k < 4; k++)
+        u[k] = load_edge(&graph->backward, min(edge + k * stride, last));
+#pragma unroll
+    for (uint k = 0; k < 4; k++)
+        seen[k] = REACHED(graph, visited, u[k] >> 5);
+#pragma unroll
+    for (uint k = 4; k--;)
+        match = seen[k] >> (u[k] & 31) & 1 ? u[k] : match;
+    return match;
 }
 
 /* The first visited neighbour among edges [edge, stop), or NO_VERTEX. */
@@ -108,13 +133,54 @@ static uint pull_long(const Graph *graph, OFFSET edge, OFFSET end, __global cons
     return mine->long_parent;
 }
 
+/* Let vertex number `i` of a tile, with `rest` unread edges, wait until the end of the tile. False if
+ * too many wait already. */
+static bool wait_long(uint i, OFFSET rest, __local BottomUp *mine)
+{
+    const uint slot = atomic_inc(&mine->num_long);
+    if (slot < TILE_VERTICES) {
+        mine->survivors[slot] = i;
+        atomic_add(&mine->long_work, (uint)min(rest, (OFFSET)MOST_OWN_WORK) + LIST_WORK);
+    }
+    return slot < TILE_VERTICES;
+}
+
+/* Leave the `count` lists that wait, of which `read` edges each are read, to all work-groups. Queue
+ * their vertices, the sums of the unread edges before them, and the ends of the lists. A bottom-up
+ * level uses none of these arrays for a frontier. The whole work-group calls this; there is no
+ * barrier. */
+static void leave_lists(const Step *step, const Graph *graph, uint tile, bool sparse, uint read,
+                        uint count, __local BottomUp *mine)
+{
+    const uint lid = get_local_id(0);
+    OFFSET begin, end;
+    ulong packed = 0;
+    for (uint j = lid; j < count; j += GROUP) {
+        find_list(mine->survivors[j], tile, sparse, graph, mine, &begin, &end);
+        packed += PACK(1, end - begin - read);
+    }
+    ulong before = fetch_add_together(step->left, packed);
+    if (packed && !before)
+        add_long(step->counter, HAS_REST);
+    for (uint j = lid; j < count; j += GROUP) {
+        const uint i = mine->survivors[j];
+        const size_t slot = COUNT_OF(before);
+        find_list(i, tile, sparse, graph, mine, &begin, &end);
+        step->other_queue[slot] = tile * 32 + i;
+        step->other_offsets[slot] = (OFFSET)EDGES_OF(before);
+        step->offsets[slot] = end;
+        before += PACK(1, end - begin - read);
+    }
+}
+
 /* Look for a visited neighbour of each survivor, starting with the second edge of its list. Then
- * read the rest of long lists. */
-static void pull_survivors(const Graph *graph, uint tile, bool sparse,
-                           __global const uint *visited, __global uint *parent, uint cached,
-                           __local BottomUp *mine)
+ * read the rests of long lists, or leave them. */
+static void pull_survivors(const Step *step, const Graph *graph, uint tile, bool sparse, uint limit,
+                           uint cached, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0), todo = mine->num_survivors;
+    const uint read = sparse ? 0 : 1 + limit;
+    __global const uint *visited = step->visited;
     OFFSET begin, end;
     for (uint round = 0; round < todo; round += GROUP) {
         const uint i = round + lid < todo ? mine->survivors[round + lid] : NO_VERTEX;
@@ -122,23 +188,25 @@ static void pull_survivors(const Graph *graph, uint tile, bool sparse,
         if (i != NO_VERTEX) {
             find_list(i, tile, sparse, graph, mine, &begin, &end);
             begin++;
-            const OFFSET stop = end - begin > LONG_LIST ? begin + LONG_LIST : end;
+            const OFFSET stop = end - begin > limit ? begin + limit : end;
             const uint match = pull_list(graph, begin, stop, visited, cached, mine->cache);
             if (match != NO_VERTEX)
-                found(i, tile, match, parent, mine);
+                found(i, tile, match, step->parent, mine);
             else if (stop < end)
-                mine->survivors[atomic_inc(&mine->num_long)] = i; /* slots below `round` are free */
+                wait_long(i, end - stop, mine); /* slots below `round` are free */
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint todo_long = min(mine->num_long, (uint)TILE_VERTICES);
-    for (uint j = 0; j < todo_long; j++) {
+    const bool leaves = mine->long_work > MOST_OWN_WORK;
+    if (leaves)
+        leave_lists(step, graph, tile, sparse, read, todo_long, mine);
+    for (uint j = 0; j < (leaves ? 0 : todo_long); j++) {
         const uint i = IN_RANGE(mine->survivors[j], graph->n - tile * 32);
         find_list(i, tile, sparse, graph, mine, &begin, &end);
-        begin += sparse ? 0 : 1 + LONG_LIST;
-        const uint match = pull_long(graph, begin, end, visited, cached, mine);
+        const uint match = pull_long(graph, begin + read, end, visited, cached, mine);
         if (lid == 0 && match != NO_VERTEX)
-            found(i, tile, match, parent, mine);
+            found(i, tile, match, step->parent, mine);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 }
@@ -217,11 +285,9 @@ static void pull_left(__local BottomUp *mine)
 }
 
 /* Look for a visited neighbour of each vertex in a word of a sparse tile, by one work-item.
- * Vertices with long lists are left to the work-group while `survivors` has room. The cache in
- * local memory is not used: few reads would hit it, and PoCL 3.1's compiler fails on it in nested
- * loops. */
-static void pull_word(const Graph *graph, uint tile, uint unvisited, __global const uint *visited,
-                      __global uint *parent, __local BottomUp *mine)
+ * Vertices with long lists wait, if there is room. */
+static void pull_word(const Step *step, const Graph *graph, uint tile, uint unvisited,
+                      __local BottomUp *mine)
 {
     const uint lid = get_local_id(0);
     for (uint rest = unvisited; rest; rest &= rest - 1) {
@@ -229,36 +295,23 @@ static void pull_word(const Graph *graph, uint tile, uint unvisited, __global co
         uint match = NO_VERTEX;
         OFFSET begin, end;
         find_list(i, tile, true, graph, mine, &begin, &end);
-        const uint slot = end - begin > LONG_LIST ? atomic_inc(&mine->num_long) : TILE_VERTICES;
-        if (slot < TILE_VERTICES) {
-            mine->survivors[slot] = i;
+        if (end - begin > LONG_LIST && wait_long(i, end - begin, mine))
             end = begin;
-        }
-        for (; begin < end && match == NO_VERTEX; begin += 4) {
-            uint u[4], seen[4];
-#pragma unroll
-            for (uint k = 0; k < 4; k++)
-                u[k] = load_edge(&graph->backward, min(begin + k, end - 1));
-#pragma unroll
-            for (uint k = 0; k < 4; k++)
-                seen[k] = REACHED(graph, visited, u[k] >> 5);
-#pragma unroll
-            for (uint k = 4; k--;)
-                match = seen[k] >> (u[k] & 31) & 1 ? u[k] : match;
-        }
+        for (; begin < end && match == NO_VERTEX; begin += 4)
+            match = pull_four(graph, begin, end - 1, 1, step->visited);
         if (match != NO_VERTEX)
-            found(i, tile, match, parent, mine);
+            found(i, tile, match, step->parent, mine);
     }
 }
 
 /* Look for a visited neighbour of each unvisited vertex of a tile. Return the counts of the word of
  * work-item `lid`, packed. All tiles pass the same barriers, since PoCL's compiler duplicates the
  * code after a branch that has barriers. */
-static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global const uint *visited,
-                       __global uint *next_visited, __global uint *parent, uint cached,
-                       __local BottomUp *mine)
+static ulong pull_tile(const Step *step, const Graph *graph, uint tile, bool sparse, uint limit,
+                       uint cached, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0), word = tile + lid;
+    __global const uint *visited = step->visited;
     const bool has_word = lid < (sparse ? GROUP : TILE_WORDS);
     const uint past = has_word ? past_bits(graph, word) : NO_VERTEX;
     const uint seen = ~past ? visited[word] | past : past;
@@ -274,12 +327,12 @@ static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global cons
 #endif
     }
     if (lid == 0)
-        mine->num_survivors = mine->num_long = 0;
+        mine->num_survivors = mine->num_long = mine->long_work = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (sparse)
-        pull_word(graph, tile, ~seen, visited, parent, mine);
+        pull_word(step, graph, tile, ~seen, mine);
     else
-        pull_first(graph, tile, visited, parent, cached, mine);
+        pull_first(graph, tile, visited, step->parent, cached, mine);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (!sparse && has_word)
         gather_word(mine);
@@ -287,30 +340,89 @@ static ulong pull_tile(const Graph *graph, uint tile, bool sparse, __global cons
     if (!sparse)
         pull_left(mine);
     barrier(CLK_LOCAL_MEM_FENCE);
-    pull_survivors(graph, tile, sparse, visited, parent, cached, mine);
+    pull_survivors(step, graph, tile, sparse, limit, cached, mine);
     if (!~past)
         return 0;
-    next_visited[word] = (seen | mine->fresh[lid]) & ~past;
+    step->other_visited[word] = (seen | mine->fresh[lid]) & ~past;
     return count_fresh(graph, word, mine->fresh[lid]);
 }
 
+/* A list that was left: its vertex, the edges left up to its end, and its end in the graph. */
+typedef struct {
+    uint v;
+    OFFSET past, end;
+} LeftList;
+
+/* List number `i` of the `count` lists that were left, which have `edges` unread edges. */
+static LeftList left_list(const Step *step, uint i, uint count, OFFSET edges)
+{
+    const LeftList list = {i < count ? step->other_queue[i] : 0,
+                           i + 1 < count ? step->other_offsets[i + 1] : edges,
+                           i < count ? step->offsets[i] : 0};
+    return list;
+}
+
+/* Look for a visited neighbour among the edges that were left, of which `left` (packed) says how
+ * many lists and edges there are. Return this work-item's counts, packed. TEAM work-items read a
+ * list together. Each team takes an equal share of consecutive edges, and skips the rest of a list
+ * whose vertex is visited. The next list's numbers are read in advance. There is no barrier. */
+static ulong pull_left_lists(const Step *step, const Graph *graph, ulong left)
+{
+    const uint lane = get_local_id(0) % TEAM, teams = step->groups * (GROUP / TEAM);
+    const uint team = step->group * (GROUP / TEAM) + get_local_id(0) / TEAM;
+    const uint count = (uint)COUNT_OF(left);
+    const OFFSET edges = (OFFSET)EDGES_OF(left), share = edges / teams + 1;
+    OFFSET edge = (OFFSET)min((ulong)share * team, (ulong)edges);
+    const OFFSET end = (OFFSET)min((ulong)share * (team + 1), (ulong)edges);
+    uint i = 0, past = count; /* find the list that has the first edge */
+    while (past - i > 1) {
+        const uint middle = i + (past - i) / 2;
+        if (step->other_offsets[middle] <= edge)
+            i = middle;
+        else
+            past = middle;
+    }
+    ulong packed = 0;
+    LeftList next = left_list(step, i, count, edges);
+    while (edge < end) {
+        const LeftList list = next;
+        next = left_list(step, ++i, count, edges);
+        const OFFSET stop = min(list.past, end), shift = list.end - list.past;
+        const uint bit = 1u << (list.v & 31);
+        volatile __global uint *word = step->other_visited + (list.v >> 5);
+        uint match = NO_VERTEX;
+        bool open = true;
+        for (edge += lane; open && edge < stop; edge += 4 * TEAM) {
+            match = pull_four(graph, shift + edge, shift + stop - 1, TEAM, step->visited);
+            open = match == NO_VERTEX && !(PEEK(word) & bit);
+        }
+        if (match != NO_VERTEX && !(atomic_or(word, bit) & bit)) {
+            step->parent[list.v] = match;
+            packed += PACK(1, graph->degree[list.v]);
+        }
+        edge = stop;
+    }
+    return packed;
+}
+
 /* Look for a visited neighbour of each unvisited vertex; there are `unvisited` of them. This reads
- * the bitmap as the level found it and writes the `words` of the other bitmap for the next
- * level. */
-static void bottom_up(const Step *step, const Graph *graph, uint words, ulong unvisited,
-                      uint cached, __local BottomUp *mine)
+ * the bitmap as the level found it and writes the `words` of the other bitmap for the next level.
+ * `limit` is the most edges of a list that a work-item reads. Or, if there are lists `left`, look
+ * through them; then `words` is 0. */
+static void bottom_up(const Step *step, const Graph *graph, uint words, ulong unvisited, uint limit,
+                      uint cached, ulong left, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0), group = step->group, groups = step->groups;
-    __global const uint *visited = step->visited;
     const bool sparse = unvisited * SPARSE_SHARE < graph->n;
     const uint tile_words = sparse ? GROUP : TILE_WORDS;
     ulong packed = 0, total;
     cached = min(cached, words);
     for (uint word = lid; word < cached; word += GROUP)
-        mine->cache[word] = REACHED(graph, visited, word);
+        mine->cache[word] = REACHED(graph, step->visited, word);
     for (uint tile = group * tile_words; tile < words; tile += groups * tile_words)
-        packed += pull_tile(graph, tile, sparse, visited, step->other_visited, step->parent,
-                            cached, mine);
+        packed += pull_tile(step, graph, tile, sparse, limit, cached, mine);
+    if (left)
+        packed += pull_left_lists(step, graph, left);
     group_scan(packed, step->scratch, &total);
     if (lid == 0 && total)
         add_long(step->counter, total);

@@ -2,15 +2,23 @@
  *
  * Build options: OFFSET (uint or ulong: an offset into the edge array), GROUP (work-items per
  * work-group, a power of two), EDGE_BITS (low bits of the counter that hold edges), NUM_PARTS
- * and PART_SHIFT (below), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS (bottom_up.cl), ROOM,
- * SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES (cooperative.cl), LOG_ROWS
- * (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step` (level_loop.cl), DIRECTED if a vertex
- * may lack out-edges, ATOMIC_PEEK and TESTS for tests. Numbers that Python has too come from
- * header.py. Needs atomics.cl and vendor.cl. */
+ * and PART_SHIFT (below), ITEMS, VERTICES_PER_ITEM, CACHED_WORDS, SHORT_LIST, MOST_OWN_WORK, TEAM
+ * (bottom_up.cl), ROOM, SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES
+ * (cooperative.cl), LOG_ROWS (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step`
+ * (level_loop.cl), DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and TESTS for tests.
+ * Numbers that Python has too come from header.py. Needs atomics.cl and vendor.cl. */
 
 #define EDGES_OF(packed) ((packed) & (((ulong)1 << EDGE_BITS) - 1))
 #define COUNT_OF(packed) ((packed) >> EDGE_BITS)
 #define PACK(count, edges) (((ulong)(count) << EDGE_BITS) | (ulong)(edges))
+
+/* Set in the counter of a bottom-up level that left lists (bottom_up.cl). Vertices and edges need
+ * none of these bits; a barrier across the work-groups uses the highest one (grid.cl). */
+#ifdef ONE_LAUNCH
+#define HAS_REST ((ulong)1 << 62)
+#else
+#define HAS_REST ((ulong)1 << 63)
+#endif
 
 #ifdef DIRECTED
 #define QUEUEABLE(degree) ((degree) > 0)
@@ -28,16 +36,25 @@
 #define SCAN_SIZE (GROUP + SCAN_ROWS)
 
 #ifdef HAS_SHUFFLES
-static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
+/* Inclusive prefix sum over a warp. */
+static ulong warp_scan(ulong value)
 {
-    const uint lid = get_local_id(0), lane = lid & 31, warp = lid >> 5;
-    ulong sum = value, before = 0, all = 0;
+    const uint lane = get_local_id(0) & 31;
+    ulong sum = value;
 #pragma unroll
     for (uint distance = 1; distance < 32; distance <<= 1) {
         const ulong other = (ulong)shuffle_up((uint)(sum >> 32), distance) << 32 |
                             shuffle_up((uint)sum, distance);
         sum += lane >= distance ? other : 0;
     }
+    return sum;
+}
+
+static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
+{
+    const uint lid = get_local_id(0), lane = lid & 31, warp = lid >> 5;
+    const ulong sum = warp_scan(value);
+    ulong before = 0, all = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lane == 31)
         scratch[warp] = sum;
@@ -49,6 +66,16 @@ static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
         all += other;
     }
     *total = all;
+    return before + sum - value;
+}
+
+/* Add; return the old number. All work-items call this together, and a warp does one atomic. */
+static ulong fetch_add_together(volatile __global ulong *address, ulong value)
+{
+    ulong sum = warp_scan(value), before = 0;
+    if ((get_local_id(0) & 31) == 31 && sum)
+        before = fetch_add_long(address, sum);
+    before = (ulong)shuffle_from((uint)(before >> 32), 31) << 32 | shuffle_from((uint)before, 31);
     return before + sum - value;
 }
 #else
@@ -76,6 +103,11 @@ static ulong group_scan(ulong value, __local ulong *scratch, ulong *total)
         before += scratch[i];
     *total = all;
     return before;
+}
+
+static ulong fetch_add_together(volatile __global ulong *address, ulong value)
+{
+    return value ? fetch_add_long(address, value) : 0;
 }
 #endif
 
@@ -154,6 +186,7 @@ typedef struct {
     __global uint *parent, *visited, *other_visited, *queue, *other_queue;
     __global OFFSET *offsets, *other_offsets;
     volatile __global ulong *counter; /* of the vertices and edges that the step finds */
+    volatile __global ulong *left;    /* of the lists that it leaves, and their edges */
     __local ulong *scratch, *base;
 } Step;
 

@@ -56,7 +56,8 @@
     DECLARE_LISTS                                                                               \
     const Graph graph = {n, words, indptr, backward_indptr, degree, word_degree,                \
                          first_neighbour, forward, backward MASK SENT};                         \
-    const Arrays arrays = {parent, visited0, visited1, queue0, queue1, offsets0, offsets1};     \
+    const Arrays arrays = {parent,  visited0, visited1, queue0, queue1, offsets0, offsets1,     \
+                           counters};                                                           \
     const uint lid = get_local_id(0), group = get_group_id(0), groups = get_num_groups(0);      \
     __global ulong *rows = group == 0 ? report + ROWS : 0;                                      \
     __global const ulong *before = report + begin % 2 * STATE_WORDS;                             \
@@ -88,7 +89,7 @@ static bool take_step(uint kinds, volatile __global ulong *counters, __global ul
     if (rows)
         copy_state(state, after);
     if (rows && runs)
-        counters[(state[DONE] + 1) % NUM_COUNTERS] = 0;
+        clear_next_counter(counters, state[DONE]);
     return runs;
 }
 
@@ -97,7 +98,7 @@ static bool take_step(uint kinds, volatile __global ulong *counters, __global ul
     {                                                                                           \
         DECLARE_SEARCH                                                                          \
         const bool due = lid == 0 && !is_over(mine.state) && !mine.state[PENDING];              \
-        const ulong found = due ? counters[mine.state[DONE] % NUM_COUNTERS] : 0;                \
+        const ulong found = due ? *COUNTER(counters, mine.state[DONE]) : 0;                     \
         decide(due, &mine, found, policy + POLICY_SIZE, rows, false);                           \
         if (lid == 0) {                                                                         \
             if (due)                                                                            \
@@ -106,19 +107,19 @@ static bool take_step(uint kinds, volatile __global ulong *counters, __global ul
         }                                                                                       \
         barrier(CLK_LOCAL_MEM_FENCE);                                                           \
         const bool runs = mine.runs;                                                            \
-        volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;          \
         run;                                                                                    \
     }
 
 #define OTHERS (1 << BEGIN | 1 << TO_QUEUE | 1 << INVALIDATE)
-#define RUN(step, due) run_##step(due, group, groups, &graph, &arrays, counter, &mine)
+#define PULLS (1 << PULL | 1 << PULL_REST)
+#define RUN(step, due) run_##step(due, group, groups, &graph, &arrays, &mine)
 #ifdef ONE_STEP
-#define IS(step) (runs && mine.state[STEP] == step)
-STEP_KERNEL(step, 1 << PUSH | 1 << PULL | OTHERS, RUN(push, IS(PUSH)); RUN(pull, IS(PULL));
-            RUN(other, runs && !IS(PUSH) && !IS(PULL)))
+#define IS_OF(kinds) (runs && (kinds) >> mine.state[STEP] & 1)
+STEP_KERNEL(step, 1 << PUSH | PULLS | OTHERS, RUN(push, IS_OF(1 << PUSH)); RUN(pull, IS_OF(PULLS));
+            RUN(other, IS_OF(OTHERS)))
 #else
 STEP_KERNEL(push_step, 1 << PUSH, RUN(push, runs))
-STEP_KERNEL(pull_step, 1 << PULL, RUN(pull, runs))
+STEP_KERNEL(pull_step, PULLS, RUN(pull, runs))
 STEP_KERNEL(other_step, OTHERS, RUN(other, runs))
 #endif
 
@@ -131,11 +132,12 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
     DECLARE_SEARCH
     /* The state after levels of cooperating groups. It has two slots, used alternately: a late
      * work-group may still read one while the next cooperating groups write the other. */
-    volatile __global ulong *shared = counters + NUM_COUNTERS + 2 * COOPERATIVE_GROUPS;
-    const Link link = {counters + NUM_COUNTERS, sync, patience};
+    volatile __global ulong *found_words = counters + NUM_COUNTERS * COUNTER_WORDS;
+    volatile __global ulong *shared = found_words + 2 * COOPERATIVE_GROUPS;
+    const Link link = {found_words, sync, patience};
     uint rounds = 0;
     ulong generation = poll_long(end_word(sync, group)) & GENERATION;
-    ulong found = lid ? 0 : counters[mine.state[DONE] % NUM_COUNTERS];
+    ulong found = lid ? 0 : *COUNTER(counters, mine.state[DONE]);
     bool reload = false;
     if (mine.state[FLAGS] & PROBES) {
         const bool passed =
@@ -153,9 +155,9 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
         const uint doing = (uint)mine.state[STEP];
         if (doing == DECIDE)
             break;
-        volatile __global ulong *counter = counters + mine.state[DONE] % NUM_COUNTERS;
+        volatile __global ulong *counter = COUNTER(counters, mine.state[DONE]);
         if (group == 0 && lid == 0)
-            counters[(mine.state[DONE] + 1) % NUM_COUNTERS] = 0;
+            clear_next_counter(counters, mine.state[DONE]);
         const uint cooperating = doing == ALONE ? 1 : doing == COOPERATE ? COOPERATIVE_GROUPS : 0;
         reload = cooperating > 0;
         rounds += reload;
@@ -166,7 +168,7 @@ __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __g
             if (group == 0 && lid < STATE_WORDS)
                 shared[rounds % 2 * STATE_WORDS + lid] = mine.state[lid];
         } else if (!reload) {
-            run_step(group, groups, &graph, &arrays, counter, &mine);
+            run_step(group, groups, &graph, &arrays, &mine);
         }
         if (doing == INVALIDATE) /* the last step */
             break;

@@ -28,7 +28,18 @@ typedef struct {
 typedef struct {
     __global uint *parent, *visited0, *visited1, *queue0, *queue1;
     __global OFFSET *offsets0, *offsets1;
+    volatile __global ulong *counters;
 } Arrays;
+
+/* The two words in which step number `done` counts: what it finds, and the lists that it leaves. */
+#define COUNTER(counters, done) ((counters) + (done) % NUM_COUNTERS * COUNTER_WORDS)
+
+/* Clear the counter of the step after step number `done`. Nothing reads or writes it meanwhile. */
+static void clear_next_counter(volatile __global ulong *counters, ulong done)
+{
+    for (uint i = 0; i < COUNTER_WORDS; i++)
+        COUNTER(counters, done + 1)[i] = 0;
+}
 
 typedef struct {
     ulong state[STATE_WORDS], saved[STATE_WORDS];
@@ -163,7 +174,13 @@ static bool look(__local Shared *mine, ulong found, ulong now, __global const RE
         state[SOURCE] = NO_VERTEX;
     if (state[STATUS] != RUNNING)
         return false;
-    consume(state, last, found, now, rows);
+    if (last == PULL && found & HAS_REST) {
+        state[HELD] = found ^ HAS_REST;
+        state[STEP] = PULL_REST;
+        return false;
+    }
+    consume(state, last == PULL_REST ? PULL : last, found + state[HELD], now, rows);
+    state[HELD] = 0;
     const bool over = state[FRONTIER_EDGES] == 0 || state[UNVISITED_VERTICES] == 0;
     if (state[SOURCE] != NO_VERTEX) {
         state[STEP] = BEGIN;
@@ -218,10 +235,10 @@ static void decide(bool due, __local Shared *mine, ulong found, __global const R
 }
 
 /* Return the data of a step. The state says which of the `arrays` belong to the frontier. */
-static Step step_of(uint group, uint groups, const Arrays *arrays,
-                    volatile __global ulong *counter, __local Shared *mine)
+static Step step_of(uint group, uint groups, const Arrays *arrays, __local Shared *mine)
 {
     const bool v = mine->state[VISITED_INDEX], q = mine->state[QUEUE_INDEX];
+    volatile __global ulong *counter = COUNTER(arrays->counters, mine->state[DONE]);
     const Step step = {group,
                        groups,
                        arrays->parent,
@@ -232,6 +249,7 @@ static Step step_of(uint group, uint groups, const Arrays *arrays,
                        q ? arrays->offsets1 : arrays->offsets0,
                        q ? arrays->offsets0 : arrays->offsets1,
                        counter,
+                       counter + 1,
                        mine->scratch,
                        &mine->base};
     return step;
@@ -242,10 +260,10 @@ static Step step_of(uint group, uint groups, const Arrays *arrays,
 
 /* Begin a search, convert its bitmap into a queue, or end it. */
 static void run_other(bool due, uint group, uint groups, const Graph *graph,
-                      const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
+                      const Arrays *arrays, __local Shared *mine)
 {
     __local const ulong *state = mine->state;
-    const Step step = step_of(group, groups, arrays, counter, mine);
+    const Step step = step_of(group, groups, arrays, mine);
     if (due && state[STEP] == BEGIN)
         start(&step, graph->words, (uint)state[SOURCE]);
     else if (due && state[STEP] == INVALIDATE)
@@ -255,34 +273,41 @@ static void run_other(bool due, uint group, uint groups, const Graph *graph,
 }
 
 static void run_push(bool due, uint group, uint groups, const Graph *graph,
-                     const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
+                     const Arrays *arrays, __local Shared *mine)
 {
-    const Step step = step_of(group, groups, arrays, counter, mine);
+    const Step step = step_of(group, groups, arrays, mine);
     top_down(&step, graph, due ? (uint)mine->state[FRONTIER_VERTICES] : 0,
              due ? (OFFSET)mine->state[FRONTIER_EDGES] : 0, &mine->level.top_down);
 }
 
+/* A bottom-up level, or the lists that it left. If an edge in SHORT_LIST leads to the frontier, a
+ * work-item probably finds a parent soon. */
 static void run_pull(bool due, uint group, uint groups, const Graph *graph,
-                     const Arrays *arrays, volatile __global ulong *counter, __local Shared *mine)
+                     const Arrays *arrays, __local Shared *mine)
 {
-    const Step step = step_of(group, groups, arrays, counter, mine);
-    const uint chosen = due ? (uint)mine->state[CHOSEN] : 0;
+    __local const ulong *state = mine->state;
+    const Step step = step_of(group, groups, arrays, mine);
+    const bool pulls = due && state[STEP] == PULL;
+    const uint chosen = pulls ? (uint)state[CHOSEN] : 0;
     const bool has_cache = mine->policy[VARIANT(chosen)] != 0;
-    bottom_up(&step, graph, due ? graph->words : 0, mine->state[UNVISITED_VERTICES],
-              has_cache ? CACHED_WORDS : 0, &mine->level.bottom_up);
+    const bool finds = state[UNVISITED_EDGES] <= state[FRONTIER_EDGES] * SHORT_LIST;
+    bottom_up(&step, graph, pulls ? graph->words : 0, state[UNVISITED_VERTICES],
+              finds ? LONG_LIST : SHORT_LIST, has_cache ? CACHED_WORDS : 0,
+              due && !pulls ? COUNTER(arrays->counters, state[DONE] - 1)[1] : 0,
+              &mine->level.bottom_up);
 }
 
 #ifdef ONE_LAUNCH
 /* Run the share of work-group `group` of a step that is not for cooperating groups. */
 static void run_step(uint group, uint groups, const Graph *graph, const Arrays *arrays,
-                     volatile __global ulong *counter, __local Shared *mine)
+                     __local Shared *mine)
 {
     const uint doing = (uint)mine->state[STEP];
-    if (doing == PULL)
-        run_pull(true, group, groups, graph, arrays, counter, mine);
+    if (doing == PULL || doing == PULL_REST)
+        run_pull(true, group, groups, graph, arrays, mine);
     else if (doing == PUSH)
-        run_push(true, group, groups, graph, arrays, counter, mine);
+        run_push(true, group, groups, graph, arrays, mine);
     else
-        run_other(true, group, groups, graph, arrays, counter, mine);
+        run_other(true, group, groups, graph, arrays, mine);
 }
 #endif

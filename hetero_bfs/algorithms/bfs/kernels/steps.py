@@ -49,12 +49,14 @@ SOURCE = PLACE  # a state on the device needs no place
     MODELLED_UNVISITED,  # edges
     MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.py)
     MODELLED_WITHIN,  # the ratio between levels up to which that choice holds, as a REAL's bits
-) = range(CHOSEN + 1, CHOSEN + 14)
-STATE_WORDS = MODELLED_WITHIN + 1
+    HELD,  # what a bottom-up level found before PULL_REST, packed; 0 otherwise
+) = range(CHOSEN + 1, CHOSEN + 15)
+STATE_WORDS = HELD + 1
 """The first words of a state on the device are those of schema.py, up to CHOSEN."""
 
-DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, COOPERATE = range(8)
-"""Values of STEP: the next step, or the last one."""
+DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, COOPERATE, PULL_REST = range(9)
+"""Values of STEP: the next step, or the last one. PULL_REST: all work-groups read the lists that a
+bottom-up level left (bottom_up.cl)."""
 
 RUNNING, ENDED, LEAVES, FAILED = range(4)
 """Values of STATUS. ENDED: nothing is left to find, or LIMIT levels are done. LEAVES: the host must
@@ -68,13 +70,13 @@ ROWS = 2 * STATE_WORDS
 ROW_WORDS = 5
 """The position of the levels' rows in `report`, and the words of each row."""
 
-NUM_COUNTERS = 3
+NUM_COUNTERS, COUNTER_WORDS = 3, 2
 
 _SHARED = (
     "SOURCE STEP STATUS LIMIT FLAGS BEGAN DONE PENDING DECIDED MODELLED_VERTICES MODELLED_EDGES "
-    "MODELLED_UNVISITED MODELLED_REPRESENTATION MODELLED_WITHIN STATE_WORDS DECIDE BEGIN TO_QUEUE "
-    "PUSH ALONE PULL INVALIDATE COOPERATE RUNNING ENDED LEAVES FAILED INVALIDATES CONVERTS PROBES "
-    "ROWS ROW_WORDS NUM_COUNTERS"
+    "MODELLED_UNVISITED MODELLED_REPRESENTATION MODELLED_WITHIN HELD STATE_WORDS DECIDE BEGIN "
+    "TO_QUEUE PUSH ALONE PULL INVALIDATE COOPERATE PULL_REST RUNNING ENDED LEAVES FAILED "
+    "INVALIDATES CONVERTS PROBES ROWS ROW_WORDS NUM_COUNTERS COUNTER_WORDS"
 )
 OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
 """Numbers for steps.cl and the files after it (header.py)."""

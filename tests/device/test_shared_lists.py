@@ -1,0 +1,87 @@
+"""Bottom-up levels of a device, whose work-groups share the rests of long lists (bottom_up.cl)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from graphs import complete, hubs_beside_core, late_hub
+from oracle import check_search, engine_on
+
+from hetero_bfs.algorithms.bfs.device_program import SearchProgram
+from hetero_bfs.algorithms.bfs.kernels import steps
+from hetero_bfs.devices.opencl.tuning import Tuning
+
+LIMIT, GROUP = 32, 64
+TUNING = Tuning(group_size=GROUP, vertices_per_item=4, groups_per_unit=3).step_by_step()
+SCHEDULES = ["fixed:BG", "fixed:BGC", "fixed:TG,BG,BG,TG", "fixed:BG,TC,BG,TG"]
+
+
+@pytest.fixture
+def shared_steps(monkeypatch):
+    """Let work-groups leave any rest of a list; return an item for each level that left some."""
+    options = ["-DTEAM=32", f"-DSHORT_LIST={LIMIT}", "-DMOST_OWN_WORK=0"]
+    monkeypatch.setattr(SearchProgram, "_sharing_options", lambda _: options)
+    read, seen = SearchProgram._read_state, []
+
+    def read_state(self, launches):
+        state = read(self, launches)
+        if state[steps.STEP] == steps.PULL_REST:
+            seen.append(launches)
+        return state
+
+    monkeypatch.setattr(SearchProgram, "_read_state", read_state)
+    return seen
+
+
+def search(device, edges, order, sources, schedules=SCHEDULES, **options):
+    with engine_on(
+        device, edges, selector="fixed:TC", order=order, tuning=TUNING, **options
+    ) as engine:
+        for schedule in schedules:
+            engine.set_selector(schedule)
+            for source in sources:
+                check_search(engine, edges, source)
+
+
+@pytest.mark.parametrize("order", ["degree", "given"])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    "leaves",
+    [LIMIT, LIMIT + 1, LIMIT + 2, GROUP + LIMIT, 4 * GROUP, 4 * GROUP + LIMIT + 1, 4099],
+)
+def test_hubs_of_all_sizes(opencl_device, shared_steps, leaves, directed, order):
+    """Also with lists that end at the limit, which counts from the second edge, or at a team's."""
+    edges = hubs_beside_core(leaves)
+    if directed:  # from leaves to hubs, since bottom-up reads incoming edges
+        edges = replace(edges, src=edges.dst, dst=edges.src, directed=True)
+    core = int(edges.src[-1])
+    search(opencl_device, edges, order, [edges.num_vertices - 1, 0, leaves, core])
+    assert shared_steps
+
+
+@pytest.mark.parametrize(("leaves", "leaves_rest"), [(LIMIT + 1, False), (LIMIT + 2, True)])
+def test_only_lists_beyond_the_limit_are_left(opencl_device, shared_steps, leaves, leaves_rest):
+    """The first edge does not count."""
+    search(opencl_device, late_hub(leaves), "given", [leaves + 1], ["fixed:BG"])
+    assert bool(shared_steps) == leaves_rest
+
+
+@pytest.mark.parametrize("order", ["degree", "given"])
+def test_all_lists_are_long(opencl_device, shared_steps, order):
+    search(opencl_device, complete(300), order, [0, 150, 299])
+    assert shared_steps
+
+
+def test_lists_in_parts_and_masked_vertices(opencl_device, shared_steps):
+    edges = hubs_beside_core(400)
+    core = int(edges.src[-1])
+    search(opencl_device, edges, "degree", [core, 0], max_alloc_bytes=4096)
+    with engine_on(opencl_device, edges, selector="fixed:BG", tuning=TUNING) as engine:
+        open_levels = engine.bfs(core).level
+        masked_levels = engine.bfs(core, mask=[400]).level  # joins the first hub to the core
+    assert (open_levels[:401] > 0).all()
+    assert (masked_levels[:401] == -1).all()
+    np.testing.assert_array_equal(masked_levels[401:], open_levels[401:])
+    assert shared_steps
