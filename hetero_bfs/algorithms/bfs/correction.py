@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform
-from hetero_bfs.algorithms.bfs.search import Recording, Search
+from hetero_bfs.algorithms.bfs.search import Recording, Search, restored_parents
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta, by_direction
@@ -42,7 +42,7 @@ def reference_source(platform: Platform) -> int:
 
 
 _MOST_REFERENCE_LEVELS = 1 << 14
-"""Most levels of a reference search. It starts at a hub, so later levels are in a long tail."""
+"""A reference search ends here: it starts at a hub, so later levels are a tail, too."""
 
 
 def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
@@ -67,6 +67,18 @@ def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ..
     for (down, up), (other_down, other_up) in pairwise(pairs):
         schedules += [(down, other_down, down), (other_up, up, other_up)]
     return schedules
+
+
+def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
+    """Run every candidate, every conversion and every migration."""
+    graph = platform.graph
+    if graph.num_searched == 0:
+        return
+    source = int(graph.degree.argmax())
+    for schedule in warm_up_schedules(candidates):
+        search = Search(platform, source, FixedSelector(*schedule))
+        search.run(max_levels=len(schedule))
+        restored_parents(search, (int(graph.relabelling.old_of_new[source]),))
 
 
 def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
