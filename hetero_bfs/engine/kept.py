@@ -12,11 +12,13 @@ They close with their graph.
 from __future__ import annotations
 
 import itertools
+import math
 import mmap
 import os
 import threading
 import time
 import weakref
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -56,6 +58,12 @@ _COMPILING_SECONDS = 20.0
 _LOADING_SECONDS = 0.25
 """To load stored code when something first opens in a process; 0.03 to 0.28 s (2026-11-26)."""
 
+_COMPARED = 3
+"""Answers of an engine before it is compared with one thread; the first ones may compile."""
+
+_AGAIN = 30.0
+"""Answers of the slower engine whose seconds one thread may take before it is tried again."""
+
 _OPENING_SECONDS = 0.03
 _BUILDING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
 _SERIAL_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
@@ -93,6 +101,9 @@ class KeptGraph:
         self._fits = True
         """Whether what was opened could be kept."""
         self._serial_seconds: dict[Kind, float] = {}
+        self._engine_seconds: defaultdict[Kind, deque[float]] = defaultdict(
+            lambda: deque(maxlen=_COMPARED)
+        )
         self._lists: CSRGraph | None = None
         self._graph: SearchGraph | None = None
         self._opened: dict[tuple[Kind, EngineOptions], Opened] = {}
@@ -126,6 +137,7 @@ class KeptGraph:
         opened, self._opened = self._opened, {}
         self._graph = self._lists = None
         self._spent = {}
+        self._engine_seconds.clear()
         for one in opened.values():
             one.close()
 
@@ -172,7 +184,11 @@ class KeptGraph:
                 with self._lock:
                     opened = self._open(graph, kind, options)
                     if opened is not None:
-                        return by_engine(cast(O, opened))
+                        began = time.perf_counter()
+                        found = by_engine(cast(O, opened))
+                        seconds = (time.perf_counter() - began) / max(searches, 1)
+                        self._engine_seconds[kind].append(seconds)
+                        return found
             return self._timed(graph, kind, by_one_thread, searches)
         finally:
             if held != (self._graph, self._lists):
@@ -208,13 +224,27 @@ class KeptGraph:
 
         These are the past answers on this graph, and this one.
         """
-        if (kind, options) in self._opened or isinstance(graph, SearchGraph):
+        if isinstance(graph, SearchGraph):
             return True
+        if (kind, options) in self._opened:
+            return self._engine_is_faster(kind)
         expected = searches * self._serial_seconds.get(kind, _serial_seconds(graph, kind))
         if self._fits:
             expected += self._spent.get(kind, 0.0)
         opening = self._opening_seconds(graph)
         return expected > opening and expected > opening + _first_opening_seconds(kind)
+
+    def _engine_is_faster(self, kind: Kind) -> bool:
+        """Compare last answers; what is slower is tried again after some answers of the other."""
+        measured = self._engine_seconds[kind]
+        if len(measured) < _COMPARED:
+            return True
+        if min(measured) <= self._serial_seconds.get(kind, math.inf):
+            self._spent[kind] = 0.0
+            return True
+        if self._spent.get(kind, 0.0) > _AGAIN * min(measured):
+            measured.clear()
+        return False
 
     def _opening_seconds(self, graph: Graph) -> float:
         """Estimate the seconds of an engine beyond those that one thread needs, too."""

@@ -203,6 +203,24 @@ def test_an_engine_opens_when_calls_took_as_long_as_it_takes():
     assert "serial" not in strategies(hb.bfs_many(graph, [1]))  # has the same engine
 
 
+def test_one_thread_answers_where_it_is_faster_than_the_engine():
+    graph = graph_of_path()
+    hb.bfs(graph, 0)
+    spend(graph, 60.0)
+    record = kept_of(graph)
+    for _ in range(kept._COMPARED):
+        assert "serial" not in strategies(hb.bfs(graph, 0))
+    record._engine_seconds[Engine].extend([1.0] * kept._COMPARED)
+    record._serial_seconds[Engine], record._spent[Engine] = 0.5, 0.0
+    assert strategies(hb.bfs(graph, 0)) == {"serial"}
+    spend(graph, 60.0)
+    assert strategies(hb.bfs(graph, 0)) == {"serial"}
+    assert "serial" not in strategies(hb.bfs(graph, 0))  # tries it again
+    record._engine_seconds[Engine].extend([1.0] * kept._COMPARED)
+    record._serial_seconds[Engine] = 1.5
+    assert "serial" not in strategies(hb.bfs(graph, 0))
+
+
 def test_compiling_counts(monkeypatch):
     graph = graph_of_path()
     monkeypatch.setattr(kept._Measured, "opened", set())
