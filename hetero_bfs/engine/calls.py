@@ -25,7 +25,7 @@ from hetero_bfs.algorithms.bfs.query import (
 )
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.serial import answer_serially
-from hetero_bfs.algorithms.multi_source.apart import search_many_serially
+from hetero_bfs.algorithms.multi_source.algorithm import search_many_serially
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.table import Algorithms, rows
 from hetero_bfs.engine.engine import Engine

@@ -44,8 +44,7 @@ from hetero_bfs.algorithms.bfs.search import (
 )
 from hetero_bfs.algorithms.bfs.selection import Selection
 from hetero_bfs.algorithms.bfs.streamed import Streaming
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
-from hetero_bfs.algorithms.multi_source.apart import search_many_apart
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, search_many_apart
 from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row

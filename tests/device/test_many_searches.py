@@ -14,7 +14,7 @@ from plain_search import plain_levels
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.query import Query, check_many
-from hetero_bfs.algorithms.multi_source import apart
+from hetero_bfs.algorithms.multi_source import algorithm
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
@@ -110,7 +110,7 @@ def test_on_long_paths_searches_run_apart(monkeypatch, faster, directed):
         done.append(work)
         return float((len(done) % 2 == 1) == (faster == "engine"))
 
-    monkeypatch.setattr(apart, "_timed", timed)
+    monkeypatch.setattr(algorithm, "_timed", timed)
     edges = replace(roads(60, 70), directed=directed)
     edges = replace(edges, num_vertices=edges.num_vertices + 1)  # the last one is isolated
     last = edges.num_vertices - 1

@@ -9,17 +9,25 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
-from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.generators.kronecker_kernels import splitmix
-from hetero_bfs.graph.kernels.sorting import PARTS_PER_THREAD, cut_lists
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import bits_of
 from hetero_bfs.support.parallel import in_parallel, part_of
 
 Array = npt.NDArray[Any]
 
+PARTS_PER_THREAD = 16  # of lists
+_NO_VERTEX = np.uint32(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _WEIGHT_STEP = np.uint64(0x9E3779B97F4A7C15)  # odd, so that unlike weights have unlike products
+
+
+def cut_lists(indptr: Array, parts: int) -> Array:
+    """Cut neighbour lists into parts with about as many entries; return the bounds, int64."""
+    shares = np.linspace(0, indptr[-1], parts + 1).astype(np.int64)
+    bounds = np.searchsorted(indptr, shares).astype(np.int64)
+    bounds[0], bounds[-1] = 0, indptr.size - 1
+    return bounds
 
 
 def check_lists(indptr: Array, indices: Array) -> tuple[int, int]:
@@ -134,7 +142,7 @@ def _fill_rows(given, part, parts):
         else:
             high = middle
     while begin < end:
-        vertex, stop = NO_ID, end
+        vertex, stop = _NO_VERTEX, end
         if 0 <= low < n:
             vertex, stop = np.uint32(low), min(end, indptr[low + 1] - start)
         for i in range(begin, stop):

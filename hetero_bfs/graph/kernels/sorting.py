@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.graph.kernels.buckets import Buckets, are_weights
+from hetero_bfs.graph.kernels.neighbour_lists import PARTS_PER_THREAD, cut_lists
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, bits_of, population_count, trailing_zeros
 from hetero_bfs.support.parallel import in_parallel, part_of
@@ -27,7 +28,6 @@ _BIT_MASK = np.uint64(63)
 _MIN, _MAX, _SUM = range(3)  # as in `weights.DUPLICATES`
 _INT32_LIMIT = 2**31
 _INSERTION = 48  # longest list sorted by insertion
-PARTS_PER_THREAD = 16  # of lists
 _DIGIT_BITS = 8
 _MOST_BITS = 64  # of a key of a list
 
@@ -291,14 +291,6 @@ def sort_lists(indptr: Array, items: Array, keys: Array) -> None:
         keys=keys,
         longest=int(np.diff(indptr).max(initial=0)),
     )
-
-
-def cut_lists(indptr: Array, parts: int) -> Array:
-    """Cut neighbour lists into parts with about as many entries; return the bounds, int64."""
-    shares = np.linspace(0, indptr[-1], parts + 1).astype(np.int64)
-    bounds = np.searchsorted(indptr, shares).astype(np.int64)
-    bounds[0], bounds[-1] = 0, indptr.size - 1
-    return bounds
 
 
 @kernel(inner=True)
