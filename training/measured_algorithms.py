@@ -51,7 +51,7 @@ def measure_algorithms(
     -------
     DataFrame
         A row for each graph, algorithm and place. Columns: family, graph, algorithm, place, levels,
-        vertices, edges (`GraphSize`), opening, seconds (the median of `rounds` runs after one).
+        vertices, edges, largest_degree (`GraphSize`), opening, seconds (the median of `rounds` runs after one).
     """
     found: list[dict[str, Any]] = []
     for graph in graphs:
@@ -74,6 +74,7 @@ def measure_algorithms(
                         "levels": levels,
                         "vertices": placed.num_searched,
                         "edges": placed.graph.num_stored_edges,
+                        "largest_degree": int(placed.degree.max()),
                         "opening": opening,
                         "seconds": median(_seconds(runs, request, place, rounds)),
                     })  # fmt: skip

@@ -96,7 +96,8 @@ class Prepared:
         """The places of runs, and what is known of their seconds."""
         if self._info is None:
             return RunChooser(["cpu"])
-        size = self.graph.num_searched, self.graph.graph.num_stored_edges
+        graph = self.graph
+        size = graph.num_searched, graph.graph.num_stored_edges, int(graph.degree.max())
         return choose_place(self.what, GraphSize(self.levels, *size), self._info)
 
     def _make_lists(self) -> Any:

@@ -118,12 +118,13 @@ class GraphSize(NamedTuple):
     """What the seconds of a whole run are predicted from.
 
     `levels` are those of a typical search, `vertices` the searched ones, `edges` the entries of the
-    neighbour lists.
+    neighbour lists. `largest_degree` is 0 where it is not known.
     """
 
     levels: float
     vertices: float
     edges: float
+    largest_degree: float = 0.0
 
 
 RUN_COLUMNS = ("constant", *GraphSize._fields)
