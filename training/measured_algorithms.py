@@ -51,7 +51,8 @@ def measure_algorithms(
     -------
     DataFrame
         A row for each graph, algorithm and place. Columns: family, graph, algorithm, place, levels,
-        vertices, edges, largest_degree (`GraphSize`), opening, seconds (the median of `rounds` runs after one).
+        vertices, edges, largest_degree (`GraphSize`), opening, seconds (the median of `rounds`
+        runs after an untimed one).
     """
     found: list[dict[str, Any]] = []
     for graph in graphs:
