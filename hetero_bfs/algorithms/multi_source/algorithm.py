@@ -162,7 +162,7 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 class _Apart:
-    """The arrays of searches side by side; kernels/apart.py reads them."""
+    """The arrays of searches by one thread each; kernels/apart.py reads them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A search from one vertex after the other by one thread; threads search side by side."""
+"""Searches from one vertex after the other by one thread. Threads do not share a search."""
 
 from __future__ import annotations
 
