@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from hetero_bfs.algorithms.base import Analysis, Request
+from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, Analysis, Request
 from hetero_bfs.algorithms.bfs.query import check_many
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.table import rows
@@ -115,7 +115,7 @@ def regret_of_algorithms(
             levels = engine.reference_levels
         for request in requests(placed):
             with request.kind(placed, threads, info) as runs:
-                runs.levels = levels
+                runs.levels, runs.expected_runs = levels, RUNS_OF_AN_ENGINE
                 places = [_place_of(runs, request) for _ in range(_RUNS)]
                 seconds = {
                     place: median(_seconds(runs, request, place, rounds)) for place in runs.places

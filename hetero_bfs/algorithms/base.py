@@ -42,6 +42,9 @@ _USUAL_LEVELS = 8
 _FINDING_SECONDS = 0.3
 """To look for OpenCL devices and start a driver."""
 
+RUNS_OF_AN_ENGINE = 16
+"""Runs that are expected of an algorithm where an engine, or its like, stays open."""
+
 
 class Prepared:
     """A graph prepared for one algorithm on the host and, optionally, a device.
@@ -57,6 +60,9 @@ class Prepared:
 
     levels: int = _USUAL_LEVELS
     """Levels of a typical search of the graph."""
+
+    expected_runs: int = 1
+    """Runs that will follow, for which opening a device has to pay."""
 
     named_place: DeviceKind | None = None
     """The place of all runs if the caller named it."""
@@ -211,11 +217,11 @@ class Analysis(Prepared, Generic[R]):
         """Return the result if it needs no search, for example in a graph without edges."""
         return None
 
-    def _timed(self, query: tuple[Any, ...], place: DeviceKind | None, runs: int = 1) -> Ran:
-        """Run on a place, and note the seconds for the next choice; `runs` runs will follow."""
+    def _timed(self, query: tuple[Any, ...], place: DeviceKind | None) -> Ran:
+        """Run on a place, and note the seconds for the next choice."""
         place, self.choice = place or self.named_place, None
         if place is None:
-            self.choice = self.places.choose(runs=runs)
+            self.choice = self.places.choose(runs=self.expected_runs)
             place = self.choice.option
         executor = self.host if place == "cpu" else self.device or self.host
         if executor is self.host:

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import A, Prepared, within_limits
+from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, A, Prepared, within_limits
 from hetero_bfs.algorithms.bfs.correction import factors_of, warm_up
 from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
@@ -531,6 +531,7 @@ class Engine(Algorithms, OfOneProcess):
         if kind not in self._analyses:
             info = self.device_info and within_limits(self.device_info, self.options)
             analysis = kind(self.graph, platform.host.threads, info)
+            analysis.expected_runs = RUNS_OF_AN_ENGINE
             if info is not None:
                 analysis.levels = self._selection.reference_levels
             self.notes += analysis.notes

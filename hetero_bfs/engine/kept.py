@@ -25,7 +25,13 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Request, check_weights, open_analysis
+from hetero_bfs.algorithms.base import (
+    RUNS_OF_AN_ENGINE,
+    Analysis,
+    Request,
+    check_weights,
+    open_analysis,
+)
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ForkError, GraphError
 from hetero_bfs.graph.csr import CSRGraph
@@ -285,6 +291,7 @@ def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
     if kind is Engine:
         return Engine(graph, **options.settings())
     analysis: Analysis[Any] = open_analysis(kind, graph, options)
+    analysis.expected_runs = RUNS_OF_AN_ENGINE
     return analysis
 
 

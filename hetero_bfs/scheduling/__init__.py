@@ -7,5 +7,6 @@ ones:
     program_rule.py     the iteration of a vertex program: direction and place;
                         program_estimates.py learns from whole runs
     rank_decision.py    the level of a search on several ranks: direction for all, place for each
-    selectors.py        a whole run of any other algorithm: place and mode
+    run_chooser.py      a whole run of any other algorithm: place and mode
+    leaving.py          a window of shortest paths on a device: whether the host goes on
 """

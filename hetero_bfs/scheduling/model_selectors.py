@@ -101,6 +101,8 @@ class ModelSelector(Selector):
         self.objective = objective
         self.factors = np.ones(2 * len(candidates) + len(migration_names(candidates)))
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
+        self._searches: list[npt.NDArray[np.float64]] = []
+        """The graph's reference search, and searches like it (rehearsal.py)."""
         self.in_seconds, self.in_costs = self._policies(candidates, predictors)
         super().__init__(name, candidates, self._rule(candidates))
 
@@ -143,10 +145,13 @@ class ModelSelector(Selector):
         """Return this selector for a graph, given a reference search of it (cost_to_go.py)."""
         if not self.rules or (self._graph is not None and self._graph[2] is reference):
             return self
+        from hetero_bfs.scheduling.rehearsal import with_alike
+
         other = copy(self.uncorrected)
         assert isinstance(other, ModelSelector)
         other.uncorrected = other
         other._graph = (num_vertices, num_edges, reference)
+        other._searches = with_alike(reference)
         other.policy = other._rule(other.candidates)
         return other
 
@@ -163,18 +168,19 @@ class ModelSelector(Selector):
         policies = []
         num_vertices, num_edges, reference = self._graph
         if THRESHOLDS in self.rules and _pairs(candidates):
-            rule = find_rule(self.in_costs, num_vertices, reference, _pairs(candidates))
+            rule = find_rule(self.in_costs, num_vertices, self._searches, _pairs(candidates))
             policies.append(self._by_thresholds(candidates, rule))
         if PLAN in self.rules:
             policies.append(with_cost_to_go(self.in_costs, num_vertices, num_edges, reference))
         return min(policies, key=self._expected) if len(policies) > 1 else policies[0]
 
     def _expected(self, policy: Policy) -> float:
-        """Return the predicted cost of the graph's reference search by a policy."""
+        """Return the predicted cost of the graph's reference search, and those like it."""
         from hetero_bfs.scheduling.rehearsal import rehearse
 
         assert self._graph is not None
-        return rehearse(policy, self.in_costs, *self._graph)[1]
+        size = self._graph[:2]
+        return sum(rehearse(policy, self.in_costs, *size, one)[1] for one in self._searches)
 
     def improves_on(self, other: ModelSelector) -> bool:
         """Tell whether searches by this selector are predicted to be clearly faster.

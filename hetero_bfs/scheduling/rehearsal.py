@@ -2,6 +2,8 @@
 
 The levels of a search do not depend on the strategies. So the states of one reference search
 (cost_to_go.py) show what a policy chooses at each level, and a model predicts what that takes.
+Searches from other sources have frontiers of other sizes. A threshold that suits one of them may be
+far off for the next. So policies are compared on searches like the reference, too.
 """
 
 from __future__ import annotations
@@ -24,11 +26,14 @@ from hetero_bfs.scheduling.schema import (
     BITMAP,
     DENSE_PUSH_BITMAP,
     FRONTIER_EDGES,
+    FRONTIER_VERTICES,
     HOST,
     NOWHERE,
     PLACE,
+    PREVIOUS_EDGES,
     QUEUE,
     REPRESENTATION,
+    UNVISITED_EDGES,
     UNVISITED_VERTICES,
     has_queue,
 )
@@ -40,6 +45,29 @@ ASKING_SECONDS = (2e-7, 1.5e-6)
 
 KEEPING_SECONDS = (1e-8, 1.2e-7)
 """Seconds of finding out that a choice can be kept, on the host and on a device."""
+
+_MOST_VARIED = 64  # levels; in a longer search no single level matters much
+_FACTORS = (0.5, 2.0)  # of the frontier's size
+
+
+def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
+    """Return a reference search, and searches with half and twice as large frontiers."""
+    found = [reference]
+    if len(reference) > _MOST_VARIED:
+        return found
+    for factor in _FACTORS:
+        other = reference.copy()
+        for frontier, unvisited in (
+            (FRONTIER_VERTICES, UNVISITED_VERTICES),
+            (FRONTIER_EDGES, UNVISITED_EDGES),
+        ):
+            left = other[1:, frontier] + other[1:, unvisited]
+            other[1:, frontier] = np.minimum(factor * other[1:, frontier], left)
+            other[1:, unvisited] = left - other[1:, frontier]
+        other[2:, PREVIOUS_EDGES] = other[1:-1, FRONTIER_EDGES]
+        found.append(other)
+    return found
+
 
 _has_queue = njit(inline="always")(has_queue)
 

@@ -1,8 +1,9 @@
 """Finds the best two thresholds of Beamer's rule for a graph, by a model.
 
 The levels of a search do not depend on the strategies. So one reference search (see cost_to_go.py)
-shows the choices of any pair of thresholds, and the model predicts their seconds. A search has few
-levels; many pairs make the same choices. Among pairs of nearly equal cost the alpha nearest to a
+shows the choices of any pair of thresholds, and the model predicts their seconds. Searches with
+smaller and larger frontiers count, too (rehearsal.py). A search has few levels; many pairs make the
+same choices. Among pairs of nearly equal cost the alpha nearest to a
 usual value is taken, since it suits other sources best. Then the beta is taken that returns to
 top-down the latest.
 """
@@ -45,19 +46,20 @@ class Rule(NamedTuple):
 def find_rule(
     policy: Policy,
     num_vertices: int,
-    reference: npt.NDArray[np.float64],
+    searches: Sequence[npt.NDArray[np.float64]],
     pairs: Sequence[tuple[int, int]],
 ) -> Rule:
-    """Return the rule of least predicted cost on a reference search.
+    """Return the rule of least predicted cost in all of these searches.
 
-    `policy` counts seconds or costs under an objective. `reference`, float64 (levels,
+    `policy` counts seconds or costs under an objective. Each search, float64 (levels,
     RECORD_STATE), has the state before each level. `pairs` are candidates for top-down and
     bottom-up on one device.
     """
     costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
-    bottom_up = np.zeros(costs.shape, np.bool_)
     chosen = np.array(pairs, np.int64)
-    _add_up(policy, num_vertices, reference, chosen, _ALPHAS, _BETAS, bottom_up, costs)
+    for search in searches:
+        bottom_up = np.zeros(costs.shape, np.bool_)
+        _add_up(policy, num_vertices, search, chosen, _ALPHAS, _BETAS, bottom_up, costs)
     pair = int(costs.min(axis=(1, 2)).argmin())
     alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
     distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))

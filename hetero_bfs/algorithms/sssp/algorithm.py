@@ -140,10 +140,8 @@ class PathSearches(Analysis[ShortestPaths]):
         Each search finds its parents, and its seconds include that. The caller's ids are restored
         after all searches: in between, that would evict the next search's data from the caches.
         """
-        ran = [
-            self._known(source) or self._timed((source, True), None, len(sources) - number)
-            for number, source in enumerate(sources)
-        ]
+        self.expected_runs = max(self.expected_runs, len(sources))
+        ran = [self._known(source) or self._timed((source, True), None) for source in sources]
         return [
             self._result(one, source, True) if isinstance(one, Ran) else self.complete(one)
             for source, one in zip(sources, ran, strict=True)

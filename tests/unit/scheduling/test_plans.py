@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from selector_levels import ALL, costs_of, model, reference_of, states_of, walk
 
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import rehearsal, schema
 from hetero_bfs.scheduling.cost_to_go import with_cost_to_go
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION, LEAST_ALIKE, MODEL, MOST_COST_TO_GO_ROWS
@@ -252,6 +252,13 @@ def exhaustive(switch: float) -> tuple[float, int]:
     return min(totals)
 
 
+@pytest.fixture
+def one_search(monkeypatch):
+    """The paper has seconds for the levels of one search only."""
+    monkeypatch.setattr(rehearsal, "with_alike", lambda reference: [reference])
+
+
+@pytest.mark.usefixtures("one_search")
 def test_on_the_papers_machine_the_best_schedule_is_found():
     states, costs = paper_states(), paper_costs(0.0)
     assert best_schedule(costs).seconds == pytest.approx(0.51)
@@ -265,6 +272,7 @@ def test_on_the_papers_machine_the_best_schedule_is_found():
         assert {STRATEGIES[s].device_kind for s in chosen[2:5]} == {"device"}
 
 
+@pytest.mark.usefixtures("one_search")
 @pytest.mark.parametrize("switch", [0.0, 0.004, 0.008, 0.012, 0.016, 0.03, 0.06, 0.1])
 def test_on_the_papers_machine_a_search_moves_as_an_exact_solver(switch):
     states, costs = paper_states(), paper_costs(switch)

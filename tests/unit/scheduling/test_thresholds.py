@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,10 @@ from selector_levels import reference_of, states_of
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.correction import Correction
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import rehearsal, schema
 from hetero_bfs.scheduling.model_selectors import THRESHOLDS, ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION
+from hetero_bfs.scheduling.rehearsal import with_alike
 from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
@@ -67,10 +69,18 @@ def bound(made: SpeedModel, candidates=ALL) -> ModelSelector:
     return selector
 
 
-def predicted(made: SpeedModel, selector: Selector) -> float:
+def searches() -> list[list[LevelFeatures]]:
+    """Return the levels of the reference search, and of those like it."""
+    return [
+        [LevelFeatures.from_state(state, N, M) for state in search]
+        for search in with_alike(reference_of(levels()))
+    ]
+
+
+def predicted(made: SpeedModel, selector: Selector, search: list[LevelFeatures]) -> float:
     """Add up what the model expects of the schedule that a rule chooses."""
     representation, total, before = "queue", 0.0, None
-    for features in levels():
+    for features in search:
         strategy = selector.choose(replace(features, representation=representation)).strategy
         total += made.learned[strategy.name].seconds(features)
         if before is None:
@@ -96,8 +106,35 @@ def test_no_other_thresholds_are_expected_to_take_less(units):
         for alpha in _ALPHAS
         for beta in _BETAS
     ]
-    least = min(predicted(made, rule) for rule in rules)
-    assert predicted(made, bound(made)) <= (1 + 1.01 * _NEGLIGIBLE) * least
+
+    def in_all(rule: Selector) -> float:
+        return sum(predicted(made, rule, search) for search in searches())
+
+    assert in_all(bound(made)) <= (1 + 1.01 * _NEGLIGIBLE) * min(map(in_all, rules))
+
+
+def test_searches_like_the_reference_have_other_frontiers():
+    whole, half, double = searches()
+    assert whole == levels()
+    for search, factor in ((half, 0.5), (double, 2.0)):
+        for one, other in zip(whole[1:], search[1:], strict=True):
+            left = one.frontier_edges + one.unvisited_edges
+            assert other.frontier_edges == min(int(factor * one.frontier_edges), left)
+            assert other.frontier_edges + other.unvisited_edges == left
+        assert search[0] == whole[0]
+    assert len(with_alike(np.ones((65, schema.RECORD_STATE)))) == 1
+
+
+def test_thresholds_suit_searches_with_smaller_frontiers(monkeypatch):
+    """The usual alpha of 8 would do for the reference, but not for half of its third frontier."""
+    where = (1, 20), (30, 9_000), (9_000, 250_000), (50_000, 1_000_000), (5_000, 200_000), (40, 100)
+    monkeypatch.setattr(sys.modules[__name__], "LEVELS", where)
+    made = model(TC=10.0, BC=0.01, BG=1e3, BGC=1e3)
+    found = bound(made, HOST_ONLY)
+    assert [found.choose(search[2]).strategy.name for search in searches()] == ["BC"] * 3
+    monkeypatch.setattr(rehearsal, "with_alike", lambda reference: [reference])
+    of_one = bound(made, HOST_ONLY)
+    assert [of_one.choose(search[2]).strategy.name for search in searches()] == ["BC", "TC", "BC"]
 
 
 def test_wide_levels_leave_bitmaps_that_top_down_must_turn():
@@ -106,11 +143,13 @@ def test_wide_levels_leave_bitmaps_that_top_down_must_turn():
     made = replace(model(TC=0.01, BC=1.0), convert=dear)
     assert [features.is_dense_push for features in levels()].index(True) < len(LEVELS) - 1
     found = bound(made, HOST_ONLY)
-    assert predicted(made, found) < 1.0 < predicted(made, FixedSelector(STRATEGIES["TC"]))
+    alone = FixedSelector(STRATEGIES["TC"])
+    assert predicted(made, found, levels()) < 1.0 < predicted(made, alone, levels())
 
 
 def test_where_bottom_up_is_dear_it_comes_late_or_never():
-    cheap, dear = bound(model(BC=0.01, BG=1e3, BGC=1e3)), bound(model(BC=100, BG=1e3, BGC=1e3))
+    cheap = bound(model(BC=0.01, BG=1e3, BGC=1e3))
+    dear = bound(model(BC=100, BG=1e3, BGC=1e3, TG=2))
     assert {s.name for s in (cheap.candidates[i] for i in cheap.policy.schedule)} == {"TC", "BC"}
     names = [dear.choose(features).strategy.name for features in levels()]
     assert set(names) == {"TC"}
