@@ -130,6 +130,12 @@ def _library_warns(monkeypatch):
     monkeypatch.setattr(private_cache, "warn", _WARN)
 
 
+@pytest.fixture
+def without_costs(monkeypatch):
+    """No model predicts whole runs, so each place is tried twice."""
+    monkeypatch.setattr("hetero_bfs.scheduling.run_chooser.run_costs", lambda *_: {})
+
+
 @pytest.fixture(scope="session", params=_DEVICES)
 def opencl_device(request):
     """A usable OpenCL device (DeviceInfo), in turn; skips where there is none."""

@@ -146,6 +146,7 @@ def test_the_host_takes_over_from_a_device_where_chains_are_long(plain_device):
             assert vertices == nasty(name).num_vertices
 
 
+@pytest.mark.usefixtures("without_costs")
 def test_engine(place):
     edges = nasty("Kronecker 10")
     options = {"device": "cpu"} if place is None else {"device": str(place.index)}
@@ -205,6 +206,7 @@ def test_the_host_takes_over_from_a_device_to_which_lists_stream(opencl_device):
             assert {trace.strategy for trace in result.traces} == {"device rounds", "greedy"}
 
 
+@pytest.mark.usefixtures("without_costs")
 @pytest.mark.parametrize("limit", [{"device_memory_bytes": 10_000}, {"max_alloc_bytes": 3_000}])
 def test_a_device_that_may_not_hold_what_is_kept_for_vertices_is_left_out(apart, limit):
     edges = nasty("Kronecker 10")

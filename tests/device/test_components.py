@@ -144,6 +144,7 @@ def test_phases_are_those_that_are_of_use():
             assert result.edges_scanned < stored / 5, "a random graph scans a tenth"
 
 
+@pytest.mark.usefixtures("without_costs")
 def test_engine(place):
     edges = nasty("Kronecker 10")
     options = {"device": "cpu"} if place is None else {"device": str(place.index)}
@@ -217,6 +218,7 @@ def test_a_device_has_room_for_lists_or_for_some_of_them(apart):
             assert runs.run(place="cpu").streamed_bytes == 0
 
 
+@pytest.mark.usefixtures("without_costs")
 @pytest.mark.parametrize("limit", [{"device_memory_bytes": 10_000}, {"max_alloc_bytes": 3_000}])
 def test_a_device_that_may_not_hold_what_is_kept_for_vertices_is_left_out(apart, limit):
     edges = nasty("Kronecker 10")

@@ -209,6 +209,7 @@ def test_a_tolerance_of_0_is_never_met():
     assert result.change < 1e-13
 
 
+@pytest.mark.usefixtures("without_costs")
 def test_engine(place):
     edges = nasty("Kronecker 10")
     options = {"device": "cpu"} if place is None else {"device": str(place.index)}
@@ -225,6 +226,7 @@ def test_engine(place):
         engine.pagerank()
 
 
+@pytest.mark.usefixtures("without_costs")
 @pytest.mark.parametrize("limit", [{"device_memory_bytes": 60_000}, {"max_alloc_bytes": 20_000}])
 def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
     edges = nasty("Kronecker 10")

@@ -28,7 +28,6 @@ from hetero_bfs.graph.kernels import old_ids
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.scheduling import run_chooser
 
 DTYPES = [np.int32, np.float32, np.float64]
 
@@ -226,8 +225,8 @@ def test_a_kronecker_graph_is_pulled_and_a_grid_is_not():
             assert [trace.strategy for trace in traces].count("pull") == pulls
 
 
-def test_an_engine_tries_each_place_if_no_model_predicts(plain_device, monkeypatch):
-    monkeypatch.setattr(run_chooser, "run_costs", lambda *_: {})
+@pytest.mark.usefixtures("without_costs")
+def test_an_engine_tries_each_place_if_no_model_predicts(plain_device):
     edges = weighted(nasty("Kronecker 10"), np.int32)
     with searches_of(edges, 1, plain_device) as searches:
         tried = [searches.run(3).used_device for _ in range(4)]
