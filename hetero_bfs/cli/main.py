@@ -234,17 +234,21 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         for option, given in _only_for_bfs(options).items():
             if given:
                 parser.error(f"{option} goes with --kernel bfs; shortest paths have no selector")
-    if options.command == "train" and options.power_only and options.out is not None:
-        parser.error("--power-only adds to the installed model; --out DIR goes with training")
-    if (
-        options.command == "train"
-        and options.calibrate
-        and (options.power_only or options.power_log)
-    ):
-        parser.error("--calibrate measures no watts; add them with --power-only afterwards")
-    if options.command == "train" and options.source is not None and not options.calibrate:
-        parser.error("--from names the model that --calibrate starts from")
+    if options.command == "train":
+        _check_training(parser, options)
     return options
+
+
+def _check_training(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.power_only and options.out is not None:
+        parser.error("--power-only adds to the installed model; --out DIR goes with training")
+    if options.calibrate and (options.power_only or options.power_log):
+        parser.error("--calibrate measures no watts; add them with --power-only afterwards")
+    if options.source is not None and not options.calibrate:
+        parser.error("--from names the model that --calibrate starts from")
+    if options.budget is not None and (options.calibrate or options.power_only):
+        other = "--calibrate" if options.calibrate else "--power-only"
+        parser.error(f"--budget goes with a whole training; {other} measures the same each time")
 
 
 def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:
