@@ -225,6 +225,8 @@ class Analysis(Prepared, Generic[R]):
             place = self.choice.option
         executor = self.host if place == "cpu" else self.device or self.host
         if executor is self.host:
+            if self.choice is not None and place != "cpu":
+                self.choice = self.choice._replace(option="cpu", reason="the device cannot run it")
             place = "cpu"
             self.host.prepare()
         began = time.perf_counter()
@@ -291,11 +293,14 @@ A = TypeVar("A", bound=Prepared)
 
 
 def open_analysis(
-    kind: type[A], graph: CSRGraph | EdgeSource | SearchGraph, options: EngineOptions
+    kind: type[A],
+    graph: CSRGraph | EdgeSource | SearchGraph,
+    options: EngineOptions,
+    expected_runs: int = 1,
 ) -> A:
     """Prepare a graph for an algorithm. Only the options for devices and vertex order matter.
 
-    If no device is named, one is looked for where that may pay.
+    If no device is named, one is looked for where that may pay in the expected runs.
 
     Raises `GraphError` and `DeviceError` as `Engine` does, and `GraphError` if the graph lacks
     something that the algorithm needs.
@@ -303,13 +308,14 @@ def open_analysis(
     import numba
 
     info, notes = None, list[str]()
-    if options.device is not None or _needs_device(kind, graph):
+    if options.device is not None or _needs_device(kind, graph, expected_runs):
         found, notes = options.find_devices()
         info = within_limits(found[0], options) if found else None
     check_weights(kind, graph)
     if not isinstance(graph, SearchGraph):
         graph = build_search_graph(graph, options.order)
     analysis = kind(graph, options.threads or numba.get_num_threads(), info)
+    analysis.expected_runs = expected_runs
     if options.device is not None:
         if analysis.device is None and analysis.notes:
             raise DeviceError(analysis.notes[0])
@@ -318,15 +324,17 @@ def open_analysis(
     return analysis
 
 
-def _needs_device(kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph) -> bool:
-    """Tell whether a run on the host is expected to take longer than a device, with its opening."""
+def _needs_device(
+    kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph, runs: int
+) -> bool:
+    """Tell whether runs on the host are expected to take longer than a device, with its opening."""
     costs = run_costs(kind.what, None)
     if not costs:
         return False
     size = GraphSize(_USUAL_LEVELS, graph.num_vertices, 2 * graph.num_input_edges)
     device = costs["device"]
-    there = _FINDING_SECONDS + device.opening.seconds(size) + device.run.seconds(size)
-    return costs["cpu"].run.seconds(size) > there
+    saved = costs["cpu"].run.seconds(size) - device.run.seconds(size)
+    return runs * saved > _FINDING_SECONDS + device.opening.seconds(size)
 
 
 def check_weights(kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph) -> None:

@@ -44,9 +44,10 @@ _GRAPH = "graph : CSRGraph, EdgeSource or SearchGraph\n"
 _WHERE = """\
 device : str, optional
     Index or part of the name of an OpenCL device that runs the algorithm, "auto" for the usual one,
-    "cpu" for none; by default the faster place, as the speed model predicts.
+    "cpu" for none. By default one thread answers until an engine pays (see `bfs`), and then the
+    place runs that the speed model predicts to be faster.
 threads : int, optional
-    See `EngineOptions`.
+    See `EngineOptions`. A number opens an engine for this call.
 """
 
 _MOST_EXACT = 255  # the class after the exact ones must fit a uint8, too

@@ -3,8 +3,8 @@
 An engine answers faster than one thread, but relabels and uploads the graph and compiles when it
 opens. Calls on a graph are answered by one thread until their seconds exceed those of opening; then
 an engine opens and stays open for later calls (the rule of ski rental: at most twice the seconds of
-the best choice). Opened engines are kept by graph, few of them and within a share of the memory.
-They close with their graph.
+the best choice). Opened engines are kept by graph, few of them, and their copies of graphs within a
+share of the memory. They close with their graph.
 
 `hb.bfs` and the other functions, the NetworkX backend and `hetero_bfs.csgraph` all answer this way.
 """
@@ -242,14 +242,15 @@ class KeptGraph:
 
     def _engine_is_faster(self, kind: Kind) -> bool:
         """Compare last answers; what is slower is tried again after some answers of the other."""
-        measured = self._engine_seconds[kind]
+        measured = list(self._engine_seconds[kind])  # other threads may change it meanwhile
         if len(measured) < _COMPARED:
             return True
-        if min(measured) <= self._serial_seconds.get(kind, math.inf):
+        least = min(measured)
+        if least <= self._serial_seconds.get(kind, math.inf):
             self._spent[kind] = 0.0
             return True
-        if self._spent.get(kind, 0.0) > _AGAIN * min(measured):
-            measured.clear()
+        if self._spent.get(kind, 0.0) > _AGAIN * least:
+            self._engine_seconds[kind].clear()
         return False
 
     def _opening_seconds(self, graph: Graph) -> float:
@@ -290,8 +291,7 @@ class KeptGraph:
 def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
     if kind is Engine:
         return Engine(graph, **options.settings())
-    analysis: Analysis[Any] = open_analysis(kind, graph, options)
-    analysis.expected_runs = RUNS_OF_AN_ENGINE
+    analysis: Analysis[Any] = open_analysis(kind, graph, options, RUNS_OF_AN_ENGINE)
     return analysis
 
 
@@ -364,7 +364,8 @@ def _forget(key: int) -> None:
 def _make_room(newest: KeptGraph) -> bool:
     """Close what was used least recently and is too much; return whether the newest stays."""
     with _LOCK:
-        held = [kept for kept in _KEPT.values() if kept.num_bytes]
+        every = list(_KEPT.values())
+    held = [kept for kept in every if kept.num_bytes]  # a graph may be collected meanwhile
     held.sort(key=lambda kept: kept.used, reverse=True)
     room = _MOST_SHARE * usable_bytes()
     for number, kept in enumerate(held):

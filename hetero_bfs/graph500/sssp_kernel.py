@@ -48,7 +48,7 @@ class SSSPKernel(Kernel):
 
     def __init__(self, edges: EdgeSource, graph: SearchGraph, options: EngineOptions) -> None:
         started = time.perf_counter()
-        self.searches = open_analysis(PathSearches, graph, options)
+        self.searches = open_analysis(PathSearches, graph, options, MAX_SEARCHES)
         self.held_bytes = _HELD_BYTES_PER_VERTEX * graph.num_vertices
         self.notes = self.searches.notes
         device = self.searches.device
@@ -72,8 +72,10 @@ class SSSPKernel(Kernel):
         )
 
     def get_ready(self, keys: list[int]) -> int:
-        """Search on each place; return how many searches to validate together."""
-        self.searches.run_with_parents(keys[:1] * 2 * len(list(self.searches.places)))
+        """Search twice on each place; return how many searches to validate together."""
+        for place in list(self.searches.places):
+            for _ in range(2):
+                self.searches.run(keys[0], True, place=place)
         usable = int(_USABLE_SHARE * memory.free_bytes())
         fits = usable // (BYTES_PER_VERTEX * self.searches.graph.num_vertices)
         return max(min(fits, MAX_SEARCHES, len(keys)), 1)

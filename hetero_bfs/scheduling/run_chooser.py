@@ -102,7 +102,8 @@ class RunChooser(Generic[Option]):
                 return RunChoice(opened, seconds, "opening the faster one does not pay yet")
         rival = self._rival(allowed, fastest, seconds)
         if rival is not None:
-            return RunChoice(rival, seconds, "tried again, in case it is faster now")
+            tried = "tried again, in case it is faster now"
+            return RunChoice(rival, seconds, tried if rival in self._least else "not measured yet")
         measured = fastest in self._least
         return RunChoice(
             fastest, seconds, "fastest so far" if measured else "fastest by prediction"

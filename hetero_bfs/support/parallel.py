@@ -39,6 +39,7 @@ from numba.extending import (
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 
+from hetero_bfs.support import processes
 from hetero_bfs.support.compiling import kernel
 
 _WORD = ir.IntType(64)
@@ -280,12 +281,12 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
 
     `work` is a kernel that returns nothing. `given` is a struct of the keyword arguments. By
     default `parts` is the number of threads. A single part runs on the calling thread, without a
-    barrier.
+    barrier. So do all parts in a forked process that lost its threads.
     """
     parts = numba.get_num_threads() if parts is None else parts
     struct = Struct(work.py_func.__name__, given)
     address = address_of(work, struct.numba_type, numba.int64, numba.int64)
-    call = _call_all if parts > 1 else _call_one
+    call = _call_all if parts > 1 and not processes.lacks_loops() else _call_one
     call(address, struct.address, parts)
 
 

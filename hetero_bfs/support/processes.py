@@ -57,6 +57,11 @@ def use_opencl() -> None:
     _Process.opencl_started = True
 
 
+def lacks_loops() -> bool:
+    """Tell whether compiled loops can use no other threads here."""
+    return "compiled loops" in _Process.lost
+
+
 def lacks_opencl() -> bool:
     return "OpenCL" in _Process.lost
 

@@ -95,10 +95,10 @@ def answer_serially(graph: CSRGraph, query: Query) -> BFSResult:
     seconds, gather_seconds = searched - began, time.perf_counter() - searched
     num_sources, found = len(query.sources), int(search.queue.size) - len(query.sources)
 
-    def traces() -> list[LevelTrace]:
-        n, edges = along.num_vertices, along.num_stored_edges
-        starts = np.array(query.sources)
-        degree = int((along.indptr[starts + 1] - along.indptr[starts]).sum())
+    n, edges, starts = along.num_vertices, along.num_stored_edges, np.array(query.sources)
+    degree = int((along.indptr[starts + 1] - along.indptr[starts]).sum())
+
+    def traces() -> list[LevelTrace]:  # must not keep the graph
         unvisited = n - num_sources, edges - degree
         features = LevelFeatures(
             0, num_sources, degree, *unvisited, n, edges, edges / n, None, "queue"

@@ -116,12 +116,15 @@ def search_many_apart(
     began = time.perf_counter()
     apart = _Apart(query, graph, threads, sums, level)
     done = min(count, 2)
-    seconds = _timed(lambda: apart.run(1, lock))
+    apart.compile()
+    with lock:
+        seconds = _timed(lambda: apart.run(1))
     by_engine = _timed(lambda: _answer_each(query, range(1, done), answer, sums, level))
     rest = count - done
     if -(-rest // threads) * seconds <= rest * by_engine:
         apart.next_number[0] = done
-        apart.run(count, lock)
+        with lock:
+            apart.run(count)
     else:
         _answer_each(query, range(done, count), answer, sums, level)
     return _result(query, sums, level, time.perf_counter() - began)
@@ -194,15 +197,22 @@ class _Apart:
             "next_number": self.next_number,
         }
 
-    def run(self, stop: int, lock: Lock) -> None:
+    def compile(self) -> None:
+        """Compile, or load what is stored, by a call without sources."""
+        self._call(1, 0)
+        self.next_number[0] = 0
+
+    def run(self, stop: int) -> None:
         """Search from the next sources, before source number `stop`."""
+        parts = min(self.threads, stop - int(self.next_number[0]))
+        if parts > 0:
+            self._call(parts, stop)
+
+    def _call(self, parts: int, stop: int) -> None:
         from hetero_bfs.algorithms.multi_source.kernels.apart import search_apart
         from hetero_bfs.support.parallel import in_parallel
 
-        parts = min(self.threads, stop - int(self.next_number[0]))
-        if parts > 0:
-            with lock:
-                in_parallel(search_apart, parts, stop=stop, **self._given)
+        in_parallel(search_apart, parts, stop=stop, **self._given)
 
 
 def _answer_each(

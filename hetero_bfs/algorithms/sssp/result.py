@@ -65,7 +65,7 @@ class ShortestPaths(Traced):
     traces : list of WindowTrace
     directed : bool
     find_parents : callable
-        Computes `parent` when it is first read.
+        Computes `parent` when it is first read. Until then it keeps the neighbour lists.
     restore_seconds : float
         Time to convert distances to the caller's ids, with the parents if the search found them.
     streamed_bytes : int
@@ -77,7 +77,7 @@ class ShortestPaths(Traced):
     seconds: float
     traces: list[WindowTrace] = field(repr=False)
     directed: bool
-    find_parents: Callable[[], npt.NDArray[np.int64]] = field(repr=False)
+    find_parents: Callable[[], npt.NDArray[np.int64]] | None = field(repr=False)
     restore_seconds: float = 0.0
     streamed_bytes: int = 0
 
@@ -88,7 +88,10 @@ class ShortestPaths(Traced):
         The source is its own parent. Vertices not reached have -1. The array is computed when it is
         first read.
         """
-        return self.find_parents()
+        assert self.find_parents is not None
+        found = self.find_parents()
+        self.find_parents = None  # it keeps the neighbour lists
+        return found
 
     @property
     def reached(self) -> int:

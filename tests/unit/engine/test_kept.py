@@ -298,6 +298,18 @@ def test_engines_close_with_their_graph(make):
     assert not record.is_open
 
 
+@pytest.mark.parametrize(
+    "call", [lambda graph: hb.bfs(graph, 0), hb.connected_components], ids=["bfs", "components"]
+)
+def test_a_result_does_not_keep_the_graph(call):
+    graph = hb.CSRGraph.from_edges([0, 1], [1, 2])
+    result, seen = call(graph), weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert seen() is None
+    assert len(result.traces) == 1
+
+
 def test_edges_that_are_no_graph_are_read_once():
     class Source:
         num_vertices, num_input_edges, directed, both_directions = 3, 2, False, False

@@ -17,6 +17,10 @@ PREPARE = {
     "engine on the CPU": 'engine = hb.Engine(edges, "fixed:TC", device="cpu"); engine.bfs(1)',
     "engine": 'engine = hb.Engine(edges, "alpha-beta"); engine.bfs(1)',
     "graph": "hb.kronecker(6)",
+    "two graphs": (
+        "path = hb.CSRGraph.from_edges(range(140_000), range(1, 140_001)); "
+        "heavy = hb.CSRGraph.from_edges(range(60), range(1, 61), weights=[1e37] * 60)"
+    ),
     "devices": "hetero_bfs.devices.opencl.driver.list_devices()",
 }
 PROGRAM = """
@@ -50,6 +54,12 @@ def fork(prepare: str, *uses: str, after: str = "pass") -> list[str]:
     assert last == "the parent goes on"
     assert len(said) == len(uses)
     return said
+
+
+def test_one_thread_answers_in_a_child_that_lacks_the_others():
+    """Passes that threads share otherwise run on the caller's."""
+    uses = "hb.colour(path)", "hb.sssp(heavy, 0)"
+    assert fork("two graphs", *uses) == ["done", "done"]
 
 
 OPENS = 'hb.Engine(edges, "fixed:TC", device="cpu").bfs(1)'
