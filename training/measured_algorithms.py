@@ -56,9 +56,7 @@ def measure_algorithms(
     """
     found: list[dict[str, Any]] = []
     for graph in graphs:
-        placed = build_search_graph(weighted(graph.make()))
-        with Engine(placed, device="cpu", threads=threads) as engine:
-            levels = engine.reference_levels
+        placed, levels = _placed(graph, threads)
         for request in requests(placed):
             with request.kind(placed, threads, info) as runs:
                 for place in list(runs.places):
@@ -80,6 +78,13 @@ def measure_algorithms(
                         "seconds": median(_seconds(runs, request, place, rounds)),
                     })  # fmt: skip
     return pd.DataFrame(found)
+
+
+def _placed(graph: StudyGraph, threads: int) -> tuple[SearchGraph, int]:
+    """Build a graph with weights; return it, and the levels of a typical search."""
+    placed = build_search_graph(weighted(graph.make()))
+    with Engine(placed, device="cpu", threads=threads) as engine:
+        return placed, engine.reference_levels
 
 
 def _seconds(
@@ -110,9 +115,7 @@ def regret_of_algorithms(
     first_regret (of the first run) and schedule (all places).
     """
     for graph in graphs:
-        placed = build_search_graph(weighted(graph.make()))
-        with Engine(placed, threads=threads, device="cpu") as engine:
-            levels = engine.reference_levels
+        placed, levels = _placed(graph, threads)
         for request in requests(placed):
             with request.kind(placed, threads, info) as runs:
                 runs.levels, runs.expected_runs = levels, RUNS_OF_AN_ENGINE

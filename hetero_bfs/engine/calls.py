@@ -132,17 +132,7 @@ def bfs(
     # Before the graph is built:
     query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want, dtype)
     options = EngineOptions(selector, device=device, threads=threads)
-    if options == _USUAL:
-        with kept_of(graph) as kept:
-            return kept.answer(
-                graph,
-                Engine,
-                options,
-                lambda engine: engine.ask(query),
-                lambda: answer_serially(kept.lists(graph), query),
-            )
-    with Engine(_along(graph, query.reverse), **options.settings()) as engine:
-        return engine.answer(query)
+    return _answered(graph, query, options, Engine.ask, Engine.answer, answer_serially)
 
 
 @refuses_devices
@@ -165,18 +155,35 @@ def bfs_many(
     _check_graph(graph)
     query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
     options = EngineOptions(device=device, threads=threads)
-    if options == _USUAL:
-        with kept_of(graph) as kept:
-            return kept.answer(
-                graph,
-                Engine,
-                options,
-                lambda engine: engine.ask_many(query),
-                lambda: _many_serially(kept.lists(graph), query),
-                len(query.sources),
-            )
-    with Engine(_along(graph, query.reverse), **options.settings()) as engine:
-        return engine.answer_many(query)
+    ways = Engine.ask_many, Engine.answer_many, _many_serially
+    return _answered(graph, query, options, *ways, len(query.sources))
+
+
+def _answered(
+    graph: Graph,
+    query: Query,
+    options: EngineOptions,
+    by_kept: Callable[[Engine, Query], R],
+    by_own: Callable[[Engine, Query], R],
+    by_one_thread: Callable[[CSRGraph, Query], R],
+    searches: int = 1,
+) -> R:
+    """Answer with what is kept of the graph, or by an engine of its own for unusual options.
+
+    A kept engine reverses a graph itself. An own one opens on the reversed graph.
+    """
+    if options != _USUAL:
+        with Engine(_along(graph, query.reverse), **options.settings()) as engine:
+            return by_own(engine, query)
+    with kept_of(graph) as kept:
+        return kept.answer(
+            graph,
+            Engine,
+            options,
+            lambda engine: by_kept(engine, query),
+            lambda: by_one_thread(kept.lists(graph), query),
+            searches,
+        )
 
 
 def _many_serially(graph: CSRGraph, query: Query) -> ManySearches:

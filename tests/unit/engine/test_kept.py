@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import signal
 import threading
 import weakref
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
+from forking import in_child
 
 import hetero_bfs as hb
 from hetero_bfs.engine import kept
@@ -392,29 +392,13 @@ def test_a_forked_process_searches_without_its_parents_engine():
     graph = graph_of_path()
     spend(graph, 60.0)
     hb.bfs(graph, 0)
-    locked, forked = threading.Event(), threading.Event()
 
-    def search_meanwhile():
-        with kept._LOCK, kept_of(graph)._lock:
-            locked.set()
-            forked.wait()
+    def search() -> bool:
+        found = [hb.bfs(graph, 1).level[49]]
+        spend(graph, 60.0)
+        found += [hb.bfs(graph, 1).level[49], hb.connected_components(graph).num_components]
+        return found == [48, 48, 1]
 
-    thread = threading.Thread(target=search_meanwhile)
-    thread.start()
-    locked.wait()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(120)  # ends a child that waits for a lock of its parent's thread
-        status = 1
-        try:
-            found = [hb.bfs(graph, 1).level[49]]
-            spend(graph, 60.0)
-            found += [hb.bfs(graph, 1).level[49], hb.connected_components(graph).num_components]
-            status = int(found != [48, 48, 1])
-        finally:
-            os._exit(status)
-    forked.set()
-    thread.join()
-    assert os.waitpid(child, 0)[1] == 0
+    assert in_child(search, kept._LOCK, kept_of(graph)._lock)
     assert kept_of(graph).is_open
     assert "serial" not in strategies(hb.bfs(graph, 1))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-import signal
 import subprocess
 import sys
-import threading
 from collections import OrderedDict
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
+from forking import in_child
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networkx_graphs import NAMES, networkx_graphs, outcome
@@ -303,28 +302,12 @@ def test_engines_close_with_their_graphs(engine_at_once):
 def test_a_forked_process_searches_without_its_parents_engine(engine_at_once):
     graph = nx.path_graph(50)
     assert_same("single_source_shortest_path_length", graph, 1)
-    locked, forked = threading.Event(), threading.Event()
 
-    def search_meanwhile():
-        with kept._LOCK:
-            locked.set()
-            forked.wait()
+    def search() -> bool:
+        lengths = nx.single_source_shortest_path_length(graph, 1, backend="hetero")
+        return bool(lengths[49] == 48)
 
-    thread = threading.Thread(target=search_meanwhile)
-    thread.start()
-    locked.wait()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(120)  # ends a child that waits for a lock of its parent's thread
-        status = 1
-        try:
-            lengths = nx.single_source_shortest_path_length(graph, 1, backend="hetero")
-            status = int(lengths[49] != 48)
-        finally:
-            os._exit(status)
-    forked.set()
-    thread.join()
-    assert os.waitpid(child, 0)[1] == 0
+    assert in_child(search, kept._LOCK)
     assert opened_graphs()
     assert_same("single_source_shortest_path_length", graph, 1)
 
