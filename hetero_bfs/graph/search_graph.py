@@ -212,6 +212,7 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     The new graph's `input_degree` is the length of its neighbour lists.
     """
     from hetero_bfs.graph.kernels.locality import permute_lists
+    from hetero_bfs.graph.kernels.sorting import sort_lists
 
     order = inverse(position, position.size)
     degree = aligned_empty(graph.num_vertices, np.uint32)
@@ -221,8 +222,8 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     indices = aligned_empty(graph.num_stored_edges, np.uint32)
     given = NO_WEIGHTS if graph.weights is None else graph.weights
     weights = aligned_empty(given.size, given.dtype)
-    lists, new_lists = (graph.indptr, graph.indices, given), (indptr, indices, weights)
-    permute_lists(lists, order, position, new_lists)
+    permute_lists(graph.indptr, graph.indices, given, order, position, indptr, indices, weights)
+    sort_lists(indptr, weights, indices)
     return CSRGraph.trusted(
         indptr,
         indices,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import numba
@@ -288,6 +288,26 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
     address = address_of(work, struct.numba_type, numba.int64, numba.int64)
     call = _call_all if parts > 1 and not processes.lacks_loops() else _call_one
     call(address, struct.address, parts)
+
+
+def parallel_kernel(fields: str, **options: Any) -> Any:
+    """Decorate a kernel `f(given, part, parts)` to be called as f(*values, parts=None).
+
+    `fields` names the values, which become `given`; `in_parallel` runs the parts. `options` are
+    those of `kernel`.
+    """
+    names = fields.split()
+
+    def decorate(function: Any) -> Any:
+        work = kernel(inner=True, **options)(function)
+
+        @wraps(function)
+        def run(*values: Any, parts: int | None = None) -> None:
+            in_parallel(work, parts, **dict(zip(names, values, strict=True)))
+
+        return run
+
+    return decorate
 
 
 @contextmanager
