@@ -16,17 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.follow import Part, claim, follow_by_branches, follow_packed
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    LONE_QUEUE,
-    LONE_VISITED,
-    NONE,
-    OWNED,
-    QUEUE,
-    VISITED,
-    owner_of,
-    partition_bits,
-)
+from hetero_bfs.algorithms.bfs.kernels.job import owner_of, partition_bits
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS, report_of
 from hetero_bfs.scheduling.schema import FRONTIER_VERTICES, QUEUE_INDEX
 from hetero_bfs.support.compiling import kernel
@@ -54,7 +46,7 @@ def expand_by_master_packed(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _expand_by_master(follow, control, arrays):
-    this, visited = control[LONE_QUEUE], control[LONE_VISITED]
+    this, visited = control[job.LONE_QUEUE], control[job.LONE_VISITED]
     segments = arrays.segments[this]
     found = np.int64(0)
     for s in range(segments[SEGMENT_COUNT, 0]):
@@ -63,7 +55,7 @@ def _expand_by_master(follow, control, arrays):
         part = Part(this, visited, begin, end, found, _FIRST, _ONLY, _OWN)
         found, _, _ = follow(control, arrays, part)
     vertices, edges = finish_queue(arrays, 1 - this, found)
-    return vertices, edges, NONE
+    return vertices, edges, job.NONE
 
 
 @kernel(counted=False, inner=True)
@@ -116,10 +108,10 @@ def expand_owned_packed(control, arrays, owner, me):
 
 @njit(inline="always")
 def _expand_owned(follow, control, arrays, owner):
-    owners, report, this = control[CHUNKS], report_of(control, owner), control[QUEUE]
+    owners, report, this = control[CHUNKS], report_of(control, owner), control[job.QUEUE]
     segments, first = arrays.segments[this], arrays.owned_ranges[owner]
     late, late_edges, mixed = np.int64(0), np.int64(0), _OWN
-    if control[OWNED]:
+    if control[job.OWNED]:
         begin = first
         end = begin + report[_FOUND]
         late, late_edges = _collect(control, arrays, owner, end)
@@ -131,14 +123,14 @@ def _expand_owned(follow, control, arrays, owner):
         vertices = segments[SEGMENT_VERTICES, 1]
         begin, end = vertices * owner // owners, vertices * (owner + 1) // owners
         mixed = _MIXED
-    part = Part(this, control[VISITED], begin, end, first, owner, owners, mixed)
+    part = Part(this, control[job.VISITED], begin, end, first, owner, owners, mixed)
     end_found, deferred, edges = follow(control, arrays, part)
     arrays.outbox[this, owner, 0, 0] = deferred
     report[_FOUND] = end_found - first
     report[_EDGES] = edges
     report[_DEFERRED] = deferred
     report[_LATE], report[_LATE_EDGES] = late, late_edges
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False, inner=True)
@@ -149,15 +141,15 @@ def collect_owned(control, arrays, owner, me):
     late, late_edges = _collect(control, arrays, owner, end)
     report[_LATE], report[_LATE_EDGES] = late, late_edges
     report[_FOUND] += late
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False, inner=True)
 def _collect(control, arrays, owner, end):
     """Claim the vertices deferred to an owner, queue them at `end`; return vertices and edges."""
-    queue, outbox = arrays.queue[control[QUEUE]], arrays.outbox[1 - control[QUEUE]]
+    queue, outbox = arrays.queue[control[job.QUEUE]], arrays.outbox[1 - control[job.QUEUE]]
     indptr, indices = arrays.indptr, arrays.indices
-    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    visited, parent = arrays.visited[control[job.VISITED]], arrays.parent
     owners = control[CHUNKS]
     begin, edges, bits = end, np.int64(0), partition_bits(owners)
     for other in range(owners):

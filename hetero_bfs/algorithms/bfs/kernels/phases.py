@@ -12,20 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    ALONE,
-    COLLECT,
-    EDGES,
-    EXPAND,
-    LONE_QUEUE,
-    LONE_VISITED,
-    QUEUE,
-    SIZE,
-    TASK,
-    VERTICES,
-    VISITED,
-)
 from hetero_bfs.devices.cpu.thread_pool import (
     CHUNKS,
     await_phase,
@@ -37,12 +25,7 @@ from hetero_bfs.devices.cpu.thread_pool import (
     take_chunk,
     take_share,
 )
-from hetero_bfs.scheduling.schema import (
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    QUEUE_INDEX,
-    VISITED_INDEX,
-)
+from hetero_bfs.scheduling import schema
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import call_at
 
@@ -117,7 +100,7 @@ class HostArrays(NamedTuple):
 @njit(inline="always")
 def _run(control, arrays, chunk, me):
     """Run a chunk of the phase, or an owner's part; return its terms of the phase's sums."""
-    return call_at(arrays.work[control[TASK]], control, arrays, chunk, me)
+    return call_at(arrays.work[control[job.TASK]], control, arrays, chunk, me)
 
 
 @kernel(counted=False, inner=True)
@@ -144,7 +127,7 @@ def run_worker(control, arrays, me):
         if phase < 0:
             return
         if take_share(control, me, phase):
-            if control[TASK] == EXPAND or control[TASK] == COLLECT:
+            if control[job.TASK] == job.EXPAND or control[job.TASK] == job.COLLECT:
                 _run(control, arrays, me, me)
             else:
                 report = report_of(control, me)
@@ -155,16 +138,16 @@ def run_worker(control, arrays, me):
 @njit(inline="always")
 def _note_places(control, state):
     """Store which array of each pair has the frontier."""
-    control[VISITED] = np.int64(state[VISITED_INDEX])
-    control[QUEUE] = np.int64(state[QUEUE_INDEX])
+    control[job.VISITED] = np.int64(state[schema.VISITED_INDEX])
+    control[job.QUEUE] = np.int64(state[schema.QUEUE_INDEX])
 
 
 @njit(inline="always")
 def run_by_master(control, arrays, state):
     """Run a small top-down level on the master only; return vertices and edges found."""
-    control[LONE_VISITED] = np.int64(state[VISITED_INDEX])
-    control[LONE_QUEUE] = np.int64(state[QUEUE_INDEX])
-    found, edges, _ = call_at(arrays.work[ALONE], control, arrays, 0, 0)
+    control[job.LONE_VISITED] = np.int64(state[schema.VISITED_INDEX])
+    control[job.LONE_QUEUE] = np.int64(state[schema.QUEUE_INDEX])
+    found, edges, _ = call_at(arrays.work[job.ALONE], control, arrays, 0, 0)
     return found, edges
 
 
@@ -172,8 +155,8 @@ def run_by_master(control, arrays, state):
 def share(control, arrays, state, task, size, chunks):
     """Run a phase of a search on the thread pool; return the sums over its chunks."""
     _note_places(control, state)
-    control[VERTICES] = np.int64(state[FRONTIER_VERTICES])
-    control[EDGES] = np.int64(state[FRONTIER_EDGES])
+    control[job.VERTICES] = np.int64(state[schema.FRONTIER_VERTICES])
+    control[job.EDGES] = np.int64(state[schema.FRONTIER_EDGES])
     return share_out(control, arrays, task, size, chunks)
 
 
@@ -195,8 +178,8 @@ def share_out(control, arrays, task, size, chunks):
     """
     threads = arrays.found.shape[0]
     control[CHUNKS] = chunks
-    control[TASK] = task
-    control[SIZE] = size
+    control[job.TASK] = task
+    control[job.SIZE] = size
     arrays.counter[0] = 0
     found, edges, scanned = np.int64(0), np.int64(0), np.int64(0)
     if chunks == 1 or threads == 1:
@@ -221,7 +204,7 @@ def share_among_owners(control, arrays, state, task):
     """
     owners = arrays.owned_ranges.size - 1
     control[CHUNKS] = owners
-    control[TASK] = task
+    control[job.TASK] = task
     _note_places(control, state)
     phase = begin_phase(control, owners, arrays.found.shape[0])
     _run(control, arrays, 0, 0)
@@ -248,4 +231,4 @@ def counted(arrays):
 @kernel(counted=False, inner=True)
 def join(arrays, state):
     """Join the segments of the frontier's queue, for strategies and devices that need that."""
-    join_segments(arrays, np.int64(state[QUEUE_INDEX]))
+    join_segments(arrays, np.int64(state[schema.QUEUE_INDEX]))
