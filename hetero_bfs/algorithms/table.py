@@ -242,12 +242,10 @@ class Algorithms:
 
 
 def rows() -> dict[str, Row[Any, Any]]:
-    """Return all rows, by the names of their functions."""
     return {name: row for name, row in vars(Algorithms).items() if isinstance(row, Row)}
 
 
 def commands() -> dict[str, Row[Any, Any]]:
-    """Return all rows, by the names of their commands."""
     return {row.command: row for row in rows().values()}
 
 

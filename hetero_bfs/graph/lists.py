@@ -133,7 +133,6 @@ def _stored_twice(edges: EdgeSource) -> bool:
 
 
 def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
-    """Return the source's own input degrees if it has them: they include dropped duplicates."""
     remembered: VertexArray | None = getattr(edges, "input_degree", None)
     if remembered is None:
         return counted

@@ -125,7 +125,6 @@ class ManyRanks(Processes):
         return min(numbers)
 
     def figures(self) -> dict[str, Any]:
-        """Return the order of the vertices, the ranks, and their memory."""
         communicator, graph = self._communicator, self.graph
         return {
             "order": "degree",
@@ -187,7 +186,6 @@ def _check_options(options: Graph500Options) -> None:
 
 
 def _graph_bytes(graph: RankGraph) -> int:
-    """Return the bytes of a rank's lists and arrays per own vertex."""
     arrays: list[Any] = [graph.degree, graph.first, graph.input_degree]
     for lists in (graph.graph, graph.graph.transpose)[: 1 + graph.graph.directed]:
         arrays += [lists.indptr, lists.indices]

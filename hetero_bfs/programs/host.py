@@ -236,7 +236,6 @@ class HostProgram(HostRun):
         limits[monotone_loop.SENDS_ALL] = sends_all
 
     def _clock(self, is_clocked: bool) -> None:
-        """Choose whether the run times the choice of directions."""
         from hetero_bfs.programs.kernels.loop import CLOCKED
 
         self.fields["loop"][CLOCKED] = is_clocked
@@ -262,7 +261,6 @@ class HostSweeps(HostProgram):
     _kernels = "sweep"
 
     def _common_fields(self) -> dict[str, Any]:
-        """Return the fields that all programs share; sweep_loop.py declares them."""
         from hetero_bfs.programs.kernels.sweep_loop import CHUNK, NUM_TASKS
 
         n, totals = self.graph.num_vertices, max(len(self.plan.totals), 1)
@@ -282,7 +280,6 @@ class HostSweeps(HostProgram):
         }
 
     def _own_fields(self) -> dict[str, Any]:
-        """Return the other fields; sweep.py declares them."""
         n, stored = self.graph.num_vertices, self.plan.stored_type
         return self._program_fields() | {
             "words": self._words,

@@ -40,13 +40,11 @@ class HostStay:
         self._has_begun = False
 
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
-        """Start or continue; see `HostProgram.run_on`."""
         self._loop[self._words.RESUMES] = self._has_begun
         self._has_begun = True
         return self._program.run_on(max_iterations, first)
 
     def leave(self) -> Handover:
-        """Return the state for the device."""
         words, fields, loop = self._words, self._fields, self._loop
         changed, values = self._changed()
         return Handover(
@@ -81,7 +79,6 @@ class HostStay:
         return VertexSet.of_list(np.flatnonzero(waiting).astype(np.uint32), self._searched)
 
     def _changed(self) -> tuple[npt.NDArray[np.uint32] | None, dict[str, npt.NDArray[Any]]]:
-        """Return the changed vertices (None for all) and their states; clear the marks."""
         state, n = self._program.state(), self._program.graph.num_vertices
         item_bytes = sum(array.itemsize for array in state.values())
         if self._plan.all_active:
@@ -93,7 +90,6 @@ class HostStay:
         return changed.astype(np.uint32), {name: a[changed] for name, a in state.items()}
 
     def enter(self, handover: Handover) -> None:
-        """Take over the state from the device."""
         if not self._has_begun:
             self.run_on(0, 0)  # only makes the initial states
         for name, array in self._program.state().items():
@@ -131,7 +127,6 @@ class HostStay:
         fields["cursor"][0, words.FAR] = items.size
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the vertices' states; the next run overwrites them."""
         return self._program.state()
 
     def totals(self) -> dict[str, float]:

@@ -44,7 +44,6 @@ class MigratingProgram:
         self._packing: Packing | None = None
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, which has the types of the compiled programs."""
         try:
             return self._run(plan, limits)
         except GridStalledError:
@@ -131,7 +130,6 @@ class _MigratingRun:
                 )  # fmt: skip
 
     def _migrate(self, place: DeviceKind | None, there: DeviceKind) -> tuple[int, float] | None:
-        """Migrate to `there`; return bytes and seconds, or None if the run stays."""
         if place is None or place == there:
             return None
         began = time.perf_counter()

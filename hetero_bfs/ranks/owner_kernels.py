@@ -113,7 +113,6 @@ def combine_duplicates(degree, neighbours, weights, rule):
 
 @kernel
 def count_degrees(keys, degree):
-    """Add the number of each vertex's keys to `degree`, uint32 (own old ids,)."""
     for i in range(keys.size):
         degree[keys[i] >> _HALF] += np.uint32(1)
 
@@ -181,7 +180,6 @@ _LINE_SHIFT = np.uint32(LINE_SHIFT)
 
 @kernel(counted=False)
 def count_by_owner(columns, owner_of_line, counts):
-    """Count the columns of each rank in `counts`, int64 (ranks,)."""
     counts[:] = 0
     for i in range(columns.size):
         counts[owner_of_line[columns[i] >> _LINE_SHIFT]] += 1

@@ -213,17 +213,14 @@ def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any
 def call_level(
     typing_context: Any, address: Any, control: Any, arrays: Any, state: Any, records: Any
 ) -> Any:
-    """call_level(address, control, arrays, state, records): call a kernel of `level_address`."""
     return _caller((control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
 def chunk_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel for `call_at`."""
     return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
 def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel for `call_level`."""
     return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 

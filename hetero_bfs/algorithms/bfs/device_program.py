@@ -263,7 +263,6 @@ class SearchProgram:
         return min(max(wanted, units), self.groups)
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
-        """Launch the probe of grid.cl; send whether it ended."""
         self.groups = groups
         self._bind_search(patience)
         self._words[:] = 0
@@ -398,7 +397,6 @@ class SearchProgram:
         )
 
     def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
-        """Read back the state and the first rows after this number of launches."""
         head = self._read[: steps.ROWS + _FIRST_ROWS * steps.ROW_WORDS]
         self._device.read(head, self._report)
         slot = launches % 2 * steps.STATE_WORDS

@@ -152,7 +152,6 @@ def page_shift(graph: SearchGraph) -> int:
 
 
 def num_pages(graph: SearchGraph) -> int:
-    """Return the number of pages of one direction."""
     return max(-(-graph.graph.num_stored_edges >> page_shift(graph)), 1)
 
 

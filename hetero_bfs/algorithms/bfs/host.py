@@ -151,7 +151,6 @@ class CPUExecutor(HostRun):
         return found, float(record[0, schema.SECONDS])
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Convert a frontier from a bitmap to a queue; return the seconds."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 
         return float(convert(self.control, self.shared, frontier.state))
@@ -172,7 +171,6 @@ class CPUExecutor(HostRun):
         invalidate(self.control, self.shared, frontier.state)
 
     def new_result(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array of all old ids, in memory of results that the caller dropped."""
         size, dtype = self.graph.num_vertices, np.dtype(dtype)
         if size * dtype.itemsize < _LEAST_RECYCLED_BYTES:
             return np.empty(size, dtype)
@@ -284,7 +282,6 @@ class CPUExecutor(HostRun):
         return self._visible(self.struct).numba_type
 
     def compile_work(self) -> None:
-        """Compile the kernels that are called by address, for these arrays and threads."""
         _ = self.shared
 
     def _most_unvisited_listed(self) -> int:

@@ -125,7 +125,6 @@ class DistributedSearch:
         return [self._result(*search) for search in searches]
 
     def _search(self, source: int) -> tuple[float, list[RankLevel]]:
-        """Run a search; return the slowest rank's seconds, and the levels."""
         self.communicator.barrier()
         started = time.perf_counter()
         device, own = self.device, self.graph.searched_id(source)
@@ -200,7 +199,6 @@ class DistributedSearch:
         return self.device
 
     def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
-        """Run a level top-down; return the seconds of the rank's own work."""
         began = time.perf_counter()
         exchange = self._exchange
         if self._others_known != frontier.visited_index:
@@ -214,7 +212,6 @@ class DistributedSearch:
         return seconds + time.perf_counter() - began
 
     def _pull(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
-        """Run a level bottom-up; return the seconds of the rank's own work."""
         self._others_known = frontier.visited_index
         self._exchange.dense(runner, frontier.visited_index)
         began = time.perf_counter()

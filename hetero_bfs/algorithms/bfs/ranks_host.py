@@ -130,7 +130,6 @@ class RankExecutor(CPUExecutor):
         schema.advance(state, schema.QUEUE, *found)
 
     def pull(self, frontier: Frontier) -> int:
-        """Run a bottom-up level; return the edges scanned."""
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # there is only one row of records
         frontier.keep_no_list()
@@ -139,20 +138,16 @@ class RankExecutor(CPUExecutor):
         return int(scanned)
 
     def copy_others(self, source: int, target: int) -> None:
-        """Copy other ranks' bits from one bitmap to the other."""
         own = int(self.partition.words[self.partition.rank])
         self._pulls.copy_words(self.visited[source], self.visited[target], own)
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Copy the first words of bitmap `index` to `bits`."""
         bits[:] = self.visited[index][: bits.size]
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write words of a bitmap, starting at word `first`."""
         self.visited[index][first : first + bits.size] = bits
 
     def copy_words(self, rank: int, into: Words) -> None:
-        """Copy the first messages for a rank to `into`."""
         first = int(self.partition.first_column[rank])
         into[:] = self.sent[first : first + into.size]
 

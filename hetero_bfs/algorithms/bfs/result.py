@@ -88,7 +88,6 @@ class Frontier:
 
     @property
     def edges(self) -> int:
-        """Edges that leave the frontier."""
         return int(self.state[schema.FRONTIER_EDGES])
 
     @property
@@ -105,7 +104,6 @@ class Frontier:
 
     @property
     def level(self) -> int:
-        """Number of the next level, starting at 0."""
         return int(self.state[schema.LEVEL])
 
     @property

@@ -53,7 +53,6 @@ class ManyRuns(Analysis[ManySearches]):
         return self._result(Ran((rows, sums, []), 0.0, self.host), query)
 
     def _empty(self, query: Query) -> tuple[Rows | None, Sums]:
-        """Return unfilled rows, or None if the query does not want levels, and zero sums."""
         count, rows = len(query.sources), None
         if query.want == "levels":
             rows = Rows(self.graph.num_vertices, count, self._memory)

@@ -85,7 +85,6 @@ class HostPlanes(HostRun):
         return ranges
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Ignore these vertices (new ids) in all later runs; None ignores none."""
         self.prepare()
         self.fields["has_mask"][0] = mask is not None
         if mask is not None:

@@ -33,7 +33,6 @@ def check_threads(threads: Any) -> int:
 
 
 def make_control(threads: int) -> npt.NDArray[np.int64]:
-    """Return the control block of a pool of `threads` threads, the caller's thread included."""
     from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
 
     control: npt.NDArray[np.int64] = aligned_empty(control_words(threads), np.int64)

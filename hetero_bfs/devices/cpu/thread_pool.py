@@ -71,13 +71,11 @@ _AWAKE_SECONDS = 2e-3
 
 
 def control_words(threads: int) -> int:
-    """Return the size of a control block in words."""
     return SHARES + _LINES * threads
 
 
 @kernel(counted=False)
 def initialise(control):
-    """Prepare a control block of zeros."""
     mutex_init(control, MUTEX)
     condition_init(control, CONDITION)
 
@@ -266,7 +264,6 @@ def even_size(arrays, items, least):
 
 @njit(inline="always")
 def chunk_of(control, chunk):
-    """Return begin and end of a chunk's items."""
     begin = chunk * control[SIZE]
     return begin, min(begin + control[SIZE], control[ITEMS])
 

@@ -34,7 +34,6 @@ def _splat(value: int) -> Any:
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """Return a vector with one value in all lanes."""
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _WORD(0))
     return builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), _splat(0))
 
@@ -84,7 +83,6 @@ def _add_degrees(builder: Any, total: Any, degrees: Any, index: Any, lanes: Any)
 
 
 def _sum(builder: Any, total: Any) -> Any:
-    """Return the sum over all lanes."""
     edges = _LONG(0)
     for lane in range(_LANES):
         edges = builder.add(edges, builder.extract_element(total, _WORD(lane)))
@@ -214,7 +212,6 @@ def _pack(builder: Any, vector: Any, lanes: Any, data: Any, place: Any) -> None:
 
 
 def _count(builder: Any, lanes: Any) -> Any:
-    """Return the number of lanes that are set, as 64 bits."""
     return builder.ctpop(builder.zext(builder.bitcast(lanes, _BYTE), _LONG))
 
 

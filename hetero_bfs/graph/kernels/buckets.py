@@ -94,7 +94,6 @@ def count_edges(given, worker, workers):
 
 @parallel_kernel("counts", counted=False)
 def add_up(given, part, parts):
-    """Add to each row of uint32 (workers, vertices) all later rows: row 0 becomes the sum."""
     counts = given.counts
     begin, end = part_of(counts.shape[1], part, parts)
     for w in range(counts.shape[0] - 1, 0, -1):
@@ -313,7 +312,6 @@ def _look_up(src, dst, new_of_old, u, v):
 
 @kernel(counted=False, inner=True)
 def _make_loops(u, v, n, limit):
-    """Turn edges that have an end of `limit` or more into loops."""
     for i in range(n):
         if max(u[i], v[i]) >= limit:
             u[i] = v[i] = np.uint32(0)

@@ -196,7 +196,6 @@ def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices,
 
 @kernel(inner=True)
 def largest_of(indices, first, last):
-    """Return the largest of indices[first:last], 0 if the range is empty."""
     largest = np.uint32(0)
     for k in range(np.uint64(first), np.uint64(last)):
         largest = max(largest, indices[k])

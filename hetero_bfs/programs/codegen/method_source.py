@@ -144,7 +144,6 @@ class MethodSource:
         return eval(code, {"__builtins__": {}}, self.constants)  # the user's own code
 
     def place(self, node: Any) -> str:
-        """Return class, method and line of a node, for errors."""
         return f"{self.title}, line {self._first + node.lineno - 1}"
 
     def refuse(self, node: Any, what: str, remedy: str) -> NoReturn:
@@ -158,7 +157,6 @@ def _are_alike(one: Any, other: Any) -> bool:
 
 
 def _parsed(lines: Sequence[str]) -> ast.stmt | None:
-    """Return the first statement of lines that may be indented."""
     text = "".join(lines)
     try:
         if not text[:1].isspace():

@@ -185,7 +185,6 @@ def _push(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def _mark(control, arrays, chunk, me):
-    """Set the bits of active vertices."""
     begin, end = block_of(arrays.next_blocks, chunk)
     items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
     active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]

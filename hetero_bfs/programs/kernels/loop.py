@@ -86,7 +86,6 @@ _ZERO = np.int64(0)
 
 @njit(inline="always")
 def add_sums(arrays, chunks):
-    """Add the chunks' sums to the totals."""
     for i in range(arrays.num_totals):
         total = 0.0
         for chunk in range(chunks):
@@ -206,7 +205,6 @@ def _planned_direction(records, planned, iteration):
 
 @njit(inline="always")
 def _decide(arrays, direction, listed, edges, receivers):
-    """Return whether to pull, and the predicted seconds; 0.0 if the direction is given."""
     if arrays.all_active != 0 or direction != 0:
         return arrays.all_active != 0 or direction == 2, 0.0
     return choose(arrays, listed, edges, receivers)

@@ -83,7 +83,6 @@ def _pull(control, arrays, blocks, floor):
 
 @kernel(counted=False)
 def run(control, arrays, planned, max_iterations, records):
-    """Run the program; see `loop.run`. A plan has one row."""
     blocks, _, _, _ = begin_run(control, arrays, -np.inf)
     always_pulls = planned != 0 and records[0, loop.STRATEGY] != 0.0
     sends_all = arrays.limits[SENDS_ALL] != 0.0 or always_pulls

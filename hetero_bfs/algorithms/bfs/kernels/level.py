@@ -90,7 +90,6 @@ def reached_of(control, arrays):
 
 @njit(inline="always")
 def queue_found(arrays, queue, offsets, found, kept, edges):
-    """Append the first `kept` vertices of `found`, which have `edges` edges, to a queue."""
     slot, offset = reserve(arrays, kept, edges)
     for i in range(kept):
         v = found[i]

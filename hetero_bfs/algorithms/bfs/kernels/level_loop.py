@@ -88,7 +88,6 @@ def _resolve_deferred(control, arrays, state, records):
 
 @kernel(counted=False)
 def convert(control, arrays, state):
-    """Convert a frontier from a bitmap to a queue; return seconds."""
     began = clock_seconds()
     words = arrays.written.size
     size = 256
@@ -163,7 +162,6 @@ def _share_vertices(control, arrays, task, count):
 
 @njit(inline="always")
 def _blank(control, arrays, state):
-    """Mark all vertices as unvisited."""
     if control[_BLANK_BITMAP]:
         state[schema.VISITED_INDEX] = control[_BLANK_BITMAP] - 1
         control[_BLANK_BITMAP] = 0
@@ -248,7 +246,6 @@ def _list_found(arrays, state, found):
 
 @njit(inline="always")
 def _run_level(control, arrays, row, state, records):
-    """Run a level by the strategy in a row of the table, and advance the state."""
     record = records[int(state[schema.LEVEL])]
     address = arrays.levels[row]
     representation, found, edges, scanned = call_level(address, control, arrays, state, records)

@@ -162,7 +162,6 @@ def share(control, arrays, state, task, size, chunks):
 
 @kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
-    """Run a phase over all words of the bitmap."""
     threads = arrays.found.shape[0]
     chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
     return share(control, arrays, state, task, 0, max(chunks, 1))

@@ -219,7 +219,6 @@ def colour_waiting(arrays, at, end):
 
 
 def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     for task, function in enumerate((_clear, _mark, _publish)):
         work[task] = chunk_address(function, control, arrays.numba_type)

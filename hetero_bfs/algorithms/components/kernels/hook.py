@@ -168,7 +168,6 @@ def follow_labels(arrays, first_block, last_block, n):
 
 @kernel(counted=False, inner=True)
 def _follow(control, arrays, chunk, me):
-    """Follow the labels of the vertices after the head blocks."""
     first_block, last_block, n = _blocks_of(control, chunk)
     follow_labels(arrays, max(first_block, HEAD_BLOCKS), last_block, n)
     return _ZERO, _ZERO, _ZERO
@@ -235,7 +234,6 @@ def _compress_all(control, arrays, chunk, me):
 
 
 def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     tasks = (_hook_first, _link_roots, _link_rest, _compress_all, _follow)
     for task, function in enumerate(tasks):

@@ -64,7 +64,6 @@ def begin(control, arrays, sources, state):
 
 @njit(inline="always")
 def _forget_levels(arrays, state):
-    """Mark the levels so far as delivered."""
     arrays.plane_level[:] = -1
     arrays.counts[:] = 0
     state[LOG_END] = state[NUM_SEGMENTS] = 0
@@ -168,7 +167,6 @@ def _choose_pushed(arrays, state):
 
 @njit(inline="always")
 def _has_room(arrays, state):
-    """Tell whether another level can be kept. It can if all so far are delivered."""
     has_plane = arrays.plane_level[(arrays.job[phases.CURRENT] + 1) % phases.PLANES] < 0
     segments = state[NUM_SEGMENTS]
     is_short = segments == 0 or 2 * state[LOG_END] <= arrays.seen.size
@@ -218,7 +216,6 @@ def run_planes(control, arrays, state, most_levels, records):
 
 @kernel(counted=False)
 def forget_levels(arrays, state):
-    """Make room for more levels, after those so far were delivered."""
     begin = arrays.frontier_list[phases.LIST_BEGIN]
     count = arrays.frontier_list[phases.LIST_END] - begin
     for i in range(count):
@@ -253,6 +250,5 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
 
 @kernel(counted=False)
 def count_planes(control, arrays):
-    """Count the vertices of each search in each kept plane."""
     n = arrays.seen.size
     share(control, arrays, phases.COUNT, n, even_size(arrays, n, _LEAST_CHUNK))

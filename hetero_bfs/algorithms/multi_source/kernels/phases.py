@@ -359,7 +359,6 @@ def _count(control, arrays, chunk, me):
 
 
 def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(types.int64, 1, "C")
     tasks = (_start, _push, _pull, _list, _rows, _alone, _count)
     for task, function in enumerate(tasks):

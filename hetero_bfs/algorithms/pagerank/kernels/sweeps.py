@@ -83,7 +83,6 @@ _ZERO = np.int64(0)
 
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
-    """Give all vertices the same score; return the number of dangling vertices."""
     begin, end = chunk_of(control, chunk)
     equal = 1.0 / arrays.new_of_old.size
     given, portions = arrays.given, arrays.single
@@ -300,7 +299,6 @@ def iterate(control, arrays, goal, within, outside, is_symmetric, records):
 
 
 def link_work(arrays: Struct, work: npt.NDArray[np.int64], weighted: bool) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     single = _sweep_single_weighted if weighted else _sweep_single
     double = _sweep_double_weighted if weighted else _sweep_double

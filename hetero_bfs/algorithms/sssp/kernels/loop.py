@@ -281,7 +281,6 @@ def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
 
 
 def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
     control: Any = types.Array(int64, 1, "C")
     for task, function in enumerate(_TASKS):
         work[task] = chunk_address(function, control, arrays.numba_type)

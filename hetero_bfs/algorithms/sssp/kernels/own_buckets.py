@@ -86,7 +86,6 @@ def _take_block(arrays, me):
 
 @njit(inline="always")
 def _put(arrays, me, bucket, v):
-    """Put a vertex into a bucket of the caller."""
     top = arrays.top[me]
     at = top[np.uint64(bucket)]
     if at & _MASK == 0:
