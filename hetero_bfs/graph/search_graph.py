@@ -26,7 +26,7 @@ from hetero_bfs.graph.weights import NO_WEIGHTS
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 
-_REGULAR_SHARE = 0.8  # of the vertices have the same degree; see follow.py
+_REGULAR_SHARE = 0.8  # of the vertices have the same degree; see expand.py
 _MOST_REGULAR_DEGREE = 64
 
 

@@ -164,7 +164,7 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 class _Apart:
-    """The arrays of searches by one thread each; kernels/apart.py reads them."""
+    """The arrays of searches by one thread each; kernels/loop.py reads them."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class _Apart:
             self._call(parts, stop)
 
     def _call(self, parts: int, stop: int) -> None:
-        from hetero_bfs.algorithms.multi_source.kernels.apart import search_apart
+        from hetero_bfs.algorithms.multi_source.kernels.loop import search_apart
         from hetero_bfs.support.parallel import in_parallel
 
         in_parallel(search_apart, parts, stop=stop, **self._given)
