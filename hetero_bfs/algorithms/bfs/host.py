@@ -224,6 +224,7 @@ class CPUExecutor(HostRun):
         owners = self._count_owners()
         room = 1 + min(_MOST_DEFERRED, forward.num_stored_edges) if owners > 1 else 0
         return HostArrays(
+            self.threads,
             indptr,
             forward.indices,
             self.graph.degree,

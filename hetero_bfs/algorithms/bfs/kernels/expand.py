@@ -11,12 +11,13 @@ collect in a separate phase. So the owners synchronise once per level, and few c
 graph, the bitmap, the parents or the queue move from core to core.
 
 A thread follows the edges of its part by one of two methods. `follow_by_branches` tests for each
-edge whether its end is visited. If most vertices have the same degree, as in a grid, the processor predicts the branch well. In other
-high-diameter graphs, such as road networks, it does not, and a mispredicted branch costs more than
-all other work for an edge. `follow_packed` is for these graphs, if the processor can pack vectors.
-It copies edges without branches: first all but the edge back to the vertex's parent, then the edges
-whose end is not visited yet. Few of the remaining edges lead to a vertex that is visited after all.
-In low-diameter graphs small levels take little of a search, so the method does not matter.
+edge whether its end is visited. If most vertices have the same degree, as in a grid, the processor
+predicts the branch well. In other high-diameter graphs, such as road networks, it does not, and a
+mispredicted branch costs more than all other work for an edge. `follow_packed` is for these graphs,
+if the processor can pack vectors. It copies edges without branches: first all but the edge back to
+the vertex's parent, then the edges whose end is not visited yet. Few of the remaining edges lead to
+a vertex that is visited after all. In low-diameter graphs small levels take little of a search, so
+the method does not matter.
 """
 
 from __future__ import annotations

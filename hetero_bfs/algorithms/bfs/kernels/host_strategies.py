@@ -73,7 +73,7 @@ def _top_down(control, arrays, state, records):
     Vertices at the ends of deferred edges are not counted.
     """
     edges = np.int64(state[schema.FRONTIER_EDGES])
-    threads, owners = arrays.found.shape[0], arrays.owned_ranges.size - 1
+    threads, owners = arrays.threads, arrays.owned_ranges.size - 1
     if edges < schema.LEAST_SHARED_EDGES or threads == 1:
         return run_by_master(control, arrays, state)
     if owners > 1 and edges < arrays.outbox.shape[2]:
@@ -98,7 +98,7 @@ def _is_dense_push(arrays, state):
     With owners of partitions it never is, since the levels of high-diameter graphs are narrow.
     """
     return (
-        arrays.found.shape[0] > 1
+        arrays.threads > 1
         and arrays.owned_ranges.size == 2
         and _is_dense_push_level(
             arrays.degree.size, state[schema.FRONTIER_EDGES], state[schema.UNVISITED_VERTICES]
@@ -116,7 +116,7 @@ def _dense_push(control, arrays, state):
     """
     join(arrays, state)
     edges = np.int64(state[schema.FRONTIER_EDGES])
-    size = _edges_of_a_chunk(edges, arrays.found.shape[0])
+    size = _edges_of_a_chunk(edges, arrays.threads)
     share(control, arrays, state, job.PUSH_DENSE, size, (edges + size - 1) // size)
     unmask(control, arrays, state)
     found, edges, _ = share_words(control, arrays, state, job.RESOLVE_PUSH)

@@ -92,7 +92,7 @@ def convert(control, arrays, state):
     words = arrays.written.size
     size = 256
     if state[schema.FRONTIER_VERTICES] <= 4096:
-        size = max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.found.shape[0])
+        size = max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.threads)
     share(control, arrays, state, job.CONVERT, size, max((words + size - 1) // size, 1))
     vertices, edges = counted(arrays)
     set_one_segment(arrays.segments[np.int64(state[schema.QUEUE_INDEX])], vertices)

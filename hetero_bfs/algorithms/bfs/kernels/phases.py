@@ -19,10 +19,10 @@ from hetero_bfs.devices.cpu.thread_pool import (
     await_phase,
     await_share,
     begin_phase,
-    end_chunks,
     end_share,
     report_of,
-    take_chunk,
+    run_chunks,
+    take_part,
     take_share,
 )
 from hetero_bfs.scheduling import schema
@@ -58,8 +58,8 @@ class HostArrays(NamedTuple):
         The edges that owners of partitions defer from each of the two queues (expand.py).
     owned_ranges : int64 (owners + 1,)
         Where each owner's part of a queue begins.
-    longest : int
-        The maximum degree.
+    threads, longest : int
+        Threads of the pool, and the maximum degree.
     old_of_new, is_local
         The relabelling, and whether it is by locality.
     work : int64 (NUM_TASKS,)
@@ -68,6 +68,7 @@ class HostArrays(NamedTuple):
         The addresses of the kernels of the host's strategies, by their rows in the table.
     """
 
+    threads: Any
     indptr: Any
     indices: Any
     degree: Any
@@ -103,21 +104,6 @@ def _run(control, arrays, chunk, me):
     return call_at(arrays.work[control[job.TASK]], control, arrays, chunk, me)
 
 
-@kernel(counted=False, inner=True)
-def _take_part(control, arrays, me):
-    """Run chunks of the phase until none is left; return their share of the phase's sums."""
-    found, edges, scanned = 0, 0, 0
-    while True:
-        chunk = take_chunk(control, me, arrays.found.shape[0])
-        if chunk < 0:
-            break
-        more_found, more_edges, more_scanned = _run(control, arrays, chunk, me)
-        found += more_found
-        edges += more_edges
-        scanned += more_scanned
-    return found, edges, scanned
-
-
 @kernel(counted=False)
 def run_worker(control, arrays, me):
     """Run worker number `me` (1 and up) until the thread pool is shut down."""
@@ -131,7 +117,7 @@ def run_worker(control, arrays, me):
                 _run(control, arrays, me, me)
             else:
                 report = report_of(control, me)
-                report[0], report[1], report[2] = _take_part(control, arrays, me)
+                report[0], report[1], report[2] = take_part(control, arrays, me)
             end_share(control, me, phase)
 
 
@@ -162,7 +148,7 @@ def share(control, arrays, state, task, size, chunks):
 
 @kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
-    threads = arrays.found.shape[0]
+    threads = arrays.threads
     chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
     return share(control, arrays, state, task, 0, max(chunks, 1))
 
@@ -175,23 +161,9 @@ def share_out(control, arrays, task, size, chunks):
     that owners keep from level to level, so deferred edges must be resolved before
     (`_resolve_deferred`).
     """
-    threads = arrays.found.shape[0]
-    control[CHUNKS] = chunks
-    control[job.TASK] = task
     control[job.SIZE] = size
     arrays.counter[0] = 0
-    found, edges, scanned = np.int64(0), np.int64(0), np.int64(0)
-    if chunks == 1 or threads == 1:
-        for chunk in range(chunks):
-            more_found, more_edges, more_scanned = _run(control, arrays, chunk, 0)
-            found += more_found
-            edges += more_edges
-            scanned += more_scanned
-        return found, edges, scanned
-    phase = begin_phase(control, min(chunks, threads), threads)
-    found, edges, scanned = _take_part(control, arrays, 0)
-    more_found, more_edges, more_scanned = end_chunks(control, phase)
-    return found + more_found, edges + more_edges, scanned + more_scanned
+    return run_chunks(control, arrays, task, chunks)
 
 
 @kernel(counted=False, inner=True)
@@ -205,7 +177,7 @@ def share_among_owners(control, arrays, state, task):
     control[CHUNKS] = owners
     control[job.TASK] = task
     _note_places(control, state)
-    phase = begin_phase(control, owners, arrays.found.shape[0])
+    phase = begin_phase(control, owners, arrays.threads)
     _run(control, arrays, 0, 0)
     found, edges, deferred, late, late_edges = read_report(report_of(control, 0))
     for owner in range(1, owners):

@@ -157,7 +157,7 @@ def push(control, arrays, state, sent_counts, counts):
     edges = np.int64(state[schema.FRONTIER_EDGES])
     vertices, more = np.int64(0), np.int64(0)
     if edges:
-        threads = arrays.found.shape[0]
+        threads = arrays.threads
         size = edges
         if threads > 1:
             size = edges // (threads * CHUNKS_PER_THREAD) + 1
