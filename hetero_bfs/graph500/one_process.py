@@ -77,7 +77,7 @@ class OneProcess(Processes):
         return notes
 
     def construct(self) -> None:
-        """Build the graph; generating edges is no part of the time."""
+        """Build the graph; the time does not include generating edges."""
         started = time.perf_counter()
         self.graph = build_search_graph(self.edges, self.options.engine.order)
         self.construction_seconds = time.perf_counter() - started

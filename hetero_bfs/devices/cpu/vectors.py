@@ -7,7 +7,6 @@ faster. The last two functions pack vectors. They need an instruction for it (`c
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -373,25 +372,11 @@ write_row_8, write_row_16, write_row_32 = (_writer(bits, keep=False) for bits in
 """write_row(address, words, levels): write levels[i] where word i has a bit, -1 elsewhere.
 
 `words` and `levels` are tuples of `WORDS` entries. The row begins on a cache line. Call
-`finish_rows` after the last row.
+`end_stream` after the last row.
 """
 
 add_to_row_8, add_to_row_16, add_to_row_32 = (_writer(bits, keep=True) for bits in (8, 16, 32))
 """add_to_row(address, words, levels): as `write_row`, but other items keep their values."""
-
-
-@intrinsic
-def finish_rows(typing_context: Any) -> Any:
-    """finish_rows(): make this thread's rows visible to others (x86 only; else no-op)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if platform.machine() in ("x86_64", "AMD64"):
-            function_type = ir.FunctionType(ir.VoidType(), [])
-            fence = builder.module.declare_intrinsic("llvm.x86.sse.sfence", (), function_type)
-            builder.call(fence, [])
-        return context.get_dummy_value()
-
-    return types.void(), codegen
 
 
 @intrinsic

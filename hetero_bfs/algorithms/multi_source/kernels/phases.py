@@ -47,13 +47,12 @@ from hetero_bfs.devices.cpu.vectors import (
     add_to_row_16,
     add_to_row_32,
     count_bits,
-    finish_rows,
     write_row_8,
     write_row_16,
     write_row_32,
 )
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import atomic_add, prefetch, trailing_zeros
+from hetero_bfs.support.intrinsics import atomic_add, end_stream, prefetch, trailing_zeros
 from hetero_bfs.support.parallel import Struct, chunk_address
 
 PLANES = 8
@@ -318,7 +317,7 @@ def _rows(control, arrays, chunk, me):
         some |= words[4] | words[5] | words[6] | words[7]
         if some or not keep:
             _write(base + np.int64(old_of_new[v]) * stride, words, levels, item_bytes, keep)
-    finish_rows()
+    end_stream()
     return _ZERO, _ZERO, _ZERO
 
 
@@ -343,7 +342,7 @@ def _alone(control, arrays, chunk, me):
     for i in range(begin, end):
         address = job[ADDRESS] + np.int64(isolated[i]) * job[STRIDE]
         _write(address, words, levels, job[ITEM_BYTES], False)
-    finish_rows()
+    end_stream()
     return _ZERO, _ZERO, _ZERO
 
 
