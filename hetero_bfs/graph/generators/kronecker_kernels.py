@@ -198,7 +198,7 @@ def _scramble(vertices, scale, value0, value1, result):
         result[i] = np.uint32(_reverse_bits(vertex) >> shift)
 
 
-def runs(start, size):
+def runs(start: int, size: int) -> int:
     """Return the parts in which edges start, ..., start + size - 1 are made."""
     return -(-(-(-(start + size) // _LANES) - start // _LANES) // _BLOCKS_PER_RUN)
 
