@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import parallel_kernel, part_of
@@ -162,17 +161,6 @@ def columns_of_numbers(given, part, parts):
     for i in range(begin, end):
         number = indices[i]
         indices[i] = first_column[number % ranks] + np.int64(number // ranks)
-
-
-@kernel
-def old_of_columns(all_numbers, first, counts, first_column, old_of_column):
-    """Fill the old id of each column; counts[r] is the number of old ids of rank r."""
-    ranks = counts.size
-    for owner in range(ranks):
-        for place in range(counts[owner]):
-            number = all_numbers[first[owner] + place]
-            if number != NO_ID:
-                old_of_column[first_column[owner] + np.int64(number)] = place * ranks + owner
 
 
 _LINE_SHIFT = np.uint32(LINE_SHIFT)
