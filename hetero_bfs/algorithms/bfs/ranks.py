@@ -20,7 +20,7 @@ from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.gathered_result import RankLevel
@@ -221,13 +221,13 @@ class DistributedSearch:
     def _result(
         self, source: int, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
     ) -> RankResult:
-        from hetero_bfs.algorithms.bfs.kernels.ranks import reached_ends
-
         parent = self.executor.restored(saved)
         part = self.graph.partition
         if part.owner(source) == part.rank:  # also if it has no edges
             parent[source // part.ranks] = source
-        totals = np.array(reached_ends(parent, self.graph.input_degree), np.int64)
+        reached = parent != NO_VERTEX
+        ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
+        totals = np.array([np.count_nonzero(reached), ends], np.int64)
         self.communicator.reduce_to_all(totals, "sum")
         nedge = int(totals[1]) // (1 if self.graph.graph.directed else 2)
         return RankResult(source, parent, seconds, int(totals[0]), nedge, levels)

@@ -157,10 +157,9 @@ class RankLists:
 
 
 def sum_weights(lists: CSRGraph) -> npt.NDArray[np.float64]:
-    from hetero_bfs.algorithms.pagerank.kernels.sweeps import sum_lists
-
-    total = np.empty(lists.num_vertices)
-    sum_lists(lists.indptr, needed_weights(lists), total)
+    total, has_edges = np.zeros(lists.num_vertices), np.diff(lists.indptr) > 0
+    weights = needed_weights(lists).astype(np.float64, copy=False)
+    total[has_edges] = np.add.reduceat(weights, lists.indptr[:-1][has_edges])
     return total
 
 

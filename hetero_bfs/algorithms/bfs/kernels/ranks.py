@@ -21,7 +21,6 @@ from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
-from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.schema import advance, has_queue
@@ -244,14 +243,3 @@ def blank_chunk(control, arrays, chunk, me):
 @kernel(counted=False)
 def blank(control, arrays, state):
     share_words(control, arrays, state, job.BLANK)
-
-
-@kernel(counted=False)
-def reached_ends(restored, input_degree):
-    """Count the vertices that have a parent, and the input edges at them."""
-    reached, ends = np.int64(0), np.int64(0)
-    for i in range(restored.size):
-        if restored[i] != NO_ID:
-            reached += 1
-            ends += np.int64(input_degree[i])
-    return reached, ends

@@ -305,13 +305,3 @@ def link_work(arrays: Struct, work: npt.NDArray[np.int64], weighted: bool) -> No
     tasks = (_start, single, double, _widen, _write_single, _write_double)
     for task, function in enumerate(tasks):
         work[task] = chunk_address(function, control, arrays.numba_type)
-
-
-@kernel
-def sum_lists(indptr, weights, total):
-    """Set total[v], float64, to the sum of the weights of v's edges."""
-    for v in range(total.size):
-        one = 0.0
-        for k in range(indptr[v], indptr[v + 1]):
-            one += np.float64(weights[k])
-        total[v] = one
