@@ -160,13 +160,7 @@ class ManyRanks(Processes):
 
 
 def _check_options(options: Graph500Options) -> None:
-    """Refuse what several ranks cannot do.
-
-    Raises
-    ------
-    AgreedError
-        All ranks have the same options, so all raise it.
-    """
+    """Raise `AgreedError` for options that need one process; all ranks have the same."""
     engine = options.engine
     refused = {
         "--device of --kernel sssp": options.kernel == "sssp"

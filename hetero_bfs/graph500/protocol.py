@@ -85,13 +85,7 @@ def run_graph500(
 
 
 def _keys(processes: Processes, options: Graph500Options) -> list[int]:
-    """Draw the keys, the same for any number of processes.
-
-    Raises
-    ------
-    GraphError
-        There is none.
-    """
+    """Draw the keys, the same for any number of processes; raise `GraphError` without any."""
     seeds = options.seed1, options.seed2
     n, wanted = processes.num_vertices, options.sources
     keys = search_keys(n, processes.is_isolated, wanted, *seeds)

@@ -266,28 +266,14 @@ def _run_level(control, arrays, row, state, records):
 def run_levels(control, arrays, policy, interval, source, cpu_only, state, records):
     """Run a search on the host while the policy keeps it there.
 
-    Parameters
-    ----------
-    control : int64 (thread_pool.control_words(threads),)
-    arrays : HostArrays
-    policy : Policy
-    interval : int
-        Levels between two choices.
-    source : int
-        Start of the search; used only if the search is `cpu_only` and has not started yet.
-    cpu_only : bool
-        Whether no other device takes part. The search then starts and ends here, without Python.
-    state : float64 (STATE_SIZE,)
-        The search's state, which each level advances.
-    records : float64 (rows, record_width)
-        One row per level. The function returns when every row is used.
+    There are `interval` levels between two choices. If no other device takes part (`cpu_only`), the
+    search starts at `source` and ends here, without Python; otherwise it has started. Each level
+    advances `state`, float64 (STATE_SIZE,), and fills a row of `records`, float64 (rows,
+    record_width). The function returns when every row is used.
 
-    Returns
-    -------
-    int
-        ENDED: there is no frontier, nothing unvisited, or no row left. LEAVES: the strategy of the
-        next level is in its row and in `state[CHOSEN]`. It needs another device, or the search must
-        migrate to the host first.
+    Returns ENDED: there is no frontier, nothing unvisited, or no row left. Or LEAVES: the strategy
+    of the next level is in its row and in `state[CHOSEN]`. It needs another device, or the search
+    must migrate to the host first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
     control[job.WHOLE] = cpu_only

@@ -119,19 +119,12 @@ def begin_next(state, words, records):
 def read_rows(rows, edge_bits, top_down, seconds, state, records):
     """Replay levels that the device ran: fill one record each, and advance the state.
 
-    Parameters
-    ----------
-    rows : uint64 (levels, ROW_WORDS)
-    edge_bits : int
-        Of the packed counter.
-    top_down : bool (candidates,)
-    seconds : float
-        Duration of the whole launch, measured by the host. Time that belongs to no level counts as
-        the first level's transfer. If the device has no clock, all levels get equal times.
-    state : float64 (STATE_SIZE,)
-    records : float64 (rows, record_width)
-        Rows are written from index state[LEVEL]; the first one has its choice already. If a bitmap
-        of a directed graph was converted to a queue, they count its vertices without edges too.
+    `rows` is uint64 (levels, ROW_WORDS), `edge_bits` those of the packed counter, `top_down` bool
+    (candidates,), `state` float64 (STATE_SIZE,). The host measured the whole launch to take
+    `seconds`. Time that belongs to no level counts as the first level's transfer. If the device has
+    no clock, all levels get equal times. Rows of `records`, float64 (rows, record_width), are
+    written from index state[LEVEL]; the first one has its choice already. If a bitmap of a directed
+    graph was converted to a queue, they count its vertices without edges too.
     """
     bits = np.uint64(edge_bits)
     first = np.int64(state[schema.LEVEL])

@@ -281,17 +281,8 @@ def label_components(control, arrays, records):
     there are vertices, roots link first. Each root then joins trees of about its size, for a few
     per cent of the edges (benchmarks/notes/algorithms.md).
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; see above.
-    records : float64 (MOST_RECORDS, RECORD_WIDTH)
-        A row for each phase.
-
-    Returns
-    -------
-    rows, components : int
-        Records filled, and the number of components.
+    `records`, float64 (MOST_RECORDS, RECORD_WIDTH), gets a row for each phase. Returns their number
+    and that of the components.
     """
     label = arrays.label
     n, edges = label.size, arrays.neighbours.size

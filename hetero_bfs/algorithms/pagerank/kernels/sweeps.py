@@ -238,25 +238,11 @@ def _sum_chunks(arrays):
 
 @kernel(counted=False)
 def iterate(control, arrays, goal, within, outside, is_symmetric, records):
-    """Compute the scores.
+    """Compute the scores; return the number of sweeps, and the last change.
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; see above.
-    goal : float
-        Sweeps end once the change is below this.
-    within, outside : float
-        Shares of the restarts that lead into the searched range, and out of it.
-    is_symmetric : bool
-        Whether sweeps may over-relax.
-    records : float64 (max_iter, RECORD_WIDTH)
-        Gets a row for each sweep.
-
-    Returns
-    -------
-    sweeps : int
-    change : float
+    Sweeps end once the change is below `goal`. `within` and `outside` are the shares of the
+    restarts that lead into the searched range, and out of it. Sweeps may over-relax if
+    `is_symmetric`. `records`, float64 (max_iter, RECORD_WIDTH), gets a row for each sweep.
     """
     numbers, n, all_vertices = arrays.numbers, arrays.single.size, arrays.new_of_old.size
     alpha = numbers[ALPHA]

@@ -209,25 +209,13 @@ def _go_on(control, arrays, source, waiting, start):
 def search(control, arrays, source, waiting, start, widths, is_full, records):
     """Find the distances from `source` (a new id), or continue another search.
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; see relax.py.
-    waiting : uint32 (any,)
-        Vertices that wait in the search to continue; empty for a new one.
-    start : distance
-        A lower limit of their distances; 0 for a new search.
-    widths : float64 (2,)
-        Width of a window with PREFIX, and of a bucket with FULL.
-    is_full : bool
-        Whether the search uses FULL from the start.
-    records : float64 (any, RECORD_WIDTH)
-        A row for each window and each pull; the last row sums up all that do not fit.
+    To continue, `waiting`, uint32, has the vertices that wait in that search, and `start` is a
+    lower limit of their distances; for a new search `waiting` is empty and `start` 0. `widths`,
+    float64 (2,), are those of a window with PREFIX, and of a bucket with FULL. `is_full`: FULL from
+    the start. `records`, float64 (any, RECORD_WIDTH), gets a row for each window and each pull; the
+    last row sums up all that do not fit.
 
-    Returns
-    -------
-    rows : int
-        Records filled; -1 if the type has 32 bits and a distance exceeds it.
+    Returns the records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
     if waiting.size:
         _go_on(control, arrays, source, waiting, start)
