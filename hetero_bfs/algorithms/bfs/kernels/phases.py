@@ -3,11 +3,29 @@
 The master does small pieces of work by itself, since a phase takes time to start and to end. Larger
 pieces become phases (thread_pool.py). The master calls `share` and the functions after it
 (level_loop.py). Each worker runs `run_worker` from the engine's start to its end.
+
+Kernels take the `HostArrays`, a struct (parallel.py) of a graph and the state of its search. Fields
+that level.py does not describe:
+
+    threads, longest    the pool's threads, and the maximum degree
+    backward_indptr, backward_indices, first    the CSR arrays of the transposed graph, and the
+                                                first neighbour in each list
+    visited, queue, offsets, segments   pairs: an array for this level's frontier, and for the next
+    written         a bitmap of the vertices whose parent an earlier search may have left
+    found_list      uint32 (room, 2)    the vertices that the host found and their parents, for a
+                                        device, while they are few
+    unvisited_list  all vertices that bottom-up leaves unvisited, if it has room for them
+    mask, reached   bitmaps of a masked search: the ignored vertices, and the visited ones without
+    found, source   uint32 (threads, CHUNK_EDGES + 64)  scratch of each thread
+    outbox          uint32 (2, owners, edges + 1, 2)    the edges that owners of partitions defer
+                                                        from each of the two queues (expand.py)
+    owned_ranges    int64 (owners + 1,)     where each owner's part of a queue begins
+    old_of_new, is_local    the relabelling, and whether it is by locality
+    work, levels    int64   addresses of the kernels of phases by task, and of the host's strategies
+                            by their rows in the table (link.py)
 """
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -33,69 +51,6 @@ CHUNKS_PER_THREAD = 8
 """Chunks of a phase per thread. A thread that finishes early takes chunks of others."""
 
 _MIN_CHUNK_WORDS = 32
-
-
-class HostArrays(NamedTuple):
-    """A graph and the state of its search; level.py describes the arrays that are not here.
-
-    Parameters
-    ----------
-    backward_indptr, backward_indices, first
-        The CSR arrays of the transposed graph, and the first neighbour in each list.
-    visited, queue, offsets, segments
-        Pairs: one array for this level's frontier, one for the next level's.
-    written
-        A bitmap of the vertices whose parent an earlier search may have left.
-    found_list : uint32 (room, 2)
-        The vertices that the host found and their parents, for a device, while they are few.
-    unvisited_list
-        All vertices that bottom-up leaves unvisited, if it has room for them.
-    mask, reached
-        Bitmaps of a masked search: the ignored vertices, and the visited ones without them.
-    found, source : uint32 (threads, CHUNK_EDGES + 64)
-        Scratch of each thread.
-    outbox : uint32 (2, owners, edges + 1, 2)
-        The edges that owners of partitions defer from each of the two queues (expand.py).
-    owned_ranges : int64 (owners + 1,)
-        Where each owner's part of a queue begins.
-    threads, longest : int
-        Threads of the pool, and the maximum degree.
-    old_of_new, is_local
-        The relabelling, and whether it is by locality.
-    work : int64 (NUM_TASKS,)
-        The addresses of the kernels of phases (link.py).
-    levels : int64 (strategies,)
-        The addresses of the kernels of the host's strategies, by their rows in the table.
-    """
-
-    threads: Any
-    indptr: Any
-    indices: Any
-    degree: Any
-    backward_indptr: Any
-    backward_indices: Any
-    first: Any
-    parent: Any
-    visited: Any
-    written: Any
-    found_list: Any
-    unvisited_list: Any
-    mask: Any
-    reached: Any
-    queue: Any
-    offsets: Any
-    segments: Any
-    counter: Any
-    found: Any
-    source: Any
-    outbox: Any
-    owned_ranges: Any
-    longest: Any
-    old_of_new: Any
-    is_local: Any
-    edge_bits: Any
-    work: Any
-    levels: Any
 
 
 @njit(inline="always")

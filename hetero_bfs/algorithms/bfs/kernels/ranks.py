@@ -6,11 +6,18 @@ level.py describes the arrays, partition.py the columns. `visited` covers all co
 `degree` the rank's own vertices. The bit of another rank's vertex is set if the vertex is visited
 or a message about it was sent. A message is one 64-bit word to the owner of a vertex: the vertex's
 own number in the upper half, the parent's own number in the lower half.
+
+Fields of a rank that follow its `HostArrays`:
+
+    sent            uint64 (columns,)   messages for other ranks, from each rank's first column on
+    sent_counts     int64 (COUNT_STRIDE * ranks,)   the number of messages for each rank
+    sent_positions  int64 (threads, ranks or more)  scratch: position of a thread's next message for
+                                                    each rank; rows are cache lines
+    owner_of_line   uint32 (columns / 512,)     the rank of each cache line of a bitmap
+    first_column    int64 (ranks,)
 """
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -37,29 +44,6 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 _has_queue = kernel(has_queue, counted=False, inner=True)
-
-
-class RankFields(NamedTuple):
-    """The arrays of a rank that follow its `HostArrays`.
-
-    Parameters
-    ----------
-    sent : uint64 (columns,)
-        Messages for other ranks, starting at each rank's first column.
-    sent_counts : int64 (COUNT_STRIDE * ranks,)
-        Number of messages for each rank.
-    sent_positions : int64 (threads, ranks or more)
-        Scratch: position of a thread's next message for each rank. Rows are cache lines.
-    owner_of_line : uint32 (columns / 512,)
-        The rank of each cache line of a bitmap.
-    first_column : int64 (ranks,)
-    """
-
-    sent: Any
-    sent_counts: Any
-    sent_positions: Any
-    owner_of_line: Any
-    first_column: Any
 
 
 @njit(inline="always")
