@@ -351,19 +351,11 @@ def _find_factors(memory, strategies):
 def learn(policy, num_vertices, records, seconds, overhead, memory):
     """Learn from one search's times; return KEEP, CONSIDER or REPLACE.
 
-    Parameters
-    ----------
-    policy : Policy
-        Uncorrected; the search itself may have used another one.
-    records : float64 (levels, record_width)
-        STRATEGY numbers this policy's candidates.
-    seconds : float
-        Time of the whole search.
-    overhead : float64 (places,)
-        Least seconds beyond the levels, of searches that stayed at each place; inf at first.
-        Updated.
-    memory : float64 (things, MEMORY_COLUMNS)
-        Updated, FACTOR included.
+    `policy` is uncorrected; the search itself may have used another one. STRATEGY of `records`,
+    float64 (levels, record_width), numbers this policy's candidates. `seconds` are of the whole
+    search. Updated are `overhead`, float64 (places,), the least seconds beyond the levels of
+    searches that stayed at each place, inf at first, and `memory`, float64 (things,
+    MEMORY_COLUMNS), FACTOR included.
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:

@@ -88,22 +88,11 @@ def rehearse(
     num_edges: int,
     reference: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], float]:
-    """Return what a policy chooses in a reference search, and the predicted cost.
+    """Return what a policy chooses in a reference search, int64 (levels,), and the predicted cost.
 
-    Parameters
-    ----------
-    policy : Policy
-        It chooses.
-    costs : Policy
-        It predicts, with the same candidates and rule MODEL.
-    reference : float64 (levels, RECORD_STATE)
-
-    Returns
-    -------
-    int64 (levels,)
-        Candidates.
-    float
-        Seconds, or costs under an objective, of all levels and migrations, and of choosing.
+    `policy` chooses. `costs` predicts, with the same candidates and rule MODEL. `reference` is
+    float64 (levels, RECORD_STATE). The cost is in seconds, or as the objective has it, of all
+    levels and migrations, and of choosing.
     """
     chosen = np.zeros(len(reference), np.int64)
     predicted = np.zeros((2, policy.places.size))

@@ -56,16 +56,10 @@ _FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
 class SearchProgram:
     """The kernels of one graph's searches, and the memory shared by host and device.
 
-    Parameters
-    ----------
-    edge_bits : int
-        Bits for edges in the packed counter (`counter_edge_bits`).
-    mask : buffer, optional
-        The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
-    sent : sequence of buffers, optional
-        A rank's buffers for messages to other ranks, in the order of `Sent` in words.cl.
-    ranks : int
-        With `sent`: items in arrays with one item per rank.
+    `edge_bits` are the bits for edges in the packed counter (`counter_edge_bits`). `mask` is the
+    bitmap of vertices that all searches with these kernels ignore (bottom_up.cl). `sent` has a
+    rank's buffers for messages to other ranks, in the order of `Sent` in words.cl, and `ranks` the
+    number of ranks.
 
     Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
     device has.

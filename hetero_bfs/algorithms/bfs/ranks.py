@@ -34,14 +34,9 @@ from hetero_bfs.scheduling.strategies import Direction
 class RankResult:
     """A search's result on one rank; `source` is the caller's id.
 
-    Parameters
-    ----------
-    parent : uint32 array, shape (own old ids,)
-        Old ids of the parents; NO_VERTEX where not reached.
-    seconds : float
-        Time from the key to complete parents on the slowest rank.
-    reached, nedge : int
-        Of the whole search: vertices with a parent, and input edges between them.
+    `parent`, shape (own old ids,), has old ids; NO_VERTEX where not reached. `seconds` are from the
+    key to complete parents on the slowest rank. `reached` and `nedge` are of the whole search:
+    vertices with a parent, and input edges between them.
     """
 
     source: int
@@ -55,18 +50,9 @@ class RankResult:
 class DistributedSearch:
     """Searches a graph that is distributed over all ranks; all ranks make the same calls.
 
-    Parameters
-    ----------
-    graph : RankGraph
-        This rank's part.
-    selector : str
-        Chooses the direction of a level; see `RankDecision`.
-    threads : int, optional
-        Threads of this rank; by default one per core that it may use.
-    costs : ExchangeCosts, optional
-        Costs of exchanges, the same on all ranks; measured by default.
-    device : RankDevice, optional
-        This rank's device, with its own host executor and threads.
+    `graph` is this rank's part. `selector` chooses the direction of a level (`RankDecision`).
+    `threads` are by default one per core that this rank may use. `costs` of exchanges are the same
+    on all ranks, by default measured. `device` has its own host executor and threads.
     """
 
     def __init__(

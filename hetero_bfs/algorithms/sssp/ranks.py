@@ -57,19 +57,10 @@ class RankWindow:
 
 @dataclass(eq=False)
 class RankPaths:
-    """Shortest paths on one rank.
+    """Shortest paths on one rank; `source` is the caller's id.
 
-    Parameters
-    ----------
-    source : int
-        In the caller's ids.
-    distance : float64 array, shape (own old ids,)
-        Infinity where not reached.
-    parent : uint32 array, shape (own old ids,)
-        Old ids; NO_VERTEX where not reached.
-    seconds : float
-        Of the slowest rank, until distances and parents are complete.
-    windows : list of RankWindow
+    `distance` and `parent` have shape (own old ids,): infinity and NO_VERTEX where not reached;
+    parents are old ids. `seconds` are of the slowest rank, until both are complete.
     """
 
     source: int

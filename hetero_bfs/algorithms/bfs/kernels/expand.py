@@ -96,20 +96,11 @@ def claim(v, u, indptr, indices, is_local, visited, parent):
 
 
 class Part(NamedTuple):
-    """An owner's part of the frontier.
+    """An owner's part of the frontier, the entries `begin` to `end` of a queue.
 
-    Parameters
-    ----------
-    queue, visited : int64
-        The numbers of the queue and of the bitmap that hold the frontier.
-    begin, end : int64
-        Its entries in the queue are [begin, end).
-    found : int64
-        Index in the other queue for the first vertex that the owner finds.
-    owner, owners : int64
-        The owner's number, and how many owners there are.
-    mixed : uint32
-        1 if other owners' vertices are among the entries, else 0.
+    `queue` and `visited` are the numbers of the queue and of the bitmap that hold the frontier. The
+    first vertex that the owner finds goes to index `found` in the other queue. `mixed`, uint32, is
+    1 if other owners' vertices are among the entries, else 0.
     """
 
     queue: Any
