@@ -271,7 +271,7 @@ def _sort(
     """Convert keys to neighbour lists; return the length of each list and of each bucket."""
     import numba
 
-    from hetero_bfs.graph.kernels.sorting import Combining, sort_buckets
+    from hetero_bfs.graph.kernels.sorting import sort_buckets
     from hetero_bfs.support.parallel import in_parallel
 
     num_vertices, num_buckets = int(buckets.first_vertex[-1]), buckets.first_key.size - 1
@@ -280,9 +280,6 @@ def _sort(
     weight_shape = threads, shape[1] if weights is not NO_WEIGHTS else 0
     rule: Duplicates = getattr(edges, "duplicates", "min")
     overflow = np.zeros(threads, np.int64)
-    identity = np.full(1, identity_of(rule, weights.dtype), weights.dtype)
-    is_int32 = weights.dtype == np.int32
-    combining = Combining(DUPLICATES.index(rule), is_int32, identity, overflow)
     degree = aligned_empty(num_vertices, np.uint32)
     unique = np.zeros(num_buckets, np.int64)
     next_bucket = np.zeros(1, np.int64)
@@ -294,8 +291,11 @@ def _sort(
         "weight_scratch": np.empty(weight_shape, weights.dtype),
         "degree": degree,
         "unique": unique,
+        "rule": DUPLICATES.index(rule),
+        "is_int32": weights.dtype == np.int32,
+        "identity": np.full(1, identity_of(rule, weights.dtype), weights.dtype),
+        "overflow": overflow,
         **buckets._asdict(),
-        **combining._asdict(),
     }
     batches = min(_SORT_BATCHES, -(-num_buckets // (_BATCH_BUCKETS * threads)))
     stops = np.unique(np.linspace(0, num_buckets, batches + 1).astype(np.int64))[1:]

@@ -5,7 +5,7 @@ A key is one uint32 that holds a vertex and a neighbour; see buckets.py.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -30,21 +30,6 @@ _INT32_LIMIT = 2**31
 _INSERTION = 48  # longest list sorted by insertion
 _DIGIT_BITS = 8
 _MOST_BITS = 64  # of a key of a list
-
-
-class Combining(NamedTuple):
-    """How the weights of an edge that occurs several times are combined.
-
-    rule : an index into `weights.DUPLICATES`
-    is_int32 : whether weights are int32
-    identity : shape (1,), of the weights' type; combined with a weight it gives that weight
-    overflow : int64 (workers,); a sum beyond int32 sets an entry
-    """
-
-    rule: int
-    is_int32: bool
-    identity: Array
-    overflow: Array
 
 
 @njit(inline="always")
@@ -183,6 +168,10 @@ def sort_buckets(given, worker, workers):
     to `degree` (zero before), their sum to unique[b]. `scratch` and `weight_scratch` have shape
     (workers, size). A bucket of more keys than `size` holds a single vertex; a bitmap of its
     neighbours fits into the scratch. Arrays of weights are empty if edges have none.
+
+    Weights of an edge that occurs several times are combined by `rule`, an index into
+    `weights.DUPLICATES`; `identity`, shape (1,), changes no weight. A sum beyond int32 sets an
+    entry of `overflow`, int64 (workers,), if `is_int32`.
     """
     first_key, degree, unique = given.first_key, given.degree, given.unique
     bits, scratch = given.neighbour_bits, given.scratch[worker]
