@@ -156,8 +156,8 @@ class HostProgram(HostRun):
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)
         return fields
 
-    def _link(self, struct: Any) -> None:
-        host_module(self.plan, self._kernels).link_work(struct, self.fields["work"])
+    def _phases(self) -> Any:
+        return host_module(self.plan, self._kernels).PHASES
 
     def _visible(self, struct: Any) -> Any:
         from hetero_bfs.support.parallel import Head

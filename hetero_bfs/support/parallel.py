@@ -47,6 +47,8 @@ _WORD = ir.IntType(64)
 STATE, RECORDS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
 """The types of a search's state and of its records of levels."""
 
+_CONTROL = types.Array(types.int64, 1, "C")
+
 CHUNK_RESULTS = ("found", "edges", "scanned")
 """Return values of a kernel that runs a chunk of a phase, each an int64."""
 
@@ -216,12 +218,12 @@ def call_level(
     return _caller((control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
-def chunk_address(function: Any, control: Any, arrays: Any) -> int:
-    return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
+def chunk_address(function: Any, arrays: Any) -> int:
+    return _checked_address(function, (_CONTROL, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
-def level_address(function: Any, control: Any, arrays: Any) -> int:
-    return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
+def level_address(function: Any, arrays: Any) -> int:
+    return _checked_address(function, (_CONTROL, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
 def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:

@@ -51,10 +51,10 @@ class HostColouring(HostRun):
             "work": np.zeros(NUM_TASKS, np.int64),
         }
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.colouring.kernels.greedy import link_work
+    def _phases(self) -> Any:
+        from hetero_bfs.algorithms.colouring.kernels.greedy import PHASES
 
-        link_work(struct, self.fields["work"])
+        return PHASES
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         from hetero_bfs.algorithms.colouring.kernels.greedy import colour_all

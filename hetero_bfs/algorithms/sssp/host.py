@@ -232,10 +232,10 @@ class _Run(HostRun):
             "work": np.zeros(NUM_TASKS, np.int64),
         }
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.sssp.kernels.loop import link_work
+    def _phases(self) -> Any:
+        from hetero_bfs.algorithms.sssp.kernels.loop import PHASES
 
-        link_work(struct, self.fields["work"])
+        return PHASES
 
     def _arguments(
         self, source: int, plan: Plan, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0

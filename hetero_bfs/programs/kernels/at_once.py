@@ -25,11 +25,11 @@ from hetero_bfs.programs.kernels.adapters import (
     takes,
 )
 from hetero_bfs.programs.kernels.host import (
+    PHASES,
     activate,
     gathered,
     is_active,
     is_due,
-    link_phases,
     prefetch_list,
     take_lowest,
     written,
@@ -173,9 +173,7 @@ def _list_marked(control, arrays, chunk, me):
     return _NONE, _NONE, _NONE
 
 
-def link_work(arrays, work):
-    """Link these phases, and the other ones from host.py."""
-    phases = {loop.GATHER: _gather_and_apply, loop.LIST: _list_marked}
-    if not HAS_IDENTITY:
-        phases |= {loop.PUSH: _push_and_apply, loop.APPLY: None}
-    link_phases(arrays, work, phases)
+PHASES = PHASES | {loop.GATHER: _gather_and_apply, loop.LIST: _list_marked}
+if not HAS_IDENTITY:
+    PHASES[loop.PUSH] = _push_and_apply
+    del PHASES[loop.APPLY]

@@ -24,7 +24,7 @@ Arrays in addition to those of loop.py (n vertices; vertices below `searched` ha
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
@@ -58,7 +58,6 @@ from hetero_bfs.support.intrinsics import (
     trailing_zeros,
     value_of,
 )
-from hetero_bfs.support.parallel import chunk_address
 
 _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
@@ -330,27 +329,15 @@ def _finished(control, arrays, chunk, me):
     return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
-def link_phases(arrays, work, others):
-    """Compile the phases that the program needs, and write their addresses to `work`.
-
-    `others` maps tasks to phases that replace or extend the phases here; None drops a phase.
-    """
-    control = types.Array(int64, 1, "C")
-    tasks = {loop.START: _start, loop.GATHER: _gather}
-    if HAS_IDENTITY and not WEIGHTED:
-        tasks[loop.PREPARE] = _prepare
-    if ALL_ACTIVE:
-        tasks[loop.APPLY_ALL] = _apply_all
-    else:
-        tasks |= {loop.PUSH: _push, loop.MARK: _mark, loop.APPLY: _apply}
-    if HAS_PRIORITY:
-        tasks[loop.SELECT] = _select
-    if HAS_FINISHED:
-        tasks[loop.FINISHED] = _finished
-    for task, function in (tasks | others).items():
-        if function is not None:
-            work[task] = chunk_address(function, control, arrays.numba_type)
-
-
-def link_work(arrays, work):
-    link_phases(arrays, work, {})
+PHASES = {loop.START: _start, loop.GATHER: _gather}
+"""The phases that the program needs, by task; files that extend this one replace some."""
+if HAS_IDENTITY and not WEIGHTED:
+    PHASES[loop.PREPARE] = _prepare
+if ALL_ACTIVE:
+    PHASES[loop.APPLY_ALL] = _apply_all
+else:
+    PHASES |= {loop.PUSH: _push, loop.MARK: _mark, loop.APPLY: _apply}
+if HAS_PRIORITY:
+    PHASES[loop.SELECT] = _select
+if HAS_FINISHED:
+    PHASES[loop.FINISHED] = _finished

@@ -35,7 +35,7 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
-from hetero_bfs.programs.kernels.host import is_active, link_phases, merge, written
+from hetero_bfs.programs.kernels.host import PHASES, is_active, merge, written
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
 
@@ -266,10 +266,7 @@ def _select_due(control, arrays, chunk, me):
     return active, _NONE, _NONE
 
 
-def link_work(arrays, work):
-    """Link these phases instead of the phases of host.py."""
-    phases = {
-        loop.START: _start_waiting, loop.PUSH: _push_below_limit, loop.MARK: _mark_senders,
-        loop.GATHER: _gather_in_order, loop.APPLY: _apply_in_order, loop.SELECT: _select_due,
-    }  # fmt: skip
-    link_phases(arrays, work, phases)
+PHASES = PHASES | {
+    loop.START: _start_waiting, loop.PUSH: _push_below_limit, loop.MARK: _mark_senders,
+    loop.GATHER: _gather_in_order, loop.APPLY: _apply_in_order, loop.SELECT: _select_due,
+}  # fmt: skip

@@ -21,7 +21,7 @@ Arrays in addition to those of sweep_loop.py (n vertices, numbered part by part)
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.programs.kernels import sweep_loop
@@ -43,7 +43,6 @@ from hetero_bfs.programs.kernels.adapters import (
 )
 from hetero_bfs.programs.renumbered import BEGIN, EXACT
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import chunk_address
 
 PREPARED = HAS_IDENTITY and not WEIGHTED
 _ZERO = np.int64(0)
@@ -201,13 +200,8 @@ def _finished(control, arrays, chunk, me):
     return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
-def link_work(arrays, work):
-    """Compile the phases that the program needs, and write their addresses to `work`."""
-    control = types.Array(int64, 1, "C")
-    tasks = {sweep_loop.START: _start, sweep_loop.GATHER: _gather, sweep_loop.APPLY: _apply}
-    if not ALL_ACTIVE:
-        tasks[sweep_loop.SPREAD] = _spread
-    if HAS_FINISHED:
-        tasks[sweep_loop.FINISHED] = _finished
-    for task, function in tasks.items():
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = {sweep_loop.START: _start, sweep_loop.GATHER: _gather, sweep_loop.APPLY: _apply}
+if not ALL_ACTIVE:
+    PHASES[sweep_loop.SPREAD] = _spread
+if HAS_FINISHED:
+    PHASES[sweep_loop.FINISHED] = _finished

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import int64, types
 
 from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import (
@@ -36,8 +35,6 @@ from hetero_bfs.algorithms.bfs.kernels.restore import (
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.parallel import Head, Struct, chunk_address, level_address
 
-_CONTROL = types.Array(int64, 1, "C")
-
 
 def link_levels(arrays: Struct | Head, levels: npt.NDArray[np.int64]) -> None:
     """Compile the kernels of the host's strategies, and put their addresses into `levels`.
@@ -48,7 +45,7 @@ def link_levels(arrays: Struct | Head, levels: npt.NDArray[np.int64]) -> None:
         if strategy.device_kind == "cpu":
             module, _, name = strategy.kernel.partition(":")
             function = getattr(import_module(module), name)
-            levels[row] = level_address(function, _CONTROL, arrays.numba_type)
+            levels[row] = level_address(function, arrays.numba_type)
 
 
 def link_work(
@@ -95,4 +92,4 @@ def link_work(
 
 def chunk_kernel(function: Any, arrays: Struct | Head) -> int:
     """Compile a kernel of a phase for arrays of this type, and return its address."""
-    return chunk_address(function, _CONTROL, arrays.numba_type)
+    return chunk_address(function, arrays.numba_type)

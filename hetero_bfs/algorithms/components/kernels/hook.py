@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_min, clock_seconds, compare_and_swap
-from hetero_bfs.support.parallel import Struct, chunk_address, in_parallel, part_of
+from hetero_bfs.support.parallel import in_parallel, part_of
 
 LARGEST = OWN
 """Word that phases keep: the root of the largest component, by the last sample."""
@@ -233,11 +233,7 @@ def _compress_all(control, arrays, chunk, me):
     return _ZERO, _ZERO, _ZERO
 
 
-def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    control: Any = types.Array(int64, 1, "C")
-    tasks = (_hook_first, _link_roots, _link_rest, _compress_all, _follow)
-    for task, function in enumerate(tasks):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = dict(enumerate((_hook_first, _link_roots, _link_rest, _compress_all, _follow)))
 
 
 STRATEGY, VERTICES, EDGES, SECONDS = range(4)

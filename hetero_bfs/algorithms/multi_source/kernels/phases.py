@@ -34,11 +34,8 @@ there are more levels than fit, they are delivered in between.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from numba import njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.devices.cpu.vectors import (
@@ -53,7 +50,6 @@ from hetero_bfs.devices.cpu.vectors import (
 )
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, end_stream, prefetch, trailing_zeros
-from hetero_bfs.support.parallel import Struct, chunk_address
 
 PLANES = 8
 
@@ -357,8 +353,4 @@ def _count(control, arrays, chunk, me):
     return _ZERO, _ZERO, _ZERO
 
 
-def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    control: Any = types.Array(types.int64, 1, "C")
-    tasks = (_start, _push, _pull, _list, _rows, _alone, _count)
-    for task, function in enumerate(tasks):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = dict(enumerate((_start, _push, _pull, _list, _rows, _alone, _count)))

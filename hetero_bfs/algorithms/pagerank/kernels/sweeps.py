@@ -47,17 +47,14 @@ State (n searched vertices):
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at, bits_of, clock_seconds
-from hetero_bfs.support.parallel import Struct, chunk_address
 
 ALPHA, BASE, RELAXATION, SCALE, RESTART_STEP = range(5)
 CHANGE, MASS, DANGLING = range(3)
@@ -284,10 +281,6 @@ def iterate(control, arrays, goal, within, outside, is_symmetric, records):
     return sweeps, change
 
 
-def link_work(arrays: Struct, work: npt.NDArray[np.int64], weighted: bool) -> None:
-    control: Any = types.Array(int64, 1, "C")
-    single = _sweep_single_weighted if weighted else _sweep_single
-    double = _sweep_double_weighted if weighted else _sweep_double
-    tasks = (_start, single, double, _widen, _write_single, _write_double)
-    for task, function in enumerate(tasks):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+_WRITE = _widen, _write_single, _write_double
+PHASES = dict(enumerate((_start, _sweep_single, _sweep_double, *_WRITE)))
+WEIGHTED_PHASES = dict(enumerate((_start, _sweep_single_weighted, _sweep_double_weighted, *_WRITE)))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.algorithms.sssp.kernels import relax
 from hetero_bfs.algorithms.sssp.kernels.own_buckets import MOST_BUCKETS, find_waiting, settle
@@ -22,7 +19,6 @@ from hetero_bfs.devices.cpu.thread_pool import even_size, share
 from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
-from hetero_bfs.support.parallel import Struct, chunk_address
 
 STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
 """Columns of a record; STARTS_AT is the start of the window, STEPS counts queues."""
@@ -268,7 +264,4 @@ def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
     return row + 1
 
 
-def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    control: Any = types.Array(int64, 1, "C")
-    for task, function in enumerate(_TASKS):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = dict(enumerate(_TASKS))
