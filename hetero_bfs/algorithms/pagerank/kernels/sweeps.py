@@ -281,6 +281,6 @@ def iterate(control, arrays, goal, within, outside, is_symmetric, records):
     return sweeps, change
 
 
-_WRITE = _widen, _write_single, _write_double
-PHASES = dict(enumerate((_start, _sweep_single, _sweep_double, *_WRITE)))
-WEIGHTED_PHASES = dict(enumerate((_start, _sweep_single_weighted, _sweep_double_weighted, *_WRITE)))
+_LAST = _widen, _write_single, _write_double
+PHASES = dict(enumerate((_start, _sweep_single, _sweep_double, *_LAST)))
+WEIGHTED_PHASES = dict(enumerate((_start, _sweep_single_weighted, _sweep_double_weighted, *_LAST)))
