@@ -23,8 +23,8 @@ from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.support.files import replacing
 from hetero_bfs.scheduling.trace import write_csv
+from hetero_bfs.support.files import replacing
 from hetero_bfs.training.oracle import schedule_text
 
 CPU, BOTH = {"device": "cpu"}, {}

@@ -295,4 +295,4 @@ class BFSResult:
         many = len(self.sources) > 1
         start = f"{len(self.sources)} vertices" if many else f"vertex {self.source}"
         way = ", against the edges" if self.reverse else ""
-        return as_html(f"Breadth-first search from {start}{way}", facts, self.traces)
+        return as_html(f"Breadth-first search from {start}{way}", facts, self.traces, self.seconds)
