@@ -128,7 +128,6 @@ class KeptGraph:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the kept copies of the graph."""
         held = self._lists, self._graph
         return sum(_bytes_of(one) for one in held if one is not None)
 

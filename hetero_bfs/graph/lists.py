@@ -120,7 +120,7 @@ def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
     both_ends = transpose or _stored_twice(edges)
     strays = np.zeros(workers, np.int64)
     for src, dst, _ in _chunks(edges, "counting edges"):
-        count_edges(src, dst, counts[0], counts[-1], both_ends, strays)
+        count_edges(src, dst, counts[0], counts[-1], both_ends, strays, parts=workers)
         if strays.any():
             check_ends(src, dst, n)
     for rows in counts:
@@ -133,7 +133,6 @@ def _stored_twice(edges: EdgeSource) -> bool:
 
 
 def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
-    """Return the source's own input degrees if it has them: they include dropped duplicates."""
     remembered: VertexArray | None = getattr(edges, "input_degree", None)
     if remembered is None:
         return counted
@@ -179,7 +178,8 @@ def cut_into_buckets(counts: VertexArray, relabelling: Relabelling) -> Buckets:
     )
     ends = slice(0, num_buckets + 1)
     run = np.empty((counts.shape[0], num_buckets), np.int64)
-    find_runs(counts, old_of_new, num_single, bucket_of, first_key, run)
+    parts = counts.shape[0]
+    find_runs(counts, old_of_new, num_single, bucket_of, first_key, run, parts=parts)
     return Buckets(first_vertex[ends], first_key[ends], num_single, bucket_of, run, neighbour_bits)
 
 
@@ -237,6 +237,7 @@ def _place(
 ) -> tuple[VertexArray, WeightArray]:
     """Return keys and weights of all edges except loops, in their buckets."""
     from hetero_bfs.graph.kernels.buckets import KeyLines, flush_lines, partition_edges
+    from hetero_bfs.support.parallel import in_parallel
 
     dtype, num_keys = weight_dtype_of(edges), int(buckets.first_key[-1])
     keys = aligned_empty(num_keys, np.uint32)
@@ -248,14 +249,12 @@ def _place(
         weights, weight_shape = aligned_empty(num_keys, dtype), shape
     weight_lines = np.empty(weight_shape, weights.dtype)
     lines = KeyLines(cursor, np.empty(shape, np.uint32), keys, weight_lines, weights)
-    for chunk in _chunks(edges, "placing edges"):
-        partition_edges(
-            chunk,
-            relabelling.new_of_old,
-            buckets,
-            lines,
-            forward=not transposed,
-            backward=transposed or _stored_twice(edges),
+    given = buckets._asdict() | lines._asdict() | {"new_of_old": relabelling.new_of_old}
+    ways = {"forward": not transposed, "backward": transposed or _stored_twice(edges)}
+    workers = buckets.run.shape[0]
+    for src, dst, chunk in _chunks(edges, "placing edges"):
+        in_parallel(
+            partition_edges, workers, src=src, dst=dst, chunk_weights=chunk, **ways, **given
         )
     if (cursor != np.vstack((buckets.first_key[1:], buckets.run[:-1]))).any():
         raise GraphError(
@@ -272,27 +271,37 @@ def _sort(
     """Convert keys to neighbour lists; return the length of each list and of each bucket."""
     import numba
 
-    from hetero_bfs.graph.kernels.sorting import Combining, sort_buckets
+    from hetero_bfs.graph.kernels.sorting import sort_buckets
+    from hetero_bfs.support.parallel import in_parallel
 
     num_vertices, num_buckets = int(buckets.first_vertex[-1]), buckets.first_key.size - 1
     threads = numba.get_num_threads()
     shape = threads, _scratch_keys(num_vertices, keys.size)
     weight_shape = threads, shape[1] if weights is not NO_WEIGHTS else 0
-    scratch = np.empty(shape, np.uint32), np.empty(weight_shape, weights.dtype)
     rule: Duplicates = getattr(edges, "duplicates", "min")
     overflow = np.zeros(threads, np.int64)
-    identity = np.full(1, identity_of(rule, weights.dtype), weights.dtype)
-    is_int32 = weights.dtype == np.int32
-    combining = Combining(DUPLICATES.index(rule), is_int32, identity, overflow)
     degree = aligned_empty(num_vertices, np.uint32)
     unique = np.zeros(num_buckets, np.int64)
     next_bucket = np.zeros(1, np.int64)
+    given = {
+        "next_bucket": next_bucket,
+        "keys": keys,
+        "weights": weights,
+        "scratch": np.empty(shape, np.uint32),
+        "weight_scratch": np.empty(weight_shape, weights.dtype),
+        "degree": degree,
+        "unique": unique,
+        "rule": DUPLICATES.index(rule),
+        "is_int32": weights.dtype == np.int32,
+        "identity": np.full(1, identity_of(rule, weights.dtype), weights.dtype),
+        "overflow": overflow,
+        **buckets._asdict(),
+    }
     batches = min(_SORT_BATCHES, -(-num_buckets // (_BATCH_BUCKETS * threads)))
     stops = np.unique(np.linspace(0, num_buckets, batches + 1).astype(np.int64))[1:]
     for stop in progress(stops, "sorting neighbour lists"):
-        sort_buckets(
-            next_bucket, stop, buckets, (keys, weights), scratch, (degree, unique), combining
-        )
+        in_parallel(sort_buckets, threads, stop=stop, **given)
+        next_bucket[0] = stop
     if overflow.any():
         raise GraphError(SUM_BEYOND)
     return degree, unique

@@ -50,7 +50,6 @@ def convert_matrix(
 
 
 def _readable(matrix: Any) -> Any:
-    """Return a matrix whose arrays compiled code can read: native, aligned and contiguous."""
     names = _ARRAYS.get(matrix.format, ())
     wrong = [name for name in names if not _is_plain(getattr(matrix, name))]
     if not wrong:

@@ -117,7 +117,6 @@ def _is_open_as(path: Path, descriptor: int) -> bool:
 
 
 def _open(path: Path | str, folder: bool) -> int:
-    """Open for locking; some systems need a writable descriptor for that."""
     kind = os.O_RDONLY if folder else os.O_RDWR
     return os.open(path, kind | os.O_NOFOLLOW | os.O_NONBLOCK)
 

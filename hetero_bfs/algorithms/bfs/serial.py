@@ -21,16 +21,10 @@ from hetero_bfs.scheduling.trace import SERIAL, LevelFeatures, LevelTrace
 
 @dataclass(frozen=True)
 class QueueSearch:
-    """The result of a search.
+    """The vertices that a search found, in order; level i is queue[ends[i] : ends[i + 1]].
 
-    Parameters
-    ----------
-    queue : uint32 array
-        The vertices found, in order.
-    parent : uint32 array, shape (num_vertices,)
-        `NO_VERTEX` where not reached. A source is its own parent, unless the caller gave the array.
-    ends : int64 array, shape (num_levels + 1,)
-        Level i is queue[ends[i] : ends[i + 1]].
+    `parent`, shape (num_vertices,), is `NO_VERTEX` where not reached. A source is its own parent,
+    unless the caller gave the array.
     """
 
     queue: VertexArray

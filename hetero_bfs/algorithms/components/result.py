@@ -64,7 +64,6 @@ class ComponentsReport(Report[Components]):
     """The report of `hetero-bfs components`."""
 
     def check(self) -> CheckOutcome:
-        """Check the labels against all edges."""
         return check_components(self.edges, self.result.component)
 
     def figures(self) -> dict[str, Any]:

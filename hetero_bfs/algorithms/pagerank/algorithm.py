@@ -34,7 +34,6 @@ class PageRanks(Analysis[PageRank]):
         return RankLists(self.graph, self.weighted)
 
     def _known(self, settings: RankSettings) -> PageRank | None:
-        """Return the result if restarts lead only to isolated vertices."""
         n, rank = self.graph.num_vertices, settings.personalization
         if self.lists.shares(rank)[0] >= _NEGLIGIBLE:
             return None

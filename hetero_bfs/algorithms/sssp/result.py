@@ -137,12 +137,10 @@ class PathReport(Report[ShortestPaths]):
     """The report of `hetero-bfs sssp`."""
 
     def check(self) -> CheckOutcome:
-        """Check distances and parents against all edges."""
         result = self.result
         return check_paths(self.edges, result.source, result.distance, result.parent)
 
     def notes(self) -> list[str]:
-        """Return a note if the source reaches no other vertex."""
         alone = self.result.reached == 1
         return [f"no edge leads from vertex {self.result.source} to another"] * alone
 
