@@ -184,15 +184,24 @@ _PADDED = ("bsr", "dia")
 """Formats whose arrays also hold zeros where the matrix has no entry."""
 
 
+def is_matrix(given: Any) -> bool:
+    """Whether an object is a sparse matrix or array of SciPy's."""
+    return hasattr(given, "tocoo")
+
+
 def edges_of_scipy(
     matrix: scipy.sparse.sparray | scipy.sparse.spmatrix,
     directed: bool,
     weighted: bool,
     duplicates: Duplicates | None,
+    zeros: bool = False,
 ) -> EdgeList:
-    """Return the entries of a square matrix as edges; see `CSRGraph.from_scipy`."""
+    """Return the entries of a square matrix as edges; see `CSRGraph.from_scipy`.
+
+    With `zeros` stored zeros are edges even if not `weighted`.
+    """
     check_flag("weighted", weighted)
-    if not hasattr(matrix, "tocoo"):
+    if not is_matrix(matrix):
         raise ArgumentError(
             f"the matrix is of type {type(matrix).__name__}; give a SciPy sparse one, such as "
             "scipy.sparse.csr_array(matrix)"
@@ -204,7 +213,7 @@ def edges_of_scipy(
 
     coo = convert_matrix(matrix, convert)
     row, column, values = coo.row, coo.col, coo.data
-    if not weighted or matrix.format in _PADDED:
+    if not (weighted or zeros) or matrix.format in _PADDED:
         keep = values != 0
         row, column, values = row[keep], column[keep], values[keep]
     weights = values if weighted else None
