@@ -13,7 +13,7 @@ from hetero_bfs.cli.output import (
     run_together,
     save_array,
     text_stream,
-    write_json,
+    write_record,
     write_trace,
 )
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
@@ -23,6 +23,7 @@ from hetero_bfs.support.environment import launched_ranks
 from hetero_bfs.support.memory import format_bytes
 
 if TYPE_CHECKING:
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.ranks.communicator import Communicator
 
 _MOST_VERTICES = 2**32
@@ -43,14 +44,15 @@ def run(options: Namespace) -> int:
         outcome.raise_if_invalid()
     _save(row, options, report.result)
     _print_summary(options, report, device, ", valid" if outcome is not None else "")
-    write_json(options.json, _summary(options, report, device, None if outcome is None else True))
+    summary = _summary(options, report, device, None if outcome is None else True)
+    write_record(options.json, summary, device)
     return 0
 
 
 def _run_here(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
-) -> tuple[Report[Any], str | None]:
-    """Run in this process; the second value is the name of the device that ran it."""
+) -> tuple[Report[Any], DeviceInfo | None]:
+    """Run in this process; the second value is the device that ran it."""
     named = vertices_by_header(options.graph) if "source" in row.parameters else None
     early = row.ask(_MOST_VERTICES if named is None else named, **arguments)  # before it reads
     edges = read(options.graph, options.directed, weighted=early.kind.needs_weights)
@@ -58,7 +60,7 @@ def _run_here(
     with open_analysis(request.kind, edges, engine_options(options)) as analysis:
         result = analysis.run(*request.query)
         print_notes(analysis.notes)
-        device = analysis.device_name if result.used_device else None
+        device = analysis.device_info if result.used_device else None
     return request.kind.report(edges, result, arguments), device
 
 
@@ -108,7 +110,7 @@ def _save(row: Row[Any, Any], options: Namespace, result: Any) -> None:
 
 
 def _summary(
-    options: Namespace, report: Report[Any], device: str | None, valid: bool | None
+    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: bool | None
 ) -> dict[str, Any]:
     edges, result = report.edges, report.result
     return {
@@ -119,20 +121,23 @@ def _summary(
         **report.figures(),
         "seconds": result.seconds,
         "iterations": len(result.traces),
-        "device": device,
+        "device": None if device is None else device.name,
         "streamed_bytes": result.streamed_bytes,
         "valid": valid,
     }
 
 
-def _print_summary(options: Namespace, report: Report[Any], device: str | None, valid: str) -> None:
+def _print_summary(
+    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: str
+) -> None:
     text, result = text_stream(options), report.result
+    named = "none" if device is None else device.name
     *lines, work = report.lines()
     sent = f", {format_bytes(result.streamed_bytes)} of lists sent" * bool(result.streamed_bytes)
     print(
         *lines,
         f"{work} in {1e3 * result.seconds:.3f} ms{valid}",
-        f"device {device or 'none'}{sent}",
+        f"device {named}{sent}",
         sep="\n",
         file=text,
     )

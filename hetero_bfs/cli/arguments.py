@@ -60,6 +60,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_devices(commands)
     _add_doctor(commands)
     _add_convert(commands)
+    _add_info(commands)
     _add_completion(commands)
     return parser
 
@@ -306,6 +307,18 @@ def _add_convert(commands: Any) -> None:
         help="keep the edges' weights: the third column of text, the values of .mtx, those of "
         ".wsg and .hbg",
     )
+
+
+def _add_info(commands: Any) -> None:
+    command = commands.add_parser(
+        "info",
+        help="describe a graph file: sizes, degrees, weights, components",
+        description="Read a graph file and print its vertices, edges, degrees, weights, "
+        "components and the memory that its neighbour lists take.",
+    )
+    add_graph_argument(command)
+    add_directed(command)
+    add_json(command, "description")
 
 
 def _add_completion(commands: Any) -> None:

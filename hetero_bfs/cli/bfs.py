@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json, write_trace
+from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_record, write_trace
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.graph_files import read_vertices
@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     summary = _summary(options, edges, engine, result)
     _print_summary(options, engine, result, summary)
-    write_json(options.json, summary)
+    write_record(options.json, summary, engine.device_info)
     return 0
 
 

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hetero_bfs import __version__
-from hetero_bfs.cli.output import print_notes, run_together, text_stream, write_json, write_trace
+from hetero_bfs.cli.output import (
+    print_notes,
+    run_together,
+    text_stream,
+    write_json,
+    write_record,
+    write_trace,
+)
 from hetero_bfs.support import messages
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 
@@ -108,7 +115,8 @@ def graph500(options: Namespace) -> int:
     print(format_report(report, options.verbose), file=text_stream(options))
     if options.trace is not None:
         write_trace(options.trace, report.trace_rows())
-    write_json(options.json, report.to_dict())
+    seeds = {"seed1": options.seed1, "seed2": options.seed2}
+    write_record(options.json, report.to_dict(), report.device, seeds)
     return 0 if report.valid else 1
 
 
@@ -169,7 +177,8 @@ def devices(options: Namespace) -> int:
         default = choose_device().index if any(d.problem is None for d in found) else None
     if options.json is not None:
         tests = [{"self_test": kept_as_json(device)} for device in found]
-        write_json(options.json, [d.to_dict() | test for d, test in zip(found, tests, strict=True)])
+        listed = [d.to_dict() | test for d, test in zip(found, tests, strict=True)]
+        write_record(options.json, {"devices": listed})
         if str(options.json) == "-":
             return 0
     print(f"host: {cpu_name()}, {usable_cores()} cores")
@@ -223,7 +232,7 @@ def doctor(options: Namespace) -> int:
     stopping = [finding for finding in findings if finding.stops_searches]
     print(_end(findings, stopping), file=text)
     summary = {"searches_work": not stopping, "findings": [f.to_dict() for f in findings]}
-    write_json(options.json, summary)
+    write_record(options.json, summary)
     return 1 if stopping else 0
 
 

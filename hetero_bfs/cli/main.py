@@ -203,7 +203,7 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("algorithms", "bfs"):
+    if name in ("algorithms", "bfs", "info"):
         run = import_module(f"hetero_bfs.cli.{name}").run
     else:
         run = getattr(commands, name)

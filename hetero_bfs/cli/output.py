@@ -22,6 +22,7 @@ from hetero_bfs.support.files import replacing, write_array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.ranks.communicator import Communicator
 
 
@@ -66,6 +67,19 @@ def write_json(path: Path | None, data: Any) -> None:
         return
     with replacing(path) as stream:
         stream.write(text + "\n")
+
+
+def write_record(
+    path: Path | None,
+    data: Mapping[str, Any],
+    device: DeviceInfo | None = None,
+    seeds: Mapping[str, int] | None = None,
+) -> None:
+    """Write JSON of what was found and of the run; see `write_json` and `record_of_run`."""
+    from hetero_bfs.devices.machine import record_of_run
+
+    if path is not None:
+        write_json(path, {**data, **record_of_run(device, seeds)})
 
 
 T = TypeVar("T")

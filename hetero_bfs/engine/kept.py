@@ -153,7 +153,7 @@ class KeptGraph:
         Raises `GraphError` if the caller's arrays changed after the graph was made.
         """
         if isinstance(graph, CSRGraph):
-            if not (_is_private(graph.indptr) and _is_private(graph.indices)):
+            if not (is_private(graph.indptr) and is_private(graph.indices)):
                 fault = range_fault(graph.indptr, graph.indices)
                 if fault is not None:
                     raise GraphError(
@@ -311,7 +311,7 @@ def _num_entries(graph: Any) -> int:
     return int(graph.num_input_edges) * (1 if graph.directed else 2)
 
 
-def _is_private(array: Any) -> bool:
+def is_private(array: Any) -> bool:
     """Whether no caller can change an array: its memory is of `aligned_empty`, or read-only."""
     while isinstance(array.base, np.ndarray):
         array = array.base

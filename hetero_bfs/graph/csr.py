@@ -31,9 +31,13 @@ from hetero_bfs.graph.list_checks import checked_lists
 from hetero_bfs.graph.tables import (
     TableColumns,
     edges_of_arrow,
+    edges_of_frame,
     edges_of_networkx,
     edges_of_pandas,
     edges_of_scipy,
+    networkx_of_lists,
+    pandas_of_lists,
+    scipy_of_lists,
 )
 from hetero_bfs.graph.weights import (
     Duplicates,
@@ -252,6 +256,62 @@ class CSRGraph:
         """
         columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
         return cls.from_edge_source(edges_of_arrow(table, columns))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        num_vertices: int | None = None,
+        directed: bool = False,
+        duplicates: Duplicates = "min",
+    ) -> CSRGraph:
+        """Build from any data frame that narwhals knows, such as Polars', cuDF's or Modin's.
+
+        The parameters are as in `from_pandas`. A lazy frame is collected; only its named columns
+        are computed. Needs narwhals.
+
+        Raises
+        ------
+        ArgumentError, GraphError
+            As for `from_pandas`, or narwhals is not installed.
+        """
+        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
+        return cls.from_edge_source(edges_of_frame(frame, columns))
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """Return the neighbour lists as a SciPy sparse array of shape (num_vertices, num_vertices).
+
+        Entry (u, v) is the weight of the edge u -> v, or 1.0 without weights. An undirected edge
+        has both entries. Ids are int32 where they fit. The arrays are copies. `from_scipy` makes
+        the same graph of it, given the same `directed` and `weighted`.
+        """
+        return scipy_of_lists(self)
+
+    def to_pandas(
+        self, source: str = "source", target: str = "target", weight: str = "weight"
+    ) -> pandas.DataFrame:
+        """Return a pandas frame with an edge in each row, an undirected one with source < target.
+
+        The columns of ids are uint32. The column of weights has their type; without weights there
+        is none. Isolated vertices are in no row: `from_pandas` needs `num_vertices` for them.
+        """
+        return pandas_of_lists(self, source, target, weight)
+
+    def to_networkx(self, weight: str = "weight") -> networkx.Graph:
+        """Return a NetworkX `Graph`, or `DiGraph` if directed, with nodes 0 to num_vertices - 1.
+
+        `weight` names the edge attribute of the weights; without weights there is none. Needs
+        networkx.
+
+        Raises
+        ------
+        ArgumentError
+            networkx is not installed.
+        """
+        return networkx_of_lists(self, weight)
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:

@@ -57,6 +57,9 @@ TAILS = "tails"
 """The family of cores with tails, combs and joined graphs."""
 
 _SEED = 2018
+SEEDS = {"seed1": KroneckerEdges.seed1, "seed2": KroneckerEdges.seed2, "families": _SEED}
+"""All seeds of generated graphs and of their search keys, for records of runs."""
+
 _LEAST_DEGREE = 3  # of the vertices where chains start and end, if there are such vertices
 
 
