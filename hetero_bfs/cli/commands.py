@@ -116,6 +116,9 @@ def study(options: Namespace) -> int:
     """Measure this machine and write the page of tables and figures."""
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.study import StudyOptions, run_study
+    from hetero_bfs.support.environment import need_package
+
+    need_package("matplotlib", "matplotlib", "study", "study")
 
     families = options.families
     if families is None:
@@ -146,6 +149,9 @@ def study(options: Namespace) -> int:
 def train(options: Namespace) -> int:
     """Measure this machine and fit its speed model."""
     from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.support.environment import need_package
+
+    need_package("sklearn", "scikit-learn", "train", "train")
     from hetero_bfs.training import run_calibration, run_power_training, run_training
 
     engine = engine_options(options)

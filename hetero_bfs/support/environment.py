@@ -7,9 +7,9 @@ traceback or end the process.
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import warnings
+from importlib import import_module
 
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.cores import bound_cores, numba_variables
@@ -81,6 +81,10 @@ def check() -> None:
 
 
 def _check_address_space() -> None:
+    try:
+        import resource
+    except ImportError:  # the system has no such limit
+        return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     least_mib = _SHARED_MIB + _CORE_MIB * bound_cores()  # drivers' threads ignore the quota
     if limit != resource.RLIM_INFINITY and limit < least_mib << 20:
@@ -123,6 +127,18 @@ def import_numba() -> None:
     finally:
         if absent:
             del sys.modules[unused]
+
+
+def need_package(module: str, package: str, extra: str, what: str) -> None:
+    """Raise `HeteroBFSError` if a module of an optional package cannot be imported."""
+    try:
+        import_module(module)
+    except ImportError as error:
+        reason = "is not installed" if error.name == module else f"cannot be loaded ({error})"
+        raise HeteroBFSError(
+            f"{what} needs the package {package}, which {reason}; run: {sys.executable} -m pip "
+            f"install {package} (in a clone, pip install '.[{extra}]')"
+        ) from None
 
 
 def cannot_load(error: ImportError) -> str:

@@ -10,7 +10,6 @@ stale or incomplete entry does not match and is ignored.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import stat
@@ -21,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support.files import replacing
+from hetero_bfs.support.files import lock, replacing
 
 
 def warn(text: str) -> None:
@@ -85,7 +84,7 @@ def one_at_a_time(name: str) -> Iterator[None]:
                 flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
                 descriptor = os.open(place / name, flags, 0o600)
                 stack.callback(os.close, descriptor)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                lock(descriptor, wait=True)
         yield
 
 
