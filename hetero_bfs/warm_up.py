@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hetero_bfs.support.environment import COMPILING_VARIABLE
 from hetero_bfs.support.processes import run_main, run_module, say
 
 if TYPE_CHECKING:
@@ -232,10 +233,10 @@ def count_jobs(devices: Sequence[DeviceInfo]) -> int:
 
 
 def _run_job(job: str, *device: str) -> Outcome:
-    from hetero_bfs.support.cold import VARIABLE
-
     began = time.monotonic()
-    answer = run_module(__name__, _TIMEOUT_SECONDS, job, *device, **{VARIABLE: "wait,quiet"})
+    answer = run_module(
+        __name__, _TIMEOUT_SECONDS, job, *device, **{COMPILING_VARIABLE: "wait,quiet"}
+    )
     functions = sum(line.get("functions", 0) for line in answer.lines)
     return Outcome(job, round(time.monotonic() - began, 1), functions, answer.problem)
 
@@ -258,10 +259,13 @@ def _run_device(info: DeviceInfo, family: Any) -> Outcome:
 
 def main() -> None:
     """Run a job, in a process that `warm_up` starts."""
+    from hetero_bfs.support import code_cache
+
     job, *device = sys.argv[2:]
     if device:
         _engine_options["device"] = device[0]
     say(functions=_counted(JOBS[job]))
+    code_cache.note_compiled(job)
 
 
 def _counted(work: Callable[[], None]) -> int:
@@ -277,11 +281,13 @@ def _counted(work: Callable[[], None]) -> int:
 
 def beside(first: str) -> None:
     """Run one job and then the others of a first use, in the process that cold.py starts."""
-    from hetero_bfs.support import code_cache, private_cache
+    from hetero_bfs.support import private_cache
 
     with suppress(OSError):
         os.nice(_NICENESS)
     with private_cache.one_at_a_time("compiling.lock"):
+        from hetero_bfs.support import code_cache  # loads Numba: processes that wait stay small
+
         for job in (first, *_AT_FIRST_USE):
             if job in JOBS and not code_cache.was_compiled(job):
                 with suppress(Exception):  # the caller compiles it, and raises what is wrong

@@ -23,7 +23,8 @@ from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
-from hetero_bfs.support import cold, private_cache
+from hetero_bfs.support import private_cache
+from hetero_bfs.support.environment import COMPILING_VARIABLE
 from hetero_bfs.warm_up import warm_up
 
 # Workers of pytest-xdist leave no core idle, so a thread of OpenMP that spins takes the time of
@@ -39,7 +40,7 @@ sys.dont_write_bytecode = False
 
 pose_as_asked()
 # Answers are those of compiled code, whatever is compiled already.
-os.environ.setdefault(cold.VARIABLE, "wait,quiet")
+os.environ.setdefault(COMPILING_VARIABLE, "wait,quiet")
 # These tests say more of a device than the package's own do, and some devices here are made up.
 os.environ[verdicts.VARIABLE] = "off"
 

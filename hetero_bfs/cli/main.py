@@ -37,6 +37,7 @@ def prepare(options: Namespace) -> None:
 
     _check_files(options)
     messages.enabled = True
+    environment.wait_for_compiling()
     if options.command in ("completion", "doctor"):
         return  # the doctor reports problems of the environment itself
     private_cache.warn = lambda text: print(f"note: {text}", file=sys.stderr)

@@ -14,7 +14,7 @@ from numba.core import event
 from numba.core.registry import CPUDispatcher
 
 from hetero_bfs.support.code_cache import compiled
-from hetero_bfs.support.cold import ways
+from hetero_bfs.support.environment import ways_of_compiling
 
 # Makes Python's garbage collection less frequent while Numba compiles.
 #
@@ -70,7 +70,7 @@ class Notice(event.Listener):  # type: ignore[misc]
         spent = self._spent + time.monotonic() - self._began
         if self.is_due and spent > _NOTICE_SECONDS:
             self.is_due = False
-            if "quiet" not in ways():
+            if "quiet" not in ways_of_compiling():
                 print(_NOTICE, file=sys.stderr, flush=True)
 
 

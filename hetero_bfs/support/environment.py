@@ -11,7 +11,7 @@ import sys
 import warnings
 from importlib import import_module
 
-from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.errors import ArgumentError, HeteroBFSError
 from hetero_bfs.support.cores import bound_cores, numba_variables
 
 _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
@@ -49,6 +49,30 @@ def launched_rank() -> int:
         return 0
     ranks = (os.environ.get(name, "") for name in (*_RANK_VARIABLES, "SLURM_PROCID"))
     return next((int(rank) for rank in ranks if rank.isdigit()), 0)
+
+
+COMPILING_VARIABLE = "HETERO_BFS_COMPILING"
+_WAYS = {"wait", "quiet"}
+
+
+def ways_of_compiling() -> set[str]:
+    """Return the words of `HETERO_BFS_COMPILING`; raise `ArgumentError` for an unknown one.
+
+    `wait` compiles before it answers (see cold.py), and `quiet` omits the line on stderr that says
+    that compiling takes long.
+    """
+    given = set(os.environ.get(COMPILING_VARIABLE, "").replace(",", " ").split())
+    if not given <= _WAYS:
+        raise ArgumentError(
+            f"the environment variable {COMPILING_VARIABLE} is {os.environ[COMPILING_VARIABLE]!r}; "
+            "give wait, quiet or both, or unset it"
+        )
+    return given
+
+
+def wait_for_compiling() -> None:
+    """Add `wait` for this process and its children."""
+    os.environ[COMPILING_VARIABLE] = ",".join(sorted({*ways_of_compiling(), "wait"}))
 
 
 _SHARED_MIB = 1024

@@ -22,6 +22,7 @@ from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph import edge_source, lists
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.support import cold, private_cache
+from hetero_bfs.support.environment import COMPILING_VARIABLE, ways_of_compiling
 
 ASKING = (bfs_serial, colouring, components_serial, edge_source, lists, pagerank, sssp_serial)
 
@@ -49,7 +50,7 @@ def random_edges(directed, dtype, duplicates="min", n=80):
 
 
 def path(n=300):
-    return hb.EdgeList.from_arrays(range(n - 1), range(1, n))
+    return hb.EdgeList.from_arrays(range(n - 1), range(1, n), weights=np.ones(n - 1))
 
 
 DIRECTED = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -164,7 +165,7 @@ def started(monkeypatch):
         commands.append(process)
         return process
 
-    monkeypatch.delenv(cold.VARIABLE)
+    monkeypatch.delenv(COMPILING_VARIABLE)
     monkeypatch.setattr(cold.subprocess, "Popen", start)
     monkeypatch.setattr(cold, "was_compiled", lambda _: False)
     for name in ("_ready", "_asked"):
@@ -200,7 +201,7 @@ def test_what_takes_long_otherwise_is_compiled_now(started):
         (private_cache, "folder", lambda: None),
         (sys, "executable", "/usr/bin/editor"),
         (sys, "executable", None),
-        (cold, "ways", lambda: {"wait"}),
+        (cold, "ways_of_compiling", lambda: {"wait"}),
         (cold, "was_compiled", lambda _: True),
     ],
 )
@@ -211,11 +212,11 @@ def test_no_process_is_started_where_it_is_of_no_use(started, monkeypatch, where
 
 
 def test_an_unknown_way_is_refused(monkeypatch):
-    monkeypatch.setenv(cold.VARIABLE, "wait, quiet")
-    assert cold.ways() == {"wait", "quiet"}
-    monkeypatch.setenv(cold.VARIABLE, "later")
+    monkeypatch.setenv(COMPILING_VARIABLE, "wait, quiet")
+    assert ways_of_compiling() == {"wait", "quiet"}
+    monkeypatch.setenv(COMPILING_VARIABLE, "later")
     with pytest.raises(ArgumentError, match="'later'; give wait, quiet or both, or unset it"):
-        cold.ways()
+        ways_of_compiling()
 
 
 DOORS = """
@@ -243,7 +244,7 @@ print([one.data["dispatcher"].py_func.__name__ for _, one in recorder.buffer])
 def run(program, cache, **variables):
     """Run a program as users do, without pytest's variables."""
     environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST")}
-    environment.pop(cold.VARIABLE, None)
+    environment.pop(COMPILING_VARIABLE, None)
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**environment, "NUMBA_CACHE_DIR": str(cache), **variables},
@@ -277,7 +278,7 @@ for number in range(3):
     [
         (0.0, {}, 1),
         (1000.0, {}, 0),
-        (0.0, {cold.VARIABLE: "quiet"}, 0),
+        (0.0, {COMPILING_VARIABLE: "quiet"}, 0),
         (0.0, {"PYTEST_CURRENT_TEST": "test"}, 0),
     ],
 )
@@ -296,5 +297,5 @@ def test_a_job_is_compiled_and_noted(tmp_path):
         "warm_up.beside('components')\n"
         "print(was_compiled('components'), was_compiled('graphs'))\n"
     )
-    done = run(program, tmp_path, **{cold.VARIABLE: "wait"})
+    done = run(program, tmp_path, **{COMPILING_VARIABLE: "wait"})
     assert done.stdout == "True False\n"
