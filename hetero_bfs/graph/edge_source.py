@@ -113,7 +113,7 @@ def cut_rows(indptr: OffsetArray, size: int = CHUNK_EDGES) -> Iterator[tuple[sli
     for start in range(0, total, check_integer("size", size, 1)):
         where = slice(start, min(start + size, total))
         if by_numpy:
-            lengths: OffsetArray = np.diff(np.clip(indptr, where.start, where.stop))
+            lengths = np.diff(np.clip(indptr, where.start, where.stop)).astype(np.int64)
             rows = np.repeat(np.arange(lengths.size, dtype=np.uint32), lengths)
         else:
             from hetero_bfs.graph.kernels.neighbour_lists import fill_rows

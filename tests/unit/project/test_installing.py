@@ -141,7 +141,7 @@ def shell_checks(script: str, shell: str = "sh") -> None:
 
 def commands_parse(script: str) -> None:
     """Every call of the command line with options is one that it takes."""
-    calls = re.findall(r"hetero-bfs ([a-z0-9-]+(?: --?[\w-]+(?: [\w.]+)?)*)", script)
+    calls = re.findall(r"hetero-bfs ([a-z][a-z0-9-]*(?: --?[\w-]+(?: [\w.]+)?)*)", script)
     for call in calls:
         make_parser("0").parse_args(call.split())  # exits if it is wrong
 
