@@ -41,6 +41,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.code_cache import was_compiled
+from hetero_bfs.support.cold import compiles_beside
 from hetero_bfs.support.memory import release_when_short, usable_bytes
 
 Graph = CSRGraph | EdgeSource | SearchGraph
@@ -239,8 +240,15 @@ class KeptGraph:
         expected = searches * self._serial_seconds.get(kind, _serial_seconds(graph, kind))
         if self._fits:
             expected += self._spent.get(kind, 0.0)
-        opening = self._opening_seconds(graph)
-        return expected > opening and expected > opening + _first_opening_seconds(kind)
+        expected -= self._opening_seconds(graph)
+        if kind in _Measured.opened or expected <= 0:
+            return expected > 0
+        if was_compiled(kind.__name__):
+            return expected > _LOADING_SECONDS
+        if expected <= _COMPILING_SECONDS:
+            compiles_beside(kind.__name__)
+            return False
+        return True
 
     def _engine_is_faster(self, kind: Kind) -> bool:
         """Tell whether the engine's answers have not lost much; after a while it is tried again."""
@@ -291,12 +299,6 @@ def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
         return Engine(graph, **options.settings())
     analysis: Analysis[Any] = open_analysis(kind, graph, options, RUNS_OF_AN_ENGINE)
     return analysis
-
-
-def _first_opening_seconds(kind: Kind) -> float:
-    if kind in _Measured.opened:
-        return 0.0
-    return _LOADING_SECONDS if was_compiled(kind.__name__) else _COMPILING_SECONDS
 
 
 def _serial_seconds(graph: Any, kind: Kind) -> float:
