@@ -6,8 +6,9 @@ int64, of uint64 if one is beyond int64, or of Python strings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,24 @@ from hetero_bfs.graph.list_checks import MAX_VERTICES
 from hetero_bfs.support.messages import shown
 
 NameArray = npt.NDArray[Any]
+
+
+class Named:
+    """A result of a graph whose vertices may have names."""
+
+    names: NameArray | None = None
+    """The vertices' names or ids in the file or table; None if they have none."""
+
+
+R = TypeVar("R")
+
+
+def with_names(result: R, graph: Any) -> R:
+    """Give a result, which is `Named`, the names of its graph's vertices if there are any."""
+    names = getattr(graph, "names", None)
+    if names is not None:
+        result.names = names  # type: ignore[attr-defined]
+    return result
 
 
 class NameTable:
@@ -74,25 +93,17 @@ def numbers_of(names: NameArray, wanted: Iterable[Any]) -> list[int]:
     for name in wanted:
         key: Any = str(name)
         if names.dtype.kind in "iu":
-            try:
-                key = int(name)
-            except (TypeError, ValueError):
-                key = None
-        limits = None if names.dtype.kind == "O" else np.iinfo(names.dtype)
-        if key is not None and limits is not None and not limits.min <= key <= limits.max:
-            key = None
-        i = (
-            0
-            if key is None
-            else int(np.searchsorted(names, names.dtype.type(key) if limits else key))
-        )
-        if key is None or i == names.size or names[i] != key:
+            key = int(key) if re.fullmatch(r"[+-]?[0-9]{1,20}", key) else None
+            limits = np.iinfo(names.dtype)
+            key = key if key is not None and limits.min <= key <= limits.max else None
+        where = np.flatnonzero(names == key) if key is not None else np.empty(0, np.intp)
+        if not where.size:
             some = ", ".join(map(str, names[:3].tolist()))
             raise GraphError(
                 f"no vertex is named {shown(name)}; the graph has {names.size} names, such as "
                 f"{some or 'none'}"
             )
-        found.append(i)
+        found.append(int(where[0]))
     return found
 
 

@@ -21,6 +21,8 @@ zeros), then as uint64 the section's first byte, its length in bytes, and the ch
 (file_kernels.py) of the section and its padding. The sections follow in the table's order:
 `indptr` (<i8), `indices` (<u4) and `input_degree` (<u4), as in `CSRGraph`, are always there.
 `weights` (<i4, <f4 or <f8) has the weight of each stored edge, and only weighted graphs have it.
+`names` has the names of the vertices, and only graphs with names have it: integers (<i8 or <u8), or
+UTF-8 (|u1) of one name after the other, and then `name_ends` (<i8) where each ends.
 Sections of other names are checked and otherwise ignored.
 
 Version 1 is read too. Its header has the first five fields and zeros up to byte 63. The three
@@ -47,6 +49,7 @@ from hetero_bfs.graph.list_checks import (
     lists_faults,
     range_fault,
 )
+from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.graph.weights import nan_fault, symmetry_fault
 from hetero_bfs.support.files import write_array
 from hetero_bfs.support.memory import aligned_empty
@@ -112,18 +115,21 @@ def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
     for section in header.sections:
         _check_section(file, section, content)
     graph = _checked_graph(file, header, content, wanted.weighted)
+    names = _names_of(file, header.sections, content, graph.num_vertices)
     if graph.directed == wanted.directed:
+        graph.__dict__["names"] = names
         return graph
     if graph.directed:
         rows = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
         ends = rows, graph.indices
         return CSRGraph.from_edge_source(
-            EdgeList.trusted(*ends, graph.num_vertices, weights=graph.weights)
+            EdgeList.trusted(*ends, graph.num_vertices, weights=graph.weights, names=names)
         )
     num_loops = graph.num_self_loops
     num_input = 2 * (graph.num_input_edges - num_loops) + num_loops
     lists = graph.indptr, graph.indices
-    return CSRGraph.trusted(*lists, True, num_input, graph.input_degree, graph.weights)
+    degree = graph.input_degree
+    return CSRGraph.trusted(*lists, True, num_input, degree, graph.weights, names)
 
 
 def hbg_size(file: GraphFile) -> int:
@@ -145,6 +151,8 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     if graph.weights is not None:
         dtype = graph.weights.dtype.newbyteorder("<")
         arrays["weights"] = np.ascontiguousarray(graph.weights, dtype)
+    if graph.names is not None:
+        arrays |= _sections_of_names(graph.names)
     num_loops = graph.num_self_loops
     sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
     head = _FIELDS.pack(_MAGIC, _VERSION, _DIRECTED if graph.directed else 0, *sizes)
@@ -159,6 +167,52 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     for array in arrays.values():
         write_array(handle, array)
         handle.write(bytes(_align(array.nbytes) - array.nbytes))
+
+
+def _sections_of_names(names: NameArray) -> dict[str, npt.NDArray[Any]]:
+    if names.dtype.kind in "iu":
+        return {"names": names.astype("<u8" if names.dtype.kind == "u" else "<i8")}
+    raw = [str(name).encode() for name in names.tolist()]
+    ends = np.cumsum([len(name) for name in raw], dtype="<i8")
+    return {"names": np.frombuffer(b"".join(raw), np.uint8), "name_ends": ends}
+
+
+def _names_of(
+    file: GraphFile, sections: Sequence[_Section], content: npt.NDArray[np.uint8], count: int
+) -> NameArray | None:
+    """Return the names of the vertices, None if there are none."""
+    at = {section.name: section for section in sections}
+    found = at.get("names")
+    if found is None or found.checksum is None:
+        return None
+    raw, names = content[found.start : found.start + found.num_bytes], None
+    if found.dtype in ("<i8", "<u8") and raw.size == 8 * count:
+        names = raw.view(found.dtype)
+    elif found.dtype == "|u1" and "name_ends" in at:
+        part = at["name_ends"]
+        ends = content[part.start : part.start + part.num_bytes]
+        if part.dtype == "<i8" and ends.size == 8 * count:
+            names = _decoded(raw, ends.view("<i8"))
+    if names is None:
+        raise GraphFileError(
+            f"{file}: header: byte {_ALIGNMENT_BYTES}: section names holds {found.num_bytes} bytes "
+            f"of {found.dtype}, which are not {count} names: damaged, write the file again"
+        )
+    return names
+
+
+def _decoded(raw: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> NameArray | None:
+    """Return UTF-8 as strings; None if that is not possible."""
+    starts = np.append(0, ends[:-1])
+    if (ends < starts).any() or (ends[-1:] != raw.size).any():
+        return None
+    text = raw.tobytes()
+    names = np.empty(ends.size, object)
+    try:
+        names[:] = [text[i:j].decode() for i, j in zip(starts, ends, strict=True)]
+    except UnicodeDecodeError:
+        return None
+    return names
 
 
 def _align(offset: int) -> int:
