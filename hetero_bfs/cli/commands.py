@@ -67,6 +67,20 @@ def _write(graph: EdgeList | CSRGraph, path: Path) -> None:
     )
 
 
+def generate(options: Namespace) -> int:
+    """Generate a graph and write it to a file."""
+    from hetero_bfs.cli.arguments import FAMILIES
+    from hetero_bfs.graph.generators.families import generated
+    from hetero_bfs.graph.io.registry import check_output
+
+    check_output(options.output, options.weighted, options.directed)
+    given = {name: getattr(options, name) for name in FAMILIES[options.family]}
+    given = {name: value for name, value in given.items() if value is not None}
+    messages.announce(f"generating {options.family}")
+    _write(generated(options.family, **given), options.output)
+    return 0
+
+
 def view(options: Namespace) -> int:
     """Write the timeline of a trace, for a trace viewer or a browser."""
     from hetero_bfs.support.files import check_writable

@@ -17,7 +17,7 @@ from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
 from hetero_bfs.cli.argument_groups import VertexName
-from hetero_bfs.cli.arguments import make_parser, option_names
+from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
 from hetero_bfs.cli.graphs import open_files
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.scheduling.strategies import check_objective
@@ -225,6 +225,8 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
                 parser.error(f"{option} goes with --kernel bfs; shortest paths have no selector")
     if options.command == "train":
         _check_training(parser, options)
+    if options.command == "generate":
+        _check_family(parser, options)
     return options
 
 
@@ -238,6 +240,16 @@ def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace
     for name in given:
         if isinstance(name, VertexName) and not options.renumber and options.graph.suffix != ".hbg":
             parser.error(f"{str(name)!r} is not a vertex id; vertices with names need --renumber")
+
+
+def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    known = FAMILIES[options.family]
+    for name in sorted({name for names in FAMILIES.values() for name in names} - {*known}):
+        if getattr(options, name):
+            parser.error(
+                f"{option_of(name)} is no option of {options.family}, which has "
+                f"{', '.join(option_of(one) for one in known)}"
+            )
 
 
 def _check_training(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

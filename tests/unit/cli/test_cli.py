@@ -27,6 +27,7 @@ COMMANDS = [
     "devices",
     "doctor",
     "convert",
+    "generate",
     "completion",
 ]
 
