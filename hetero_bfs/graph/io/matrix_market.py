@@ -203,7 +203,7 @@ def _read_head(handle: BufferedIOBase, file: GraphFile) -> _Head:
     """Parse first line and size line, and leave the handle at the line after them."""
     reader = lines(handle, file)
     last = next(reader, Line(1, 0, b""))
-    if re.match(rb"%*MatrixMarket|[^\s%0-9]|$", last.text, re.IGNORECASE):
+    if b"matrix" in last.text.lower() or not re.match(rb"\s*[%0-9]", last.text):
         kind, field, symmetry = _read_first(last.text, file)
         last = next(reader, Line(2, 0, b""))
     else:

@@ -457,3 +457,35 @@ def test_konect_names_and_sizes(tmp_path: Path) -> None:
     path = put(tmp_path / "out.moreno", "% bip unweighted\n% 3 2 2\n1 1\n1 2\n2 1\n")
     found = io.read(path)
     assert (found.num_vertices, pairs(found)) == (4, [(0, 2), (0, 3), (1, 2)])
+
+
+# Damaged files
+
+
+SOUND = CSRGraph.from_edges([0, 1, 3, 3, 2], [1, 3, 0, 5, 5], 7, weights=[3, 1, 4, 1, 5])
+NEW = [".csv", ".graph", ".npz", ".npy", ".parquet", ".arrow", ".gr", ".mtx"]
+
+
+@pytest.mark.parametrize("suffix", NEW)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused_in_a_line(tmp_path: Path, suffix: str, data) -> None:
+    path = tmp_path / f"g{suffix}"
+    SOUND.save(path)
+    raw = path.read_bytes()
+    start = data.draw(st.integers(0, len(raw)))
+    length = data.draw(st.sampled_from([0, 1, 1, 4, 20, len(raw)]))
+    words = [b"", b"\n", b"x", b"-1", b"9" * 25, b"1.5", b"nan", b",", b'"', b"%", b"\0", b"\xff"]
+    put(path, raw[:start] + data.draw(st.sampled_from(words)) + raw[start + length :])
+    for options in ({}, {"weighted": True}, {"renumber": True}):
+        if "renumber" in options and suffix not in (".csv", ".npy", ".parquet", ".arrow"):
+            continue
+        try:
+            graph = io.load(path, **options)
+        except GraphFileError as error:
+            assert str(error).startswith(str(path))
+            assert "\n" not in str(error)
+        else:
+            assert graph.num_vertices >= 0
