@@ -47,23 +47,24 @@ KEEPING_SECONDS = (1e-8, 1.2e-7)
 """Seconds of finding out that a choice can be kept, on the host and on a device."""
 
 _MOST_VARIED = 64  # levels; in a longer search no single level matters much
-_FACTORS = (0.5, 2.0)  # of the frontier's size
+_PHASES = (0.25, 0.5, 0.75)
+_SIZES = [FRONTIER_VERTICES, FRONTIER_EDGES, UNVISITED_VERTICES, UNVISITED_EDGES]
 
 
 def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
-    """Return a reference search, and searches with half and twice as large frontiers."""
+    """Return a reference search, and searches whose levels lie between two of its levels.
+
+    A frontier of a core grows a hundredfold from one level to the next. From another source it may
+    have any size between the two.
+    """
     found = [reference]
     if len(reference) > _MOST_VARIED:
         return found
-    for factor in _FACTORS:
+    sizes = np.log1p(reference[:, _SIZES])
+    for phase in _PHASES:
         other = reference.copy()
-        for frontier, unvisited in (
-            (FRONTIER_VERTICES, UNVISITED_VERTICES),
-            (FRONTIER_EDGES, UNVISITED_EDGES),
-        ):
-            left = other[1:, frontier] + other[1:, unvisited]
-            other[1:, frontier] = np.minimum(factor * other[1:, frontier], left)
-            other[1:, unvisited] = left - other[1:, frontier]
+        between = (1.0 - phase) * sizes[1:-1] + phase * sizes[2:]
+        other[1:-1, _SIZES] = np.expm1(between)
         other[2:, PREVIOUS_EDGES] = other[1:-1, FRONTIER_EDGES]
         found.append(other)
     return found

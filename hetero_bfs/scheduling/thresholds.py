@@ -1,11 +1,10 @@
 """Finds the best two thresholds of Beamer's rule for a graph, by a model.
 
 The levels of a search do not depend on the strategies. So one reference search (see cost_to_go.py)
-shows the choices of any pair of thresholds, and the model predicts their seconds. Searches with
-smaller and larger frontiers count, too (rehearsal.py). A search has few levels; many pairs make the
-same choices. Among pairs of nearly equal cost the alpha nearest to a
-usual value is taken, since it suits other sources best. Then the beta is taken that returns to
-top-down the latest.
+shows the choices of any pair of thresholds, and the model predicts their seconds. Searches whose
+frontiers have other sizes count, too (rehearsal.py). A search has few levels; many pairs make the
+same choices. Among pairs of nearly equal cost the alpha nearest to a usual value is taken, since it
+suits other sources best. Then the beta is taken that returns to top-down the latest.
 """
 
 from __future__ import annotations
