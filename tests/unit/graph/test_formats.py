@@ -482,10 +482,10 @@ def test_damaged_files_are_read_or_refused_in_a_line(tmp_path: Path, suffix: str
     for options in ({}, {"weighted": True}, {"renumber": True}):
         if "renumber" in options and suffix not in (".csv", ".npy", ".parquet", ".arrow"):
             continue
+        message = str(path)
         try:
-            graph = io.load(path, **options)
+            io.load(path, **options)
         except GraphFileError as error:
-            assert str(error).startswith(str(path))
-            assert "\n" not in str(error)
-        else:
-            assert graph.num_vertices >= 0
+            message = str(error)
+        assert message.startswith(str(path))
+        assert "\n" not in message
