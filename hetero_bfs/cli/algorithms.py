@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.table import Row, commands
 from hetero_bfs.cli.argument_groups import engine_options
+from hetero_bfs.cli.graphs import may_have_names, name_of, numbered, read_graph, save_values
 from hetero_bfs.cli.output import (
     print_notes,
     run_together,
-    save_array,
     text_stream,
     write_record,
     write_trace,
 )
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
-from hetero_bfs.graph.io.registry import read, vertices_by_header
+from hetero_bfs.graph.io.registry import vertices_by_header
 from hetero_bfs.support.environment import launched_ranks
 from hetero_bfs.support.memory import format_bytes
 
@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
     outcome = report.check() if options.validate else None
     if outcome is not None:
         outcome.raise_if_invalid()
-    _save(row, options, report.result)
+    _save(row, options, report)
     _print_summary(options, report, device, ", valid" if outcome is not None else "")
     summary = _summary(options, report, device, None if outcome is None else True)
     write_record(options.json, summary, device)
@@ -53,9 +53,16 @@ def _run_here(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
 ) -> tuple[Report[Any], DeviceInfo | None]:
     """Run in this process; the second value is the device that ran it."""
-    named = vertices_by_header(options.graph) if "source" in row.parameters else None
-    early = row.ask(_MOST_VERTICES if named is None else named, **arguments)  # before it reads
-    edges = read(options.graph, options.directed, weighted=early.kind.needs_weights)
+    named, likely = None, arguments
+    if "source" in arguments:
+        if may_have_names(options):
+            likely = arguments | {"source": 0}
+        else:
+            named = vertices_by_header(options.graph)
+    early = row.ask(_MOST_VERTICES if named is None else named, **likely)  # before it reads
+    edges = read_graph(options, options.graph, early.kind.needs_weights)
+    if "source" in arguments:
+        (arguments["source"],) = numbered(edges, [arguments["source"]])
     request = row.ask(edges.num_vertices, **arguments)
     with open_analysis(request.kind, edges, engine_options(options)) as analysis:
         result = analysis.run(*request.query)
@@ -94,28 +101,35 @@ def _check_options(options: Namespace) -> None:
         "--max-alloc": options.max_alloc_bytes is not None,
         "--order": options.order not in ("auto", "degree"),
         "--threads": options.threads not in (None, 1),
+        "--renumber": options.renumber,
+        "--columns": options.columns is not None,
     }
     for name, given in refused.items():
         if given:
             raise AgreedError(f"{name} needs a single process; start without mpirun")
 
 
-def _save(row: Row[Any, Any], options: Namespace, result: Any) -> None:
+def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:
+    names = getattr(report.edges, "names", None)
     for option, output in row.outputs.items():
         path = getattr(options, option)
         if path is not None:
-            save_array(path, getattr(result, output.attribute))
+            values = getattr(report.result, output.attribute)
+            save_values(path, output.attribute, values, names)
     if options.trace is not None:
-        write_trace(options.trace, (trace.row() for trace in result.traces))
+        write_trace(options.trace, (trace.row() for trace in report.result.traces))
 
 
 def _summary(
     options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: bool | None
 ) -> dict[str, Any]:
     edges, result = report.edges, report.result
+    arguments = dict(report.arguments)
+    if "source" in arguments:
+        arguments["source"] = name_of(edges, arguments["source"])
     return {
         "graph": str(options.graph),
-        **report.arguments,
+        **arguments,
         "num_vertices": edges.num_vertices,
         "num_input_edges": edges.num_input_edges,
         **report.figures(),

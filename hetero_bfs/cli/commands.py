@@ -26,6 +26,8 @@ from hetero_bfs.support.environment import launched_rank, launched_ranks
 if TYPE_CHECKING:
     from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.doctor import Finding
+    from hetero_bfs.graph.csr import CSRGraph
+    from hetero_bfs.graph.edge_list import EdgeList
 
 _REMEDY = 11  # columns before a remedy
 _OPENED_BY = {".json": "https://ui.perfetto.dev or chrome://tracing opens it"}
@@ -54,15 +56,35 @@ def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
 
 def convert(options: Namespace) -> int:
     """Convert a graph file to another format."""
-    from hetero_bfs.graph.io.registry import check_output, read, write
+    from hetero_bfs.cli.graphs import read_graph
+    from hetero_bfs.graph.io.registry import check_output
 
-    check_output(options.output, options.weighted)
-    graph = read(options.input, options.directed, options.weighted)
-    write(graph, options.output)
+    check_output(options.output, options.weighted, options.directed)
+    _write(read_graph(options, options.input, options.weighted), options.output)
+    return 0
+
+
+def _write(graph: EdgeList | CSRGraph, path: Path) -> None:
+    from hetero_bfs.graph.io.registry import write
+
+    print_notes(write(graph, path))
     print(
-        f"{options.output}: {graph.num_vertices} vertices, {graph.num_input_edges} input edges, "
-        f"{options.output.stat().st_size} bytes"
+        f"{path}: {graph.num_vertices} vertices, {graph.num_input_edges} input edges, "
+        f"{path.stat().st_size} bytes"
     )
+
+
+def generate(options: Namespace) -> int:
+    """Generate a graph and write it to a file."""
+    from hetero_bfs.cli.arguments import FAMILIES
+    from hetero_bfs.graph.generators.families import generated
+    from hetero_bfs.graph.io.registry import check_output
+
+    check_output(options.output, options.weighted, options.directed)
+    given = {name: getattr(options, name) for name in FAMILIES[options.family]}
+    given = {name: value for name, value in given.items() if value is not None}
+    messages.announce(f"generating {options.family}")
+    _write(generated(options.family, **given), options.output)
     return 0
 
 

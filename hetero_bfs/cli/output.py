@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from hetero_bfs.algorithms.table import commands
 from hetero_bfs.errors import AgreedError, HeteroBFSError
 from hetero_bfs.support.environment import launched_rank, launched_ranks, tasks_without_mpi
-from hetero_bfs.support.files import replacing, write_array
+from hetero_bfs.support.files import replacing
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.ranks.communicator import Communicator
 
@@ -45,16 +43,6 @@ def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")
     else:
         write_csv(path, rows)
-
-
-def save_array(path: Path, array: npt.NDArray[Any]) -> None:
-    import numpy as np
-    from numpy.lib import format as npy
-
-    array = np.ascontiguousarray(array)
-    with replacing(path, "wb") as stream:
-        npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
-        write_array(stream, array)
 
 
 def write_json(path: Path | None, data: Any) -> None:

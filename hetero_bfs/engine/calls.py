@@ -35,6 +35,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.tables import is_matrix
+from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.options import EngineOptions, refuses_devices
 from hetero_bfs.support.checks import check_integer
 
@@ -91,9 +92,9 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
         options = EngineOptions(device=device, threads=threads)
         if device is None and threads is None:
             with kept_of(graph) as kept:
-                return kept.run(graph, request, options)
+                return with_names(kept.run(graph, request, options), graph)
         with open_analysis(request.kind, graph, options) as analysis:
-            return analysis.complete(analysis.run(*request.query))
+            return with_names(analysis.complete(analysis.run(*request.query)), graph)
 
     either = inspect.Parameter.POSITIONAL_OR_KEYWORD
     function: Any = row.shown(
@@ -185,7 +186,7 @@ def _answered(
         with Engine(_along(graph, query.reverse), **options.settings()) as engine:
             return by_own(engine, query)
     with kept_of(graph) as kept:
-        return kept.answer(
+        found = kept.answer(
             graph,
             Engine,
             options,
@@ -193,6 +194,7 @@ def _answered(
             lambda: by_one_thread(kept.lists(graph), query),
             searches,
         )
+    return with_names(found, graph)
 
 
 def _many_serially(graph: CSRGraph, query: Query) -> ManySearches:

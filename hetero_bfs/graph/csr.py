@@ -9,8 +9,9 @@ undirected edge is stored in both lists. Self-loops and duplicates are not in th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,8 @@ class CSRGraph:
     weights : array, shape (indptr[-1],), optional
         Weight of each entry of `indices`. Both entries of an undirected edge have the same weight.
         Held as int32, float32 or float64; other integers become int32 if all fit, else float64.
+    names : array, shape (num_vertices,), optional
+        The names or ids that the vertices have elsewhere. Results carry them.
 
     Raises
     ------
@@ -91,6 +94,7 @@ class CSRGraph:
     num_input_edges: int
     input_degree: VertexArray
     weights: WeightArray | None = None
+    names: npt.NDArray[Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_flag("directed", self.directed)
@@ -115,6 +119,7 @@ class CSRGraph:
         num_input_edges: int,
         input_degree: VertexArray,
         weights: WeightArray | None = None,
+        names: npt.NDArray[Any] | None = None,
     ) -> CSRGraph:
         """Build without checks; the caller guarantees valid arrays."""
         graph = object.__new__(cls)
@@ -125,6 +130,7 @@ class CSRGraph:
             num_input_edges=num_input_edges,
             input_degree=input_degree,
             weights=weights,
+            names=names,
         )
         return graph
 
@@ -156,7 +162,7 @@ class CSRGraph:
         """
         from hetero_bfs.graph.lists import build_lists
 
-        return cls.trusted(**build_lists(edges))
+        return cls.trusted(**build_lists(edges), names=getattr(edges, "names", None))
 
     @classmethod
     def from_scipy(
@@ -312,6 +318,22 @@ class CSRGraph:
             networkx is not installed.
         """
         return networkx_of_lists(self, weight)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a graph file; the suffix selects the format, as in `load`.
+
+        The file appears under its name only when complete. The table of formats (docs, "File
+        formats") says which of them hold weights, directions, isolated vertices and names.
+
+        Raises
+        ------
+        GraphFileError
+            Unknown suffix, a format that cannot hold the graph, or a failure of the system. An
+            existing file of that name is then unchanged.
+        """
+        from hetero_bfs.graph.io.registry import write
+
+        write(self, path)
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:

@@ -28,6 +28,7 @@ COMMANDS = [
     "doctor",
     "warm-up",
     "convert",
+    "generate",
     "completion",
 ]
 
