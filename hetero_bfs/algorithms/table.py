@@ -157,13 +157,12 @@ class Algorithms:
         title="Shortest paths",
         help="find shortest paths from one vertex of a weighted graph",
         description="Find the least distances from one vertex of a weighted graph file: an edge "
-        "list with a third column, a Matrix Market file of numbers, .wel, .wsg, or .hbg with "
-        "weights.",
+        "list with a third column, a Matrix Market file of numbers, or another with weights.",
         graph="graph file with weights of at least 0",
-        options={"source": "vertex id as in the file"},
+        options={"source": "vertex as in the file"},
         outputs={
-            "out": Output("distance", "write distances (NumPy .npy, float64, inf unreached)"),
-            "parents": Output("parent", "write parents (NumPy .npy, int64, -1 unreached)"),
+            "out": Output("distance", "write distances (float64, inf unreached)"),
+            "parents": Output("parent", "write parents (int64, -1 unreached)"),
         },
         record="window",
         names={"ShortestPaths": "result", "WindowTrace": "result", "check_paths": "check"},
@@ -180,7 +179,7 @@ class Algorithms:
         outputs={
             "out": Output(
                 "component",
-                "write the smallest vertex of each vertex's component (NumPy .npy, int64)",
+                "write the smallest vertex of each vertex's component (int64)",
             )
         },
         record="phase",
@@ -194,7 +193,7 @@ class Algorithms:
         title="Colouring",
         help="colour the vertices of a graph so that neighbours differ",
         description="Colour the vertices of a graph file so that no edge joins two of one colour.",
-        outputs={"out": Output("colour", "write colours (NumPy .npy, int32, from 0 on)")},
+        outputs={"out": Output("colour", "write colours (int32, from 0 on)")},
         names={"Colouring": "result", "check_colouring": "check"},
         directed="read the file's edges as directed",
     )
@@ -211,7 +210,7 @@ class Algorithms:
             "max_iter": "most iterations (default %(default)s)",
             "weighted": "divide ranks in proportion to edges' weights",
         },
-        outputs={"out": Output("rank", "write ranks (NumPy .npy, float64)")},
+        outputs={"out": Output("rank", "write ranks (float64)")},
         names={"PageRank": "result", "check_pagerank": "check"},
         on_ranks=True,
     )

@@ -41,6 +41,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.code_cache import was_compiled
+from hetero_bfs.support.cold import compiles_beside
 from hetero_bfs.support.memory import release_when_short, usable_bytes
 
 Graph = CSRGraph | EdgeSource | SearchGraph
@@ -153,7 +154,7 @@ class KeptGraph:
         Raises `GraphError` if the caller's arrays changed after the graph was made.
         """
         if isinstance(graph, CSRGraph):
-            if not (_is_private(graph.indptr) and _is_private(graph.indices)):
+            if not (is_private(graph.indptr) and is_private(graph.indices)):
                 fault = range_fault(graph.indptr, graph.indices)
                 if fault is not None:
                     raise GraphError(
@@ -239,8 +240,15 @@ class KeptGraph:
         expected = searches * self._serial_seconds.get(kind, _serial_seconds(graph, kind))
         if self._fits:
             expected += self._spent.get(kind, 0.0)
-        opening = self._opening_seconds(graph)
-        return expected > opening and expected > opening + _first_opening_seconds(kind)
+        expected -= self._opening_seconds(graph)
+        if kind in _Measured.opened or expected <= 0:
+            return expected > 0
+        if was_compiled(kind.__name__):
+            return expected > _LOADING_SECONDS
+        if expected <= _COMPILING_SECONDS:
+            compiles_beside(kind.__name__)
+            return False
+        return True
 
     def _engine_is_faster(self, kind: Kind) -> bool:
         """Tell whether the engine's answers have not lost much; after a while it is tried again."""
@@ -293,12 +301,6 @@ def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
     return analysis
 
 
-def _first_opening_seconds(kind: Kind) -> float:
-    if kind in _Measured.opened:
-        return 0.0
-    return _LOADING_SECONDS if was_compiled(kind.__name__) else _COMPILING_SECONDS
-
-
 def _serial_seconds(graph: Any, kind: Kind) -> float:
     reads_weights = getattr(kind, "needs_weights", False)
     return _SERIAL_SECONDS_PER_ENTRY[reads_weights] * _num_entries(graph)
@@ -311,7 +313,7 @@ def _num_entries(graph: Any) -> int:
     return int(graph.num_input_edges) * (1 if graph.directed else 2)
 
 
-def _is_private(array: Any) -> bool:
+def is_private(array: Any) -> bool:
     """Whether no caller can change an array: its memory is of `aligned_empty`, or read-only."""
     while isinstance(array.base, np.ndarray):
         array = array.base

@@ -33,6 +33,7 @@ from hetero_bfs.graph.weights import (
     weighted_chunks,
 )
 from hetero_bfs.support import processes
+from hetero_bfs.support.cold import is_cold
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.messages import progress
 
@@ -45,6 +46,7 @@ _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32  # most steps of the progress bar
 _BATCH_BUCKETS = 8  # per thread and batch; after a batch threads wait for each other
 _KEY_BYTES = 4
+_NUMPY_SECONDS_PER_EDGE = 2e-7  # an entry by NumPy, 2 cores, 2026-11-26
 
 
 def build_lists(edges: EdgeSource) -> dict[str, Any]:
@@ -54,11 +56,23 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
     """
     check_edge_source(edges)
     check_memory(edges)
+    if _is_cold(edges):
+        return _build_by_numpy(edges)
     counts = count_ends(edges, transpose=False)[0]
     identity = relabel(counts[0], "given")
     buckets = cut_into_buckets(counts, identity)
     input_degree = input_degree_of(edges, shrink(counts, edges.num_vertices))
     indptr, indices, _, weights = place_and_sort(edges, identity, buckets, transposed=False)
+    return _fields(edges, indptr, indices, input_degree, weights)
+
+
+def _fields(
+    edges: EdgeSource,
+    indptr: OffsetArray,
+    indices: VertexArray,
+    input_degree: VertexArray,
+    weights: WeightArray | None,
+) -> dict[str, Any]:
     return {
         "indptr": frozen(indptr),
         "indices": frozen(indices),
@@ -67,6 +81,45 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
         "input_degree": frozen(input_degree),
         "weights": None if weights is None else frozen(weights),
     }
+
+
+def _is_cold(edges: EdgeSource) -> bool:
+    """Whether NumPy builds the lists, while the kernels are compiled."""
+    job = "graphs"
+    if weight_dtype_of(edges) is not None:
+        job = "weighted graphs"
+        if getattr(edges, "duplicates", "min") == "sum":  # both directions need the same rounding
+            return False
+    return is_cold(job, _NUMPY_SECONDS_PER_EDGE * 2 * _yielded(edges))
+
+
+def _build_by_numpy(edges: EdgeSource) -> dict[str, Any]:
+    n, dtype = edges.num_vertices, weight_dtype_of(edges)
+    chunks = [*_chunks(edges, "reading edges")]
+    for src, dst, _ in chunks:
+        check_ends(src, dst, n)
+    starts, ends, weights = (
+        np.concatenate([chunk[i] for chunk in chunks]) if chunks else np.empty(0, np.uint32)
+        for i in range(3)
+    )
+    if _stored_twice(edges):
+        starts, ends = np.concatenate((starts, ends)), np.concatenate((ends, starts))
+        weights = np.concatenate((weights, weights))
+    kept = starts != ends
+    keys = starts[kept].astype(np.uint64) << np.uint64(32) | ends[kept]
+    counted = np.bincount(starts[kept], minlength=n).astype(np.uint32)
+    if dtype is None:
+        keys, combined = np.unique(keys), None
+    else:
+        order = np.argsort(keys, kind="stable")
+        keys, firsts = np.unique(keys[order], return_index=True)
+        rule = np.maximum if getattr(edges, "duplicates", "min") == "max" else np.minimum
+        sorted_weights = weights[kept][order].astype(dtype, copy=False)
+        combined = frozen(rule.reduceat(sorted_weights, firsts) if keys.size else sorted_weights)
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount((keys >> np.uint64(32)).astype(np.int64), minlength=n), out=indptr[1:])
+    indices = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    return _fields(edges, indptr, indices, input_degree_of(edges, counted), combined)
 
 
 def build_bytes(edges: EdgeSource) -> int:

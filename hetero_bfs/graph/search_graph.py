@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from hetero_bfs.graph.lists import (
     place_and_sort,
 )
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS, ORDERS, Relabelling, inverse, relabel
+from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.graph.weights import NO_WEIGHTS
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
@@ -48,6 +49,8 @@ class SearchGraph:
     first : uint32 array, shape (num_searched,)
         First neighbour in the transpose, the vertex itself if it has none. A contiguous read of
         this array resolves most vertices of a large bottom-up level.
+    names : array, shape (num_vertices,), optional
+        See `CSRGraph`.
     """
 
     graph: CSRGraph
@@ -56,6 +59,7 @@ class SearchGraph:
     input_degree: VertexArray
     degree: VertexArray
     first: VertexArray
+    names: NameArray | None = field(default=None, kw_only=True)
 
     @property
     def num_vertices(self) -> int:
@@ -155,6 +159,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         input_degree_of(edges, raw_degree),
         graphs[0].input_degree,
         first_neighbours_of(graphs[-1]),
+        names=getattr(edges, "names", None),
     )
 
 
@@ -165,7 +170,8 @@ def as_given(graph: CSRGraph) -> SearchGraph:
     has_any = backward.indptr[1:] > backward.indptr[:-1]
     first[has_any] = backward.indices[backward.indptr[:-1][has_any]]
     identity = relabel(degree, "given")
-    return SearchGraph(graph, identity, graph.num_input_edges, graph.input_degree, degree, first)
+    counts = graph.num_input_edges, graph.input_degree
+    return SearchGraph(graph, identity, *counts, degree, first, names=graph.names)
 
 
 def _order_by_locality(

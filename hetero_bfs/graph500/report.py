@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +14,6 @@ import numpy.typing as npt
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import DeviceInfo, describe_machine
 from hetero_bfs.graph.relabel import Order
-from hetero_bfs.support.files import printable
 
 # Statistics and lines of a Graph500 report, as in the reference code (version 3, src/main.c).
 #
@@ -246,8 +242,6 @@ class Graph500Report(ABC):
         return sorted(self.sources, key=lambda r: r.result.seconds)[len(self.sources) // 2]
 
     def to_dict(self) -> dict[str, Any]:
-        from hetero_bfs import __version__
-
         return {
             "kernel": self.kernel,
             "scale": self.scale,
@@ -271,10 +265,6 @@ class Graph500Report(ABC):
             "notes": self.notes,
             "edge_passes": self.edge_passes,
             "searches_in_a_row": self.searches_back_to_back,
-            "machine": describe_machine(self.device),
-            "version": __version__,
-            "command": command_line(),
-            "date": datetime.date.today().isoformat(),
         }
 
     def _statistics(self) -> dict[str, float | None]:
@@ -368,9 +358,3 @@ def _machine_block(report: Graph500Report) -> str:
         f"{report.compile_seconds:.3f} s (not counted)",
     ]
     return "\n".join(lines)
-
-
-def command_line() -> str:
-    """Return the running command; absolute paths are shortened to the file's name."""
-    arguments = (Path(a).name if a.startswith("/") else a for a in sys.argv[1:])
-    return " ".join(["hetero-bfs", *map(printable, arguments)])

@@ -39,7 +39,7 @@ _OF_VERTEX = ("vertex", "degree", "num_vertices")
 _OF_RUN = ("iteration", "num_vertices", "num_active")
 _RESERVED = {*_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "weight", "message", "combined"}
 _OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
-_OF_RESULT = {field.name for field in fields(ProgramResult)}
+_OF_RESULT = {"names", *(field.name for field in fields(ProgramResult))}
 _OPTIONS = {field.name for field in fields(RunOptions)}
 
 

@@ -11,10 +11,10 @@ and the same kernels search them. A neighbour list holds columns, with hubs of a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -222,7 +222,10 @@ class FileShare:
 
 
 def read_share(
-    communicator: Communicator, path: Path, weighted: bool = False, directed: bool = False
+    communicator: Communicator,
+    path: str | os.PathLike[str],
+    weighted: bool = False,
+    directed: bool = False,
 ) -> FileShare:
     """Read a graph file; return this rank's share, with weights and directions if wanted.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.graph.vertex_names import Named
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import (
     DEVICE_KINDS,
@@ -147,7 +148,7 @@ class Found:
 
 
 @dataclass(eq=False)
-class BFSResult:
+class BFSResult(Named):
     """The outcome of one search, in the caller's vertex ids.
 
     Parameters
@@ -270,4 +271,4 @@ class BFSResult:
         many = len(self.sources) > 1
         start = f"{len(self.sources)} vertices" if many else f"vertex {self.source}"
         way = ", against the edges" if self.reverse else ""
-        return as_html(f"Breadth-first search from {start}{way}", facts, self.traces)
+        return as_html(f"Breadth-first search from {start}{way}", facts, self.traces, self.seconds)

@@ -57,7 +57,7 @@ class Components(Iterated):
             "largest component": int(self.sizes.max(initial=0)),
             "time": with_unit(self.seconds),
         }
-        return as_html("Connected components", facts, self.traces)
+        return as_html("Connected components", facts, self.traces, self.seconds)
 
 
 class ComponentsReport(Report[Components]):

@@ -129,7 +129,8 @@ class ShortestPaths(Traced):
             "edges scanned": self.edges_scanned,
             "time": with_unit(self.seconds),
         }
-        return as_html(f"Shortest paths from vertex {self.source}", facts, self.traces)
+        title = f"Shortest paths from vertex {self.source}"
+        return as_html(title, facts, self.traces, self.seconds)
 
 
 class PathReport(Report[ShortestPaths]):
