@@ -9,6 +9,7 @@ With `wait` in `HETERO_BFS_COMPILING`, as in all commands, nothing answers befor
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -76,3 +77,13 @@ def _start(job: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _after_fork() -> None:
+    """Begin anew in a child, since a thread that exists only in the parent may hold the lock."""
+    global _lock, _process
+    _lock, _process = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

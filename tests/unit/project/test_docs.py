@@ -31,6 +31,7 @@ COMMANDS = (
     "view",
     "devices",
     "doctor",
+    "warm-up",
     "convert",
     "generate",
     "completion",
