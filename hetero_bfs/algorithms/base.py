@@ -289,7 +289,6 @@ class Report(Generic[R]):
         raise NotImplementedError
 
     def table(self) -> str:
-        """Return a line for each trace."""
         result: Any = self.result
         return format_iterations(result.traces)
 

@@ -52,15 +52,7 @@ AgreedError
 
 
 class Output(NamedTuple):
-    """An array that the command can write.
-
-    Parameters
-    ----------
-    attribute : str
-        Attribute of the result.
-    help : str
-        Help of the option.
-    """
+    """An attribute of the result that the command can write, and the option's help."""
 
     attribute: str
     help: str
@@ -70,28 +62,12 @@ class Output(NamedTuple):
 class Row(Generic[P, R]):
     """An algorithm, as the function, the methods and the command share it.
 
-    Parameters
-    ----------
-    ask : callable
-        The typed function in the algorithm's folder. Its name is that of the public function.
-    command : str
-        The command's name.
-    title : str
-        Title of the section in the reference.
-    help, description : str
-        Help texts of the command.
-    outputs : mapping of Output
-        Arrays that the command can write, by option.
-    options : mapping of str
-        Help of each argument that the command has as an option.
-    record : str
-        Noun for a row of the trace.
-    names : mapping of str
-        Further public names, such as the result's class, with their modules in the folder.
-    on_ranks : bool
-        Whether several ranks can run it. If so, its `Analysis` has `by_ranks`.
-    graph, directed : str
-        Help of these two arguments of the command.
+    `ask` is the typed function in the algorithm's folder, with the name of the public one. The
+    command has a name (`command`), `help` and `description`, `outputs` that it can write, by
+    option, and the help of its arguments `graph` and `directed`, and of those that are options.
+    `title` is that of the section in the reference. `record` is the noun for a row of the trace.
+    `names` has further public names, such as the result's class, with their modules in the folder.
+    If several ranks can run it (`on_ranks`), its `Analysis` has `by_ranks`.
     """
 
     ask: Callable[Concatenate[int, P], Request[R]]
@@ -242,12 +218,10 @@ class Algorithms:
 
 
 def rows() -> dict[str, Row[Any, Any]]:
-    """Return all rows, by the names of their functions."""
     return {name: row for name, row in vars(Algorithms).items() if isinstance(row, Row)}
 
 
 def commands() -> dict[str, Row[Any, Any]]:
-    """Return all rows, by the names of their commands."""
     return {row.command: row for row in rows().values()}
 
 

@@ -59,6 +59,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_view(commands)
     _add_devices(commands)
     _add_doctor(commands)
+    _add_warm_up(commands)
     _add_convert(commands)
     _add_info(commands)
     _add_completion(commands)
@@ -289,6 +290,24 @@ def _add_doctor(commands: Any) -> None:
         "tests found before",
     )
     add_json(command, "findings")
+
+
+def _add_warm_up(commands: Any) -> None:
+    command = commands.add_parser(
+        "warm-up",
+        help="compile beforehand what searches need, for an image or a new machine",
+        description="Compile the kernels for this machine's CPU, test its OpenCL devices and build "
+        "their programs, all into the folder of compiled code (NUMBA_CACHE_DIR). What is there "
+        "already is only loaded.",
+    )
+    command.add_argument(
+        "--device",
+        metavar="DEVICE",
+        default="all",
+        help="OpenCL devices by index or part of a name, with commas; auto for the usual one, cpu "
+        "for none (default %(default)s)",
+    )
+    add_json(command, "outcomes")
 
 
 def _add_convert(commands: Any) -> None:

@@ -124,6 +124,9 @@ def study(options: Namespace) -> int:
     """Measure this machine and write the page of tables and figures."""
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.study import StudyOptions, run_study
+    from hetero_bfs.support.environment import need_package
+
+    need_package("matplotlib", "matplotlib", "study", "study")
 
     families = options.families
     if families is None:
@@ -154,6 +157,9 @@ def study(options: Namespace) -> int:
 def train(options: Namespace) -> int:
     """Measure this machine and fit its speed model."""
     from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.support.environment import need_package
+
+    need_package("sklearn", "scikit-learn", "train", "train")
     from hetero_bfs.training import run_calibration, run_power_training, run_training
 
     engine = engine_options(options)
@@ -234,6 +240,40 @@ def doctor(options: Namespace) -> int:
     summary = {"searches_work": not stopping, "findings": [f.to_dict() for f in findings]}
     write_record(options.json, summary)
     return 1 if stopping else 0
+
+
+def warm_up(options: Namespace) -> int:
+    """Compile what searches need; return 1 if a job failed."""
+    from hetero_bfs.cli.terminal import ended_at_once
+    from hetero_bfs.devices.opencl.driver import choose_devices, usable_devices
+    from hetero_bfs.support import private_cache
+    from hetero_bfs.warm_up import count_jobs, warm_up
+
+    with ended_at_once():  # a driver may hang; nothing is written yet
+        found = usable_devices()
+        devices = found if options.device == "all" else choose_devices(options.device, len(found))
+    folder = private_cache.folder()
+    if folder is None:  # a note has said why
+        return 1
+    outcomes, text, total = [], text_stream(options), count_jobs(devices)
+    for outcome in warm_up(devices=devices):
+        outcomes.append(outcome)
+        result = outcome.problem or f"{outcome.functions} functions compiled"
+        number = f"{len(outcomes)} of {total}"
+        messages.announce(f"{number}: {outcome.job}: {result}, {outcome.seconds:.1f} s")
+    failed = [outcome for outcome in outcomes if outcome.problem is not None]
+    functions = sum(outcome.functions for outcome in outcomes)
+    print(f"{functions} functions compiled, {len(failed)} of {total} jobs failed", file=text)
+    print(f"the folder of compiled code is {folder}", file=text)
+    write_json(
+        options.json,
+        {
+            "folder": str(folder),
+            "devices": [info.name for info in devices],
+            "jobs": [outcome.to_dict() for outcome in outcomes],
+        },
+    )
+    return 1 if failed else 0
 
 
 def _examine_all(retest: bool) -> Iterator[Finding]:

@@ -37,11 +37,12 @@ def prepare(options: Namespace) -> None:
 
     _check_files(options)
     messages.enabled = True
+    environment.wait_for_compiling()
     if options.command in ("completion", "doctor"):
         return  # the doctor reports problems of the environment itself
     private_cache.warn = lambda text: print(f"note: {text}", file=sys.stderr)
     environment.check()
-    if getattr(options, "device", None) is not None:
+    if options.command != "warm-up" and getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
     if getattr(options, "optimize", "time") != "time":
@@ -145,7 +146,7 @@ def _load_numba() -> None:
     announce()
 
 
-_WITHOUT_NUMBA = ("completion", "devices", "doctor", "view")
+_WITHOUT_NUMBA = ("completion", "devices", "doctor", "view", "warm-up")
 """Commands that compile nothing in this process."""
 
 
@@ -206,7 +207,7 @@ def _carry_out(options: argparse.Namespace) -> int:
     if name in ("algorithms", "bfs", "info"):
         run = import_module(f"hetero_bfs.cli.{name}").run
     else:
-        run = getattr(commands, name)
+        run = getattr(commands, name.replace("-", "_"))
     status: int = run(options)
     return status
 

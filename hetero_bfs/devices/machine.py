@@ -136,7 +136,6 @@ def slug(text: str) -> str:
 
 
 def cpu_slug() -> str:
-    """Return the CPU's name and number of cores, for file names."""
     return f"{slug(cpu_name())}-{usable_cores()}-cores"
 
 
@@ -145,7 +144,6 @@ def device_slug(device: DeviceInfo | None) -> str | None:
 
 
 def machine_slug(device: DeviceInfo | None) -> str:
-    """Return the name of CPU and device in names of model files: <cpu>__<device>."""
     return f"{cpu_slug()}__{device_slug(device) or NO_DEVICE}"
 
 

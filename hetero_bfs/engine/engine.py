@@ -245,7 +245,6 @@ class Engine(Algorithms, OfOneProcess):
 
     @property
     def bytes_streamed(self) -> int:
-        """Bytes of edges streamed to the device so far."""
         if self._platform is None:
             return self._bytes_streamed
         return bytes_streamed_by(self._platform.accelerator)

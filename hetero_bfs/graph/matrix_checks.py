@@ -68,7 +68,6 @@ def arrays_of(matrix: Any, weighted: bool) -> list[npt.NDArray[Any]] | None:
 
 
 def _readable(matrix: Any) -> Any:
-    """Return a matrix whose arrays compiled code can read: native, aligned and contiguous."""
     names = _ARRAYS.get(matrix.format, ())
     wrong = [name for name in names if not _is_plain(getattr(matrix, name))]
     if not wrong:

@@ -26,7 +26,7 @@ from hetero_bfs.graph.weights import NO_WEIGHTS
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 
-_REGULAR_SHARE = 0.8  # of the vertices have the same degree; see follow.py
+_REGULAR_SHARE = 0.8  # of the vertices have the same degree; see expand.py
 _MOST_REGULAR_DEGREE = 64
 
 
@@ -212,6 +212,7 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     The new graph's `input_degree` is the length of its neighbour lists.
     """
     from hetero_bfs.graph.kernels.locality import permute_lists
+    from hetero_bfs.graph.kernels.sorting import sort_lists
 
     order = inverse(position, position.size)
     degree = aligned_empty(graph.num_vertices, np.uint32)
@@ -221,8 +222,8 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     indices = aligned_empty(graph.num_stored_edges, np.uint32)
     given = NO_WEIGHTS if graph.weights is None else graph.weights
     weights = aligned_empty(given.size, given.dtype)
-    lists, new_lists = (graph.indptr, graph.indices, given), (indptr, indices, weights)
-    permute_lists(lists, order, position, new_lists)
+    permute_lists(graph.indptr, graph.indices, given, order, position, indptr, indices, weights)
+    sort_lists(indptr, weights, indices)
     return CSRGraph.trusted(
         indptr,
         indices,

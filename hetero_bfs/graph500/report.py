@@ -154,7 +154,6 @@ class KeyRecord:
     validate_seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the search for JSON."""
         return {
             "root": self.result.source,
             "time_seconds": self.result.seconds,
@@ -240,11 +239,9 @@ class Graph500Report(ABC):
         )
 
     def typical(self) -> KeyRecord:
-        """Return the search of median time."""
         return sorted(self.sources, key=lambda r: r.result.seconds)[len(self.sources) // 2]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report for JSON."""
         return {
             "kernel": self.kernel,
             "scale": self.scale,
@@ -296,7 +293,6 @@ class Graph500Report(ABC):
 def means_by_strategy(
     sources: Sequence[KeyRecord], figures: Callable[[Any], Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Return a search's mean number of steps of each strategy, and the means of their figures."""
     sums: dict[str, list[float]] = {}
     for record in sources:
         for step in record.result.traces:

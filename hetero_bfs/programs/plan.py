@@ -264,7 +264,6 @@ class Plan:
 
     @property
     def stored_type(self) -> str:
-        """Type of a message in memory; atomics work on it."""
         return "int32" if self.message_type == "bool" else self.message_type
 
     @property
@@ -307,7 +306,6 @@ class Plan:
 
     @property
     def receives_messages(self) -> bool:
-        """Whether `receives` reads the message."""
         return "receives" in self.methods and "message" in parameters_of(self.program, "receives")
 
     def functions(self, make_dialect: Callable[[], Dialect]) -> dict[str, Function]:

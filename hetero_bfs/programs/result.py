@@ -64,4 +64,4 @@ class ProgramResult:
             "converged": self.converged,
             "time": with_unit(self.seconds),
         }
-        return as_html("Vertex program", facts, self.traces)
+        return as_html("Vertex program", facts, self.traces, self.seconds)

@@ -134,4 +134,4 @@ class ManySearches:
             "greatest level": int(self.eccentricity.max(initial=0)),
             "time": with_unit(self.seconds),
         }
-        return as_html("Multi-source searches", facts, self.traces)
+        return as_html("Multi-source searches", facts, self.traces, self.seconds)

@@ -26,6 +26,7 @@ COMMANDS = [
     "view",
     "devices",
     "doctor",
+    "warm-up",
     "convert",
     "completion",
 ]
