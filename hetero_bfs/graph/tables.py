@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import pandas
     import scipy.sparse
 
-    from hetero_bfs.graph.csr import CSRGraph
-
 _MOST_EXACT = 1 << 53  # float64 holds all integers up to it
 
 
@@ -275,8 +273,8 @@ def edges_of_networkx(
     return EdgeList.from_arrays(*ends, len(number), directed, weights, duplicates)
 
 
-def scipy_of_lists(graph: CSRGraph) -> Any:
-    """Return the lists as a matrix; see `CSRGraph.to_scipy`."""
+def scipy_of_lists(graph: Any) -> Any:
+    """Return the lists of a `CSRGraph` as a matrix; see `CSRGraph.to_scipy`."""
     import scipy.sparse
 
     n, entries = graph.num_vertices, graph.num_stored_edges
@@ -286,8 +284,8 @@ def scipy_of_lists(graph: CSRGraph) -> Any:
     return scipy.sparse.csr_array(lists, shape=(n, n))
 
 
-def pandas_of_lists(graph: CSRGraph, source: str, target: str, weight: str) -> pandas.DataFrame:
-    """Return the edges as a frame; see `CSRGraph.to_pandas`."""
+def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas.DataFrame:
+    """Return the edges of a `CSRGraph` as a frame; see `CSRGraph.to_pandas`."""
     import pandas
 
     src, dst, weights = _edges_once(graph)
@@ -297,8 +295,8 @@ def pandas_of_lists(graph: CSRGraph, source: str, target: str, weight: str) -> p
     return pandas.DataFrame(columns)
 
 
-def networkx_of_lists(graph: CSRGraph, weight: str) -> networkx.Graph:
-    """Return the edges as a NetworkX graph; see `CSRGraph.to_networkx`."""
+def networkx_of_lists(graph: Any, weight: str) -> networkx.Graph:
+    """Return the edges of a `CSRGraph` as a NetworkX graph; see `CSRGraph.to_networkx`."""
     try:
         import networkx
     except ImportError:
@@ -314,7 +312,7 @@ def networkx_of_lists(graph: CSRGraph, weight: str) -> networkx.Graph:
     return made
 
 
-def _edges_once(graph: CSRGraph) -> tuple[VertexArray, VertexArray, WeightArray | None]:
+def _edges_once(graph: Any) -> tuple[VertexArray, VertexArray, WeightArray | None]:
     """Return sources, targets and weights; an undirected edge once, from the smaller id."""
     src = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
     dst, weights = graph.indices, graph.weights

@@ -120,7 +120,7 @@ def test_json_on_standard_output_is_alone_there(graph, capsys):
     assert json.loads(captured.out)["nbfs"] == 4
     assert "harmonic_mean_TEPS" in captured.err
     assert run("devices", "--json", "-") == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(capsys.readouterr().out)["devices"]
     assert [device["name"] for device in data] == [device.name for device in list_devices()]
 
 
