@@ -57,7 +57,7 @@ def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
 def convert(options: Namespace) -> int:
     """Convert a graph file to another format."""
     from hetero_bfs.cli.graphs import read_graph
-    from hetero_bfs.graph.io.registry import check_output
+    from hetero_bfs.graph.io.writing import check_output
 
     check_output(options.output, options.weighted, options.directed)
     _write(read_graph(options, options.input, options.weighted), options.output)
@@ -65,7 +65,7 @@ def convert(options: Namespace) -> int:
 
 
 def _write(graph: EdgeList | CSRGraph, path: Path) -> None:
-    from hetero_bfs.graph.io.registry import write
+    from hetero_bfs.graph.io.writing import write
 
     print_notes(write(graph, path))
     print(
@@ -78,7 +78,7 @@ def generate(options: Namespace) -> int:
     """Generate a graph and write it to a file."""
     from hetero_bfs.cli.arguments import FAMILIES
     from hetero_bfs.graph.generators.families import generated
-    from hetero_bfs.graph.io.registry import check_output
+    from hetero_bfs.graph.io.writing import check_output
 
     check_output(options.output, options.weighted, options.directed)
     given = {name: getattr(options, name) for name in FAMILIES[options.family]}

@@ -70,7 +70,7 @@ def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
 
 def may_have_names(options: Namespace) -> bool:
     """Return whether the graph's vertices may have names, which are known once it is read."""
-    return options.renumber or Path(options.graph).suffix.lower() == ".hbg"
+    return bool(options.renumber or options.graph.suffix.lower() == ".hbg")
 
 
 def name_of(graph: Any, vertex: int) -> int | str:
@@ -116,7 +116,7 @@ def save_values(
         if suffix == ".csv":
             frame.to_csv(stream, index=False, lineterminator="\n")
         else:
-            from hetero_bfs.graph.io.tables import import_arrow
+            from hetero_bfs.graph.io.table_files import import_arrow
 
             import_arrow(path)
             frame.to_parquet(stream, index=False, engine="pyarrow")

@@ -248,7 +248,7 @@ def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     for name in sorted({name for names in FAMILIES.values() for name in names} - {*known}):
         if getattr(options, name):
             parser.error(
-                f"{option_of(name)} is no option of {options.family}, which has "
+                f"{option_of(name)} is not an option of {options.family}, which has "
                 f"{', '.join(option_of(one) for one in known)}"
             )
 

@@ -331,7 +331,7 @@ class CSRGraph:
             Unknown suffix, a format that cannot hold the graph, or a failure of the system. An
             existing file of that name is then unchanged.
         """
-        from hetero_bfs.graph.io.registry import write
+        from hetero_bfs.graph.io.writing import write
 
         write(self, path)
 

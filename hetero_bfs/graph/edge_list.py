@@ -119,7 +119,7 @@ class EdgeList:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a graph file; the suffix selects the format. See `CSRGraph.save`."""
-        from hetero_bfs.graph.io.registry import write
+        from hetero_bfs.graph.io.writing import write
 
         write(self, path)
 

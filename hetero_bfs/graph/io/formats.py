@@ -80,8 +80,8 @@ FORMATS = (
     Format(
         "tables with a header line",
         (".csv",),
-        "tables:read_text_table",
-        "tables:write_csv",
+        "table_files:read_text_table",
+        "table_files:write_csv",
         weights_text="column weight",
         keeps_isolated=False,
         has_columns=True,
@@ -164,8 +164,8 @@ FORMATS = (
     Format(
         "Parquet",
         (".parquet",),
-        "tables:read_arrow",
-        "tables:write_parquet",
+        "table_files:read_arrow",
+        "table_files:write_parquet",
         weights_text="column weight",
         is_text=False,
         begins=rb"PAR1",
@@ -174,8 +174,8 @@ FORMATS = (
     Format(
         "Arrow and Feather",
         (".arrow", ".feather"),
-        "tables:read_arrow",
-        "tables:write_arrow",
+        "table_files:read_arrow",
+        "table_files:write_arrow",
         weights_text="column weight",
         is_text=False,
         begins=rb"ARROW1",

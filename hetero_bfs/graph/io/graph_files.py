@@ -137,7 +137,9 @@ def _copied(path: Path) -> IO[bytes]:
             with open(path, "rb") as pipe:
                 shutil.copyfileobj(pipe, copy)
         elif sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
-            raise GraphFileError("-: standard input is no file or pipe; redirect one to it")
+            raise GraphFileError(
+                "-: standard input is neither a file nor a pipe; redirect one to it"
+            )
         else:
             shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()

@@ -16,7 +16,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import GraphFile, Line, Wanted, lines
-from hetero_bfs.graph.io.tables import (
+from hetero_bfs.graph.io.table_files import (
     has_known_header,
     has_separators,
     read_text_table,
@@ -60,7 +60,7 @@ def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
     file are numbered after its left vertices.
 
     Lines with commas or a header line, named columns, and vertices to be renumbered are read by
-    `tables.read_text_table`.
+    `table_files.read_text_table`.
 
     With `weighted` the third column is the weight. The weights are int32 if each is written as an
     integer within int32, and float64 otherwise. Other columns are ignored.
