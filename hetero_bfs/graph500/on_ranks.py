@@ -170,6 +170,7 @@ def _check_options(options: Graph500Options) -> None:
     """
     engine = options.engine
     refused = {
+        f"--selector {engine.selector}": engine.selector in ("daga", "yasui", "zhang"),
         "--device of --kernel sssp": options.kernel == "sssp"
         and engine.device not in (None, NO_DEVICE),
         "--order": engine.order not in ("auto", "degree"),
@@ -179,7 +180,6 @@ def _check_options(options: Graph500Options) -> None:
         "--decision-interval": engine.decision_interval != 1,
         "--max-alloc": engine.max_alloc_bytes is not None,
         "--device-memory": engine.device_memory_bytes is not None,
-        "--selector daga": engine.selector == "daga",
     }
     for name, given in refused.items():
         if given:
