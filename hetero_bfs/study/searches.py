@@ -28,6 +28,7 @@ from hetero_bfs.graph500.report import teps_statistics
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import host_only
+from hetero_bfs.study.papers import paper_named
 from hetero_bfs.support.messages import progress, setting
 from hetero_bfs.training.measure import seconds_back_to_back
 from hetero_bfs.training.regret import SELECTORS, sources_of
@@ -50,6 +51,8 @@ class StudyOptions:
     energy_seconds : least seconds of searches for each reading of the energy meters
     quick : for a first look: small graphs if none are given, fewer keys and rounds
     power_log : log of an external meter
+    paper : name of a paper (papers.py), to show its own tables instead
+    regenerate : with `paper`, generate edges again for each pass even if they fit in memory
     engine : settings of searches; the study itself sets selector, order, objective and correction
     """
 
@@ -62,6 +65,8 @@ class StudyOptions:
     energy_seconds: float = 2.0
     quick: bool = False
     power_log: Path | None = None
+    paper: str | None = None
+    regenerate: bool = False
     engine: EngineOptions = field(default_factory=EngineOptions)
 
     def completed_for(self, info: DeviceInfo | None) -> StudyOptions:
@@ -69,6 +74,8 @@ class StudyOptions:
         scales = tuple(dict.fromkeys(self.scales))
         if not scales and not self.graphs:
             scales = _QUICK_SCALES if self.quick else _GPU_SCALES if _is_gpu(info) else _SCALES
+            if self.paper is not None and not self.quick:
+                scales = paper_named(self.paper).scales
         if not self.quick:
             return replace(self, scales=scales)
         return replace(
@@ -181,7 +188,7 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
     engine = _open(graph, options)
     notes += [f"{about.name}: {note}" for note in engine.notes]
     configs = configs_of(about.name, engine, notes)
-    keys = _affordable(about.name, engine, configs, keys, options.rounds, notes)
+    keys = affordable(about.name, engine, configs, keys, options.rounds, notes)
     sources = sources_of(engine, SOURCES)
     nedge = validate_configs(
         about.name, engine, edges, list(dict.fromkeys([*keys, *sources])), configs
@@ -229,7 +236,7 @@ def add_note(notes: list[str], text: str) -> None:
         notes.append(text)
 
 
-def _affordable(
+def affordable(
     name: str,
     engine: Engine,
     configs: Sequence[Configuration],
