@@ -140,9 +140,10 @@ def study(options: Namespace) -> int:
     print_notes(summary["notes"])
     text = text_stream(options)
     for name, rows in summary["tables"].items() if options.paper else ():
-        print(f"{name}\n{_columns_of(rows)}\n", file=text)
+        if rows:
+            print(f"{name}\n{_columns_of(rows)}\n", file=text)
     for name, finding in summary["findings"].items():
-        print(f"{name + ':':<13}{finding}", file=text)
+        print(f"{name + ':':<15}{finding}", file=text)
     if options.out_dir is not None:
         print(f"the page is {options.out_dir / 'index.html'}", file=text)
     write_json(options.json, summary)
@@ -151,7 +152,7 @@ def study(options: Namespace) -> int:
 
 def _columns_of(rows: list[dict[str, str]]) -> str:
     """Return a table as text, its first column to the left."""
-    lines = [list(rows[0]), *(list(row.values()) for row in rows)] if rows else []
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])

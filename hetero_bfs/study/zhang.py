@@ -74,7 +74,7 @@ _TABLE_5 = {  # seconds at scale 26 on the A10-7850K, level by level
 }
 
 _REMAPPING_STEPS = (RELABELLING, LOCALITY)
-_UPLOAD = "upload to the device"
+_UPLOAD = "opening on the device"
 
 
 def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
@@ -102,7 +102,7 @@ def strategy_rows(info: DeviceInfo | None) -> list[Row]:
     ]
 
 
-def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) -> ZhangSpeeds | None:
+def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) -> ZhangSpeeds:
     """Return the paper's model of this machine: from its training, or measured now."""
     try:
         model = model_of(info)
@@ -132,7 +132,7 @@ def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) ->
 
 
 def _measure_graph(
-    study: Study, graph: Planned, options: StudyOptions, speeds: ZhangSpeeds | None
+    study: Study, graph: Planned, options: StudyOptions, speeds: ZhangSpeeds
 ) -> None:
     assert graph.scale is not None
     generator = KroneckerEdges(graph.scale)
@@ -172,7 +172,7 @@ def _measure_graph(
 
 
 def _configs(
-    engine: Engine, order: str, speeds: ZhangSpeeds | None, notes: list[str]
+    engine: Engine, order: str, speeds: ZhangSpeeds, notes: list[str]
 ) -> list[Configuration]:
     """Return the configurations that search a graph in this order."""
     found = []
@@ -188,8 +188,8 @@ def _configs(
     return found
 
 
-def _selector(name: str, engine: Engine, speeds: ZhangSpeeds | None) -> Selector:
-    if name == ZHANG and speeds is not None:
+def _selector(name: str, engine: Engine, speeds: ZhangSpeeds) -> Selector:
+    if name == ZHANG:
         return ZhangSelector(speeds, engine.candidates)
     engine.set_selector(name)
     return engine.selector
