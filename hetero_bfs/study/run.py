@@ -135,11 +135,13 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
         check_folder(folder)
     study = Study()
     info = _device(options.engine, study.notes)
+    paper = _MACHINE if options.paper is None else paper_named(options.paper)
+    if not (options.scales or options.quick):
+        options = replace(options, scales=paper.scales)
     options = options.completed_for(info)
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log before the study
     started = time.perf_counter()
-    paper = _MACHINE if options.paper is None else paper_named(options.paper)
     paper.measure(study, options, info)
     return _write(folder, paper, study, options, info, time.perf_counter() - started)
 

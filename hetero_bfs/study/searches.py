@@ -28,7 +28,6 @@ from hetero_bfs.graph500.report import teps_statistics
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import host_only
-from hetero_bfs.study.papers import paper_named
 from hetero_bfs.support.messages import progress, setting
 from hetero_bfs.training.measure import seconds_back_to_back
 from hetero_bfs.training.regret import SELECTORS, sources_of
@@ -74,8 +73,6 @@ class StudyOptions:
         scales = tuple(dict.fromkeys(self.scales))
         if not scales and not self.graphs:
             scales = _QUICK_SCALES if self.quick else _GPU_SCALES if _is_gpu(info) else _SCALES
-            if self.paper is not None and not self.quick:
-                scales = paper_named(self.paper).scales
         if not self.quick:
             return replace(self, scales=scales)
         return replace(
