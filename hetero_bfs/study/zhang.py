@@ -43,7 +43,7 @@ from hetero_bfs.study.searches import (
     validate_configs,
 )
 from hetero_bfs.support.messages import announce, progress
-from hetero_bfs.training.collect import PAPER_PLAN, QUICK_PLAN, measure_graph
+from hetero_bfs.training.collect import PAPER_PLAN, QUICK_PLAN, Plan, measure_graph
 from hetero_bfs.training.fit import TRAINING_FAMILY, fit_zhang
 from hetero_bfs.training.regret import sources_of
 
@@ -113,22 +113,28 @@ def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) ->
         found, whence = model.zhang, f"from the speed model {model.name}"
     else:
         plan = QUICK_PLAN if options.quick else PAPER_PLAN
-        graphs = [graph for graph in plan.graphs() if graph.family == TRAINING_FAMILY]
-        rows: list[Row] = []
-        for number, graph in enumerate(progress(graphs, "measuring the paper's training set")):
-            built = build_search_graph(graph.make())
-            with Engine(built, selector=host_only(), **device_settings(info)) as engine:
-                rows += measure_graph(engine, number, graph)
-        fitted = fit_zhang(pd.DataFrame(rows))
-        assert fitted is not None
+        found = measure_speeds(plan, info)
         scales = ", ".join(map(str, plan.scales))
-        found, whence = fitted, f"measured for this study at scales {scales}"
+        whence = f"measured for this study at scales {scales}"
     text = ", ".join(f"{n} {v:.3g} edges/s" for n, v in found.edges_per_second.items())
     notes.append(
         f"zhang's speeds are {whence}, the mean over {found.levels} levels of {found.graphs} "
         f"Kronecker graphs: {text}; alpha {found.alpha:.3g}"
     )
     return found
+
+
+def measure_speeds(plan: Plan, info: DeviceInfo | None) -> ZhangSpeeds:
+    """Measure the paper's model on the Kronecker graphs of a training's plan."""
+    graphs = [graph for graph in plan.graphs() if graph.family == TRAINING_FAMILY]
+    rows: list[Row] = []
+    for number, graph in enumerate(progress(graphs, "measuring the paper's training set")):
+        built = build_search_graph(graph.make())
+        with Engine(built, selector=host_only(), **device_settings(info)) as engine:
+            rows += measure_graph(engine, number, graph)
+    speeds = fit_zhang(pd.DataFrame(rows))
+    assert speeds is not None, "the plan has Kronecker graphs"
+    return speeds
 
 
 def _measure_graph(
