@@ -132,7 +132,7 @@ def measure_speeds(plan: Plan, info: DeviceInfo | None) -> ZhangSpeeds:
         built = build_search_graph(graph.make())
         with Engine(built, selector=host_only(), **device_settings(info)) as engine:
             rows += measure_graph(engine, number, graph)
-    speeds = fit_zhang(pd.DataFrame(rows))
+    speeds: ZhangSpeeds | None = fit_zhang(pd.DataFrame(rows))
     assert speeds is not None, "the plan has Kronecker graphs"
     return speeds
 
