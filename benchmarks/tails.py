@@ -5,7 +5,8 @@
 All engines are open at once and search in turn from the same keys. Milliseconds of a search, from
 the source to the complete parents: the first one, the median of the second to the eighth, then the
 median, the 90th percentile and the largest of all from the ninth on. `schedule` is that of the last
-search. Each engine's parents of one key are validated.
+search. Each engine's parents of one key are validated. `--levels FILE.csv` keeps the levels of the
+first contestant's search of median time on the last graph, for a picture of it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.scheduling.trace import write_csv
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.oracle import schedule_text
 
@@ -44,6 +46,7 @@ def main() -> None:
     parser.add_argument("--keys", type=positive, default=8, help="search keys (default 8)")
     parser.add_argument("--rounds", type=positive, default=12, help="times each key is searched")
     parser.add_argument("--out", type=Path, metavar="FILE.csv", help="keep the table, as .md too")
+    parser.add_argument("--levels", type=Path, metavar="FILE.csv", help="of auto's median search")
     options = parser.parse_args()
     tables, info = [], None
     for name in options.graphs:
@@ -55,13 +58,15 @@ def main() -> None:
             for contestant, (place, selector) in CONTESTANTS.items()
         }
         info = engines["auto"].device_info
-        rows = measure(engines, keys, options.rounds)
+        rows, typical = measure(engines, keys, options.rounds)
         for engine in engines.values():
             outcome = hb.validate(edges, keys[0], engine.bfs(keys[0]).parent)
             assert outcome.valid, outcome.message
             engine.close()
         tables.append(pd.DataFrame(rows).assign(graph=name))
         print(tables[-1].to_string(index=False), flush=True)
+        if options.levels is not None:
+            write_csv(options.levels, level_rows(typical))
     table = pd.concat(tables)
     table.insert(0, "graph", table.pop("graph"))
     if options.out is not None:
@@ -77,17 +82,18 @@ def main() -> None:
 
 def measure(
     engines: dict[str, hb.Engine], keys: list[int], rounds: int
-) -> list[dict[str, str | float]]:
-    """Search by all engines in turn; return a row for each."""
-    times: dict[str, list[float]] = {name: [] for name in engines}
-    last = {}
+) -> tuple[list[dict[str, str | float]], hb.BFSResult]:
+    """Search by all engines in turn; return a row for each, and the first one's median search."""
+    found: dict[str, list[hb.BFSResult]] = {name: [] for name in engines}
     for _ in range(rounds):
         for name, engine in engines.items():
             for key in keys:
-                last[name] = engine.bfs(key)
-                times[name].append(1e3 * last[name].seconds)
+                result = engine.bfs(key)
+                result.drop_parents()
+                found[name].append(result)
     rows = []
-    for name, taken in times.items():
+    for name, results in found.items():
+        taken = [1e3 * result.seconds for result in results]
         later = np.array(taken[WARM:])
         rows.append(
             {
@@ -97,10 +103,26 @@ def measure(
                 "median": round(float(np.median(later)), 3),
                 "90 %": round(float(np.quantile(later, 0.9)), 3),
                 "largest": round(float(later.max()), 3),
-                "schedule": schedule_text([trace.strategy for trace in last[name].traces])[:60],
+                "schedule": schedule_text([one.strategy for one in results[-1].traces])[:60],
             }
         )
-    return rows
+    settled = sorted(found[next(iter(engines))][WARM:], key=lambda result: result.seconds)
+    return rows, settled[len(settled) // 2]
+
+
+def level_rows(result: hb.BFSResult) -> list[dict[str, str | float]]:
+    """Return a row for each level, in microseconds; `whole` is the time of the search."""
+    return [
+        {
+            "level": level,
+            "strategy": trace.strategy,
+            "vertices": trace.features.frontier_vertices,
+            "us": round(1e6 * trace.seconds, 3),
+            "migration us": round(1e6 * trace.transfer_seconds, 3),
+            "whole us": round(1e6 * result.seconds, 1),
+        }
+        for level, trace in enumerate(result.traces)
+    ]
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
+from sphinx.util.nodes import make_refnode
 
 from hetero_bfs import __version__
 
@@ -45,6 +47,26 @@ def add_algorithms(_app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = source[0].replace(MARK, sections())
 
 
+def link_to_reference(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Link names in code type, such as `hb.bfs` or `Engine.bfs`, to the reference."""
+    objects = app.env.domains.python_domain.objects
+    for literal in list(document.findall(nodes.literal)):
+        found = _NAME.match(literal.astext())
+        name = found and f"hetero_bfs.{found[1]}"
+        if name not in objects or isinstance(literal.parent, nodes.reference | nodes.title):
+            continue
+        target = objects[name]
+        if target.docname != page:
+            link = make_refnode(
+                app.builder, page, target.docname, target.node_id, literal.deepcopy(), name
+            )
+            literal.replace_self(link)
+
+
+_NAME = re.compile(r"(?:hb\.|(?=[A-Z]))([A-Za-z_]\w*(?:\.\w+)*)(?:\(.*\))?$")
+"""Names of the package: those after `hb.`, and those that begin with a class."""
+
+
 class NotebookParser(MystParser):  # type: ignore[misc]
     """Reads a notebook as the Markdown that its cells and their outputs are."""
 
@@ -61,3 +83,4 @@ def setup(app: Sphinx) -> None:
     app.add_source_parser(NotebookParser)
     app.connect("source-read", link_to_results)
     app.connect("source-read", add_algorithms)
+    app.connect("doctree-resolved", link_to_reference)

@@ -8,7 +8,6 @@ text. So neither Jupyter nor a kernel has to be installed.
 from __future__ import annotations
 
 import ast
-import base64
 import io
 import json
 import sys
@@ -16,12 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from PIL import Image
 
 
 def run_cells(notebook: dict[str, Any]) -> None:
     """Run all code cells from top to bottom, and replace their outputs."""
-    mpl.use("Agg")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     codes = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(codes, 1):
@@ -44,11 +41,10 @@ def _run(source: str, name: str, namespace: dict[str, Any]) -> object:
 def _output(value: Any, number: int) -> dict[str, Any]:
     data = {"text/plain": f"<{type(value).__name__}>"}
     if hasattr(value, "savefig"):
-        stream = io.BytesIO()
-        value.savefig(stream, format="png", dpi=72, bbox_inches="tight")
-        small = io.BytesIO()
-        Image.open(stream).convert("RGB").quantize(64).save(small, "png", optimize=True)
-        data["image/png"] = base64.b64encode(small.getvalue()).decode()
+        stream = io.StringIO()
+        with mpl.rc_context({"svg.hashsalt": "hetero_bfs"}):  # the same text from the same data
+            value.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
+        data["image/svg+xml"] = stream.getvalue()[stream.getvalue().index("<svg") :]
     elif hasattr(value, "_repr_html_"):
         data["text/html"] = value._repr_html_()
     else:
@@ -74,9 +70,8 @@ def as_markdown(notebook: dict[str, Any]) -> str:
 def _shown(data: dict[str, str]) -> str:
     if "text/html" in data:
         return f"```{{raw}} html\n{''.join(data['text/html'])}\n```"
-    if "image/png" in data:
-        image = "".join(data["image/png"])
-        return f'```{{raw}} html\n<img alt="picture" src="data:image/png;base64,{image}">\n```'
+    if "image/svg+xml" in data:
+        return f"```{{raw}} html\n{''.join(data['image/svg+xml'])}\n```"
     return f"```text\n{''.join(data['text/plain'])}\n```"
 
 

@@ -12,6 +12,8 @@ The names below are imported when first used, so that the command line starts at
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hetero_bfs.built import VERSION
+
 if TYPE_CHECKING:
     from hetero_bfs import csgraph
     from hetero_bfs.algorithms.bfs.check import validate
@@ -66,7 +68,8 @@ if TYPE_CHECKING:
     pagerank = _one_call(_Algorithms.pagerank)
     sssp = _one_call(_Algorithms.sssp)
 
-__version__ = "0.1.0"  # the only place; pyproject.toml reads it
+
+__version__ = VERSION
 
 __all__ = [
     "ArgumentError",

@@ -104,7 +104,6 @@ class EngineOptions:
     correction: bool = True
 
     def __post_init__(self) -> None:
-        """Check all settings, and convert integers of other types to int."""
         check_selector(self.selector)
         self._set("device", plain_device_name(self.device))
         check_choice("order", self.order, ORDERS)

@@ -18,13 +18,14 @@ sys.path[:0] = [str(Path(__file__).parent / "support"), str(Path(__file__).paren
 
 from made_models import model_json
 from posing import pose_as_asked
-from warm_up import warm_up
 
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.support import private_cache
+from hetero_bfs.support.environment import COMPILING_VARIABLE
+from hetero_bfs.warm_up import warm_up
 
 # Workers of pytest-xdist leave no core idle, so a thread of OpenMP that spins takes the time of
 # another one. Before the first parallel loop; the commands that tests start have it, too.
@@ -38,6 +39,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 pose_as_asked()
+# Answers are those of compiled code, whatever is compiled already.
+os.environ.setdefault(COMPILING_VARIABLE, "wait,quiet")
 # These tests say more of a device than the package's own do, and some devices here are made up.
 os.environ[verdicts.VARIABLE] = "off"
 
@@ -57,7 +60,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     has_workers = config.getoption("dist", "no") != "no" and bool(config.getoption("tx", None))
     if is_whole and has_workers and not config.option.collectonly:
-        warm_up()
+        list(warm_up(("graphs", "graph500", "Engine", "PathSearches", "PageRanks", "Colourings")))
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects

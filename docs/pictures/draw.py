@@ -1,8 +1,9 @@
 """Draw the documentation's pictures: `python docs/pictures/draw.py` writes the SVG files here.
 
-`levels.svg` shows measured levels of one search (benchmarks/results, a study). `architecture.svg`
-shows the layers of pyproject.toml's import contract, so it always agrees with the check. A layer
-without a caption here is an error.
+`search.svg` is a search of a small graph. `levels.svg` and `migration.svg` show measured searches
+(benchmarks/results). `partition.svg` shows what ranks send. `architecture.svg` shows the layers of
+pyproject.toml's import contract, so it always agrees with the check. A layer without a caption here
+is an error.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import csv
 import re
 import tomllib
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib as mpl
@@ -17,12 +19,16 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+import hetero_bfs as hb
+
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
-STUDY = TOP / "benchmarks/results/h200-16-cores/study"
+TAILS = TOP / "benchmarks/results/h200-16-cores/tails-levels.csv"
+STUDY = TOP / "benchmarks/results/h200-16-cores/study-kronecker20"
 
 LOOKS = {  # Okabe and Ito's palette; a marker and a line style each, for readers without colours
     "TC": ("#0072B2", "o", "-", "TC  top-down, CPU"),
@@ -55,6 +61,148 @@ CAPTIONS = {
     "errors": "what a user can cause and mend",
     "models": "shipped speed models",
 }
+
+
+TOP_DOWN, BOTTOM_UP = "#0072B2", "#D55E00"
+
+
+def draw_search() -> Figure:
+    """A search, a column for each level, with the edges that its direction looks at."""
+    edges = hb.KroneckerEdges(8, edgefactor=3).materialise()
+    graph = hb.CSRGraph.from_edge_source(edges)
+    source = int((graph.degree() == 1).argmax())
+    level = hb.bfs(graph, source).level.tolist()
+    members = [
+        [v for v, at in enumerate(level) if at == column] for column in range(max(level) + 1)
+    ]
+    at = {
+        v: (column, 0.5 - (place + 0.5) / len(column_of))
+        for column, column_of in enumerate(members)
+        for place, v in enumerate(column_of)
+    }
+    figure, axes = plt.subplots(figsize=(8.4, 4.6), layout="constrained")
+    for column, found in enumerate(members[1:], 1):
+        frontier = set(members[column - 1])
+        unvisited = [v for later in members[column:] for v in later]
+        down = [(u, v) for u in frontier for v in _neighbours(graph, u)]
+        up = [pair for v in unvisited for pair in _looked_at(graph, v, frontier)]
+        name, colour = ("top-down", TOP_DOWN) if len(down) <= len(up) else ("bottom-up", BOTTOM_UP)
+        used = {(v, u) for u, v in down} if name == "top-down" else set(up)
+        lines = [(at[u], at[v]) for v, u in sorted(used) if v in set(found) and u in frontier]
+        axes.add_collection(LineCollection(lines, colors=colour, linewidths=0.5, alpha=0.5))
+        counts = f"top-down {len(down)}\nbottom-up {len(up)}"
+        axes.text(column - 0.5, 0.6, name, ha="center", va="bottom", weight="bold", color=colour)
+        axes.text(column - 0.5, -0.53, counts, ha="center", va="top", fontsize=9)
+    for column, column_of in enumerate(members):
+        axes.scatter(
+            *zip(*(at[v] for v in column_of), strict=True), s=14, color="#333333", zorder=3
+        )
+        count = len(column_of)
+        axes.text(column, 0.53, f"{count} {'vertices' if count > 1 else 'vertex'}", ha="center",
+                  fontsize=9)  # fmt: skip
+    axes.text(-0.45, -0.53, "edges\nlooked at:", ha="center", va="top", fontsize=9)
+    axes.set_xlim(-0.8, len(members) - 0.6)
+    axes.set_ylim(-0.7, 0.7)
+    axes.axis("off")
+    return figure
+
+
+def _neighbours(graph: hb.CSRGraph, v: int) -> list[int]:
+    return list(graph.indices[graph.indptr[v] : graph.indptr[v + 1]].tolist())
+
+
+def _looked_at(graph: hb.CSRGraph, v: int, frontier: set[int]) -> list[tuple[int, int]]:
+    """Return the edges that a vertex looks at bottom-up: until one leads to the frontier."""
+    pairs = []
+    for u in _neighbours(graph, v):
+        pairs.append((v, u))
+        if u in frontier:
+            break
+    return pairs
+
+
+def draw_migration() -> Figure:
+    """A measured search: its core on the device, its tails on the CPU."""
+    with TAILS.open(newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    runs: list[tuple[str, str, float, float]] = []  # strategy, label, start and end
+    clock = 0.0
+    for strategy, of_run in groupby(rows, key=lambda row: row["strategy"]):
+        levels = list(of_run)
+        moving = float(levels[0]["migration us"])
+        name = "conversion" if runs and strategy[1] == runs[-1][0][1:2] else "migration"
+        if moving > 0.0:
+            runs.append(("", name if runs else "start", clock, clock + moving))
+        clock += moving
+        seconds = sum(float(row["us"]) for row in levels)
+        label = f"{strategy}, {len(levels)} levels" if len(levels) > 1 else strategy
+        runs.append((strategy, label, clock, clock + seconds))
+        clock += seconds
+    whole = float(rows[0]["whole us"])
+    runs.append(("", "complete parents", clock, whole))
+    figure, axes = plt.subplots(figsize=(8.4, 2.8), layout="constrained")
+    middle = {"G": 1.0, "C": 0.0}
+    for strategy, label, start, end in runs:
+        at = middle[strategy[1]] if strategy else 0.5
+        colour = LOOKS[strategy][0] if strategy else "#cccccc"
+        axes.fill_between([start, end], at - 0.3, at + 0.3, color=colour, lw=0.5, edgecolor="white")
+        if end - start > 0.0075 * len(label) * whole:
+            shade = "white" if strategy else "black"
+            axes.text(
+                (start + end) / 2, at, label, ha="center", va="center", fontsize=8, color=shade
+            )
+        elif strategy:
+            axes.text((start + end) / 2, at + 0.36, strategy, ha="center", fontsize=8)
+        elif label == "migration":
+            axes.text((start + end) / 2, at - 0.46, label, ha="center", fontsize=8)
+    axes.set_yticks([0, 1], ["CPU", "GPU"])
+    axes.set_ylim(-0.5, 1.7)
+    axes.set_xlim(0, whole)
+    axes.set_xlabel("microseconds")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    return figure
+
+
+def draw_partition(num_ranks: int = 3, num_vertices: int = 12) -> Figure:
+    """Vertices dealt out to ranks, and the messages of a push between them."""
+    figure, axes = plt.subplots(figsize=(8.4, 3.2), layout="constrained")
+    colours = ["#0072B2", "#E69F00", "#009E73"]
+    frontier, neighbours = (4, 6), {4: (1, 3, 8), 6: (3, 5, 10)}
+    at = {
+        v: (
+            4 * (v % num_ranks) + 0.8 * (v // num_ranks),
+            0.0 if v in frontier else 0.55 - (v % 2) * 0.3,
+        )
+        for v in range(num_vertices)
+    }
+    for rank in range(num_ranks):
+        box = FancyBboxPatch(
+            (4 * rank - 0.5, -0.35), 3.4, 1.25, boxstyle="round,pad=0,rounding_size=0.15",
+            facecolor=colours[rank], alpha=0.13, edgecolor="none",
+        )  # fmt: skip
+        axes.add_patch(box)
+        axes.text(4 * rank + 1.2, 1.0, f"rank {rank}", ha="center", weight="bold")
+    for u, all_ in neighbours.items():
+        for v in all_:
+            sent = u % num_ranks != v % num_ranks
+            axes.annotate(
+                "", at[v], xytext=at[u],
+                arrowprops={
+                    "arrowstyle": "-|>", "color": "#D55E00" if sent else "#555555", "shrinkA": 9,
+                    "shrinkB": 9, "lw": 1.3, "connectionstyle": "arc3,rad=0.15",
+                },
+            )  # fmt: skip
+    for v, (x, y) in at.items():
+        face = "#333333" if v in frontier else "white"
+        axes.scatter([x], [y], s=260, color=face, edgecolor="#333333", zorder=3)
+        axes.text(x, y, str(v), ha="center", va="center", fontsize=9, zorder=4,
+                  color="white" if v in frontier else "black")  # fmt: skip
+    axes.text(5.2, -0.55, "orange: messages to another rank; grey: found by the owner itself",
+              ha="center", fontsize=9)  # fmt: skip
+    axes.set_xlim(-0.7, 11.2)
+    axes.set_ylim(-0.7, 1.2)
+    axes.axis("off")
+    return figure
 
 
 def draw_levels(graph: str = "kronecker20") -> Figure:
@@ -168,7 +316,12 @@ def _box(axes: Axes, left: float, bottom: float, width: float, name: str) -> Non
 def main() -> None:
     """Write every picture beside this script."""
     mpl.rcParams["svg.hashsalt"] = "hetero_bfs"  # the same file from the same data
-    for name, figure in (("levels", draw_levels()), ("architecture", draw_architecture())):
+    drawn = {
+        "search": draw_search, "levels": draw_levels, "migration": draw_migration,
+        "partition": draw_partition, "architecture": draw_architecture,
+    }  # fmt: skip
+    for name, draw in drawn.items():
+        figure = draw()
         figure.savefig(HERE / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)
 

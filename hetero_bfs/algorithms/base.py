@@ -124,6 +124,11 @@ class Prepared:
             return made
 
     @property
+    def device_info(self) -> DeviceInfo | None:
+        """The device of runs, None if no device can be used."""
+        return None if self.device is None else self._info
+
+    @property
     def device_name(self) -> str | None:
         return None if self.device is None else str(self.device.device_name)
 
@@ -284,7 +289,6 @@ class Report(Generic[R]):
         raise NotImplementedError
 
     def table(self) -> str:
-        """Return a line for each trace."""
         result: Any = self.result
         return format_iterations(result.traces)
 

@@ -82,7 +82,6 @@ class _Mode:
         self.programs: dict[Any, _Compiled] = {}
 
     def compile_host(self, plan: Plan, threads: int, costs: ProgramCosts) -> HostProgram:
-        """Compile a program for the host, and start its threads."""
         if isinstance(self.graph, ArrangedGraph):
             return HostSweeps(plan, self.graph, threads, costs)
         return HostProgram(plan, self.graph, threads, costs)
@@ -220,7 +219,6 @@ class ProgramRuns(Prepared):
     def run(
         self, program: Program, parameters: dict[str, Any], options: RunOptions
     ) -> ProgramResult:
-        """Run a program; see `Engine.run`."""
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         check_type("program", program, Program, "an object of a class derived from hb.Program")

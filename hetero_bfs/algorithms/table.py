@@ -52,15 +52,7 @@ AgreedError
 
 
 class Output(NamedTuple):
-    """An array that the command can write.
-
-    Parameters
-    ----------
-    attribute : str
-        Attribute of the result.
-    help : str
-        Help of the option.
-    """
+    """An attribute of the result that the command can write, and the option's help."""
 
     attribute: str
     help: str
@@ -70,28 +62,12 @@ class Output(NamedTuple):
 class Row(Generic[P, R]):
     """An algorithm, as the function, the methods and the command share it.
 
-    Parameters
-    ----------
-    ask : callable
-        The typed function in the algorithm's folder. Its name is that of the public function.
-    command : str
-        The command's name.
-    title : str
-        Title of the section in the reference.
-    help, description : str
-        Help texts of the command.
-    outputs : mapping of Output
-        Arrays that the command can write, by option.
-    options : mapping of str
-        Help of each argument that the command has as an option.
-    record : str
-        Noun for a row of the trace.
-    names : mapping of str
-        Further public names, such as the result's class, with their modules in the folder.
-    on_ranks : bool
-        Whether several ranks can run it. If so, its `Analysis` has `by_ranks`.
-    graph, directed : str
-        Help of these two arguments of the command.
+    `ask` is the typed function in the algorithm's folder, with the name of the public one. The
+    command has a name (`command`), `help` and `description`, `outputs` that it can write, by
+    option, and the help of its arguments `graph` and `directed`, and of those that are options.
+    `title` is that of the section in the reference. `record` is the noun for a row of the trace.
+    `names` has further public names, such as the result's class, with their modules in the folder.
+    If several ranks can run it (`on_ranks`), its `Analysis` has `by_ranks`.
     """
 
     ask: Callable[Concatenate[int, P], Request[R]]
@@ -181,13 +157,12 @@ class Algorithms:
         title="Shortest paths",
         help="find shortest paths from one vertex of a weighted graph",
         description="Find the least distances from one vertex of a weighted graph file: an edge "
-        "list with a third column, a Matrix Market file of numbers, .wel, .wsg, or .hbg with "
-        "weights.",
+        "list with a third column, a Matrix Market file of numbers, or another with weights.",
         graph="graph file with weights of at least 0",
-        options={"source": "vertex id as in the file"},
+        options={"source": "vertex as in the file"},
         outputs={
-            "out": Output("distance", "write distances (NumPy .npy, float64, inf unreached)"),
-            "parents": Output("parent", "write parents (NumPy .npy, int64, -1 unreached)"),
+            "out": Output("distance", "write distances (float64, inf unreached)"),
+            "parents": Output("parent", "write parents (int64, -1 unreached)"),
         },
         record="window",
         names={"ShortestPaths": "result", "WindowTrace": "result", "check_paths": "check"},
@@ -204,7 +179,7 @@ class Algorithms:
         outputs={
             "out": Output(
                 "component",
-                "write the smallest vertex of each vertex's component (NumPy .npy, int64)",
+                "write the smallest vertex of each vertex's component (int64)",
             )
         },
         record="phase",
@@ -218,7 +193,7 @@ class Algorithms:
         title="Colouring",
         help="colour the vertices of a graph so that neighbours differ",
         description="Colour the vertices of a graph file so that no edge joins two of one colour.",
-        outputs={"out": Output("colour", "write colours (NumPy .npy, int32, from 0 on)")},
+        outputs={"out": Output("colour", "write colours (int32, from 0 on)")},
         names={"Colouring": "result", "check_colouring": "check"},
         directed="read the file's edges as directed",
     )
@@ -235,19 +210,17 @@ class Algorithms:
             "max_iter": "most iterations (default %(default)s)",
             "weighted": "divide ranks in proportion to edges' weights",
         },
-        outputs={"out": Output("rank", "write ranks (NumPy .npy, float64)")},
+        outputs={"out": Output("rank", "write ranks (float64)")},
         names={"PageRank": "result", "check_pagerank": "check"},
         on_ranks=True,
     )
 
 
 def rows() -> dict[str, Row[Any, Any]]:
-    """Return all rows, by the names of their functions."""
     return {name: row for name, row in vars(Algorithms).items() if isinstance(row, Row)}
 
 
 def commands() -> dict[str, Row[Any, Any]]:
-    """Return all rows, by the names of their commands."""
     return {row.command: row for row in rows().values()}
 
 

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.table import Row, commands
 from hetero_bfs.cli.argument_groups import engine_options
+from hetero_bfs.cli.graphs import may_have_names, name_of, numbered, read_graph, save_values
 from hetero_bfs.cli.output import (
     print_notes,
     run_together,
-    save_array,
     text_stream,
-    write_json,
+    write_record,
     write_trace,
 )
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
-from hetero_bfs.graph.io.registry import read, vertices_by_header
+from hetero_bfs.graph.io.registry import vertices_by_header
 from hetero_bfs.support.environment import launched_ranks
 from hetero_bfs.support.memory import format_bytes
 
 if TYPE_CHECKING:
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.ranks.communicator import Communicator
 
 _MOST_VERTICES = 2**32
@@ -41,24 +42,32 @@ def run(options: Namespace) -> int:
     outcome = report.check() if options.validate else None
     if outcome is not None:
         outcome.raise_if_invalid()
-    _save(row, options, report.result)
+    _save(row, options, report)
     _print_summary(options, report, device, ", valid" if outcome is not None else "")
-    write_json(options.json, _summary(options, report, device, None if outcome is None else True))
+    summary = _summary(options, report, device, None if outcome is None else True)
+    write_record(options.json, summary, device)
     return 0
 
 
 def _run_here(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
-) -> tuple[Report[Any], str | None]:
-    """Run in this process; the second value is the name of the device that ran it."""
-    named = vertices_by_header(options.graph) if "source" in row.parameters else None
-    early = row.ask(_MOST_VERTICES if named is None else named, **arguments)  # before it reads
-    edges = read(options.graph, options.directed, weighted=early.kind.needs_weights)
+) -> tuple[Report[Any], DeviceInfo | None]:
+    """Run in this process; the second value is the device that ran it."""
+    named, likely = None, arguments
+    if "source" in arguments:
+        if may_have_names(options):
+            likely = arguments | {"source": 0}
+        else:
+            named = vertices_by_header(options.graph)
+    early = row.ask(_MOST_VERTICES if named is None else named, **likely)  # before it reads
+    edges = read_graph(options, options.graph, early.kind.needs_weights)
+    if "source" in arguments:
+        (arguments["source"],) = numbered(edges, [arguments["source"]])
     request = row.ask(edges.num_vertices, **arguments)
     with open_analysis(request.kind, edges, engine_options(options)) as analysis:
         result = analysis.run(*request.query)
         print_notes(analysis.notes)
-        device = analysis.device_name if result.used_device else None
+        device = analysis.device_info if result.used_device else None
     return request.kind.report(edges, result, arguments), device
 
 
@@ -92,47 +101,57 @@ def _check_options(options: Namespace) -> None:
         "--max-alloc": options.max_alloc_bytes is not None,
         "--order": options.order not in ("auto", "degree"),
         "--threads": options.threads not in (None, 1),
+        "--renumber": options.renumber,
+        "--columns": options.columns is not None,
     }
     for name, given in refused.items():
         if given:
             raise AgreedError(f"{name} needs a single process; start without mpirun")
 
 
-def _save(row: Row[Any, Any], options: Namespace, result: Any) -> None:
+def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:
+    names = getattr(report.edges, "names", None)
     for option, output in row.outputs.items():
         path = getattr(options, option)
         if path is not None:
-            save_array(path, getattr(result, output.attribute))
+            values = getattr(report.result, output.attribute)
+            save_values(path, output.attribute, values, names)
     if options.trace is not None:
-        write_trace(options.trace, (trace.row() for trace in result.traces))
+        write_trace(options.trace, (trace.row() for trace in report.result.traces))
 
 
 def _summary(
-    options: Namespace, report: Report[Any], device: str | None, valid: bool | None
+    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: bool | None
 ) -> dict[str, Any]:
     edges, result = report.edges, report.result
+    arguments = dict(report.arguments)
+    if "source" in arguments:
+        arguments["source"] = name_of(edges, arguments["source"])
     return {
         "graph": str(options.graph),
-        **report.arguments,
+        **arguments,
         "num_vertices": edges.num_vertices,
         "num_input_edges": edges.num_input_edges,
         **report.figures(),
         "seconds": result.seconds,
         "iterations": len(result.traces),
-        "device": device,
+        "device": None if device is None else device.name,
         "streamed_bytes": result.streamed_bytes,
         "valid": valid,
     }
 
 
-def _print_summary(options: Namespace, report: Report[Any], device: str | None, valid: str) -> None:
+def _print_summary(
+    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: str
+) -> None:
     text, result = text_stream(options), report.result
+    named = "none" if device is None else device.name
     *lines, work = report.lines()
     sent = f", {format_bytes(result.streamed_bytes)} of lists sent" * bool(result.streamed_bytes)
     print(
         *lines,
         f"{work} in {1e3 * result.seconds:.3f} ms{valid}",
-        f"device {device or 'none'}{sent}",
+        f"device {named}{sent}",
         sep="\n",
         file=text,
     )

@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import event
 from tqdm import tqdm
 
-from hetero_bfs.support import code_cache, private_cache
+from hetero_bfs.support import code_cache, compiling, private_cache
 
 _KERNEL = re.compile(rb"^@(?:kernel|compiled)\b", re.MULTILINE)
 
@@ -57,6 +57,7 @@ class Announcer(event.Listener):  # type: ignore[misc]
 
 
 def announce() -> Announcer:
+    compiling.notice.is_due = False  # the announcer says it at once
     announcer = Announcer()
     event.register("numba:compile", announcer)
     return announcer

@@ -34,6 +34,22 @@ def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file
     command.add_argument("graph", type=Path, metavar="GRAPH", help=text)
 
 
+def add_reading(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--renumber",
+        action="store_true",
+        help="the file's vertices have names, 64-bit ids or ids with gaps: number them, and use "
+        "the names in options and results",
+    )
+    add(
+        "--columns",
+        metavar="NAMES",
+        help="columns of a table, by their names or from 1 on, such as source,target,weight",
+    )
+    add("--format", metavar="SUFFIX", help="read the file as if its name ended so, such as .csv")
+
+
 def add_file(command: argparse.ArgumentParser, option: str, text: str) -> None:
     command.add_argument(option, type=Path, metavar="FILE", help=text)
 
@@ -182,6 +198,18 @@ def depth(text: str) -> int:
 
 def seed(text: str) -> int:
     return _integer(text, 0, 2**64 - 1, "a seed")
+
+
+class VertexName(str):
+    """A name that is not a vertex id of the package."""
+
+
+def vertex(text: str) -> int | VertexName:
+    """Parse a vertex id, or else take a name; whether the graph has names shows later."""
+    try:
+        return vertex_id(text)
+    except argparse.ArgumentTypeError:
+        return VertexName(text)
 
 
 def vertex_id(text: str) -> int:

@@ -19,6 +19,7 @@ from hetero_bfs.cli.argument_groups import (
     add_order_argument,
     add_output_arguments,
     add_power_log,
+    add_reading,
     add_trace,
     depth,
     integer,
@@ -26,9 +27,12 @@ from hetero_bfs.cli.argument_groups import (
     positive,
     scale,
     seed,
-    vertex_id,
+    vertex,
 )
+from hetero_bfs.graph.io.formats import help_text, suffixes
 from hetero_bfs.study.papers import PAPERS
+
+_TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
 _READERS = {"int": integer, "float": number, "str": str}
 """The parser of an algorithm's argument, by its annotation."""
@@ -60,7 +64,10 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_view(commands)
     _add_devices(commands)
     _add_doctor(commands)
+    _add_warm_up(commands)
     _add_convert(commands)
+    _add_info(commands)
+    _add_generate(commands)
     _add_completion(commands)
     return parser
 
@@ -111,41 +118,44 @@ def _add_bfs(commands: Any) -> None:
     command = commands.add_parser(
         "bfs",
         help="search any graph from one vertex or several",
-        description="Search a graph file (.txt .el .tsv .wel .mtx .gr .col, .gz of them, .sg, "
-        ".wsg, .hbg) from one vertex, or from the nearest of several.",
+        description="Search a graph file from one vertex, or from the nearest of several. "
+        + help_text(),
     )
     add_graph_argument(command)
+    add_reading(command)
     add = command.add_argument
     add(
         "--source",
-        type=vertex_id,
+        type=vertex,
         action="append",
         required=True,
         metavar="V",
-        help="vertex id as in the file; give it several times for several sources",
+        help="vertex as in the file; give it several times for several sources",
     )
     add("--depth-limit", type=depth, metavar="N", help="reach no vertex farther than N edges")
-    add("--target", type=vertex_id, metavar="V", help="stop at this vertex; print the path to it")
+    add("--target", type=vertex, metavar="V", help="stop at this vertex; print the path to it")
     add_file(
         command,
         "--mask",
         "ignore these vertices: one id a line, or NumPy .npy of ids or of flags",
     )
     add("--reverse", action="store_true", help="follow edges backwards (with --directed)")
-    add_file(command, "--out", "write parents (NumPy .npy, -1 unreached)")
+    add_file(command, "--out", f"write parents (-1 unreached) {_TO}")
     add("--dtype", choices=("int64", "int32"), default="int64", help="type of the parents")
-    add_file(command, "--levels", "write levels (NumPy .npy, int32)")
+    add_file(command, "--levels", f"write levels (int32) {_TO}")
     add_trace(command, "level")
     add_engine_arguments(command)
 
 
 def _add_algorithm(commands: Any, row: Row[Any, Any]) -> None:
-    command = commands.add_parser(row.command, help=row.help, description=row.description)
+    description = f"{row.description} {help_text()}"
+    command = commands.add_parser(row.command, help=row.help, description=description)
     add_graph_argument(command, row.graph)
+    add_reading(command)
     for name, text in row.options.items():
         _add_option(command, row.parameters[name], text)
     for option, output in row.outputs.items():
-        add_file(command, f"--{option}", output.help)
+        add_file(command, f"--{option}", f"{output.help} {_TO}")
     add_trace(command, row.record)
     add_device_arguments(command)
     add_memory_arguments(command)
@@ -163,7 +173,7 @@ def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     is_vertex = parameter.name == "source"
     command.add_argument(
         option,
-        type=vertex_id if is_vertex else _READERS[parameter.annotation],
+        type=vertex if is_vertex else _READERS[parameter.annotation],
         metavar="V" if is_vertex else "N",
         required=needed,
         default=None if needed else parameter.default,
@@ -308,22 +318,101 @@ def _add_doctor(commands: Any) -> None:
     add_json(command, "findings")
 
 
+def _add_warm_up(commands: Any) -> None:
+    command = commands.add_parser(
+        "warm-up",
+        help="compile beforehand what searches need, for an image or a new machine",
+        description="Compile the kernels for this machine's CPU, test its OpenCL devices and build "
+        "their programs, all into the folder of compiled code (NUMBA_CACHE_DIR). What is there "
+        "already is only loaded.",
+    )
+    command.add_argument(
+        "--device",
+        metavar="DEVICE",
+        default="all",
+        help="OpenCL devices by index or part of a name, with commas; auto for the usual one, cpu "
+        "for none (default %(default)s)",
+    )
+    add_json(command, "outcomes")
+
+
 def _add_convert(commands: Any) -> None:
     command = commands.add_parser(
         "convert",
         help="convert a graph file, for example to the fast .hbg",
-        description="Convert between .txt .el .tsv .wel .mtx (and .gz of them), .sg, .wsg and "
-        ".hbg, by suffix; .gr and .col are read only.",
+        description=f"Convert a graph file to another format. {help_text()} OUT cannot end in "
+        f"{' '.join(sorted({*suffixes()} - {*suffixes(writable=True)}))}.",
     )
     command.add_argument("input", type=Path, metavar="IN")
     command.add_argument("output", type=Path, metavar="OUT")
+    add_reading(command)
     add_directed(command)
-    command.add_argument(
-        "--weighted",
-        action="store_true",
-        help="keep the edges' weights: the third column of text, the values of .mtx, those of "
-        ".wsg and .hbg",
+    command.add_argument("--weighted", action="store_true", help="keep the edges' weights")
+
+
+FAMILIES = {
+    "kronecker": ("scale", "degree", "seed", "weighted", "directed"),
+    "rmat": ("scale", "degree", "seed", "a", "b", "c", "d", "directed"),
+    "uniform": ("scale", "degree", "seed", "directed"),
+    "bipartite": ("scale", "right_scale", "degree", "seed"),
+    "grid": ("rows", "columns"),
+    "smallworld": ("scale", "degree", "rewired", "seed"),
+    "tails": ("scale", "degree", "seed", "chains", "length"),
+}
+"""The families of `generate`, and the options that each of them has."""
+
+
+def _add_generate(commands: Any) -> None:
+    command = commands.add_parser(
+        "generate",
+        help="generate a graph and write it to a file",
+        description="Generate a graph and write it to OUT, whose suffix selects the format, as for "
+        "convert. kronecker: Graph500's graph; rmat: R-MAT; uniform: ends drawn uniformly; "
+        "bipartite: each left vertex has edges to right ones; grid: a rectangle; smallworld: a "
+        "ring, partly rewired; tails: a Kronecker graph with chains.",
     )
+    add = command.add_argument
+    add("family", choices=tuple(FAMILIES), metavar="FAMILY", help=", ".join(FAMILIES))
+    add("output", type=Path, metavar="OUT", help="file to write")
+
+    def families_with(name: str) -> str:
+        found = [family for family, names in FAMILIES.items() if name in names]
+        return "all but grid" if len(found) == len(FAMILIES) - 1 else ", ".join(found)
+
+    for name, kind, text in (
+        ("scale", scale, "log2 of the vertices, of a core or of the left side (default 16)"),
+        ("right_scale", scale, "log2 of the right side (default: that of --scale)"),
+        ("degree", positive, "edges drawn per vertex (default 16; smallworld 8)"),
+        ("seed", seed, "seed (default that of the family: kronecker 2, rmat 1, else 2018)"),
+        ("a", number, "share of the first quadrant (default 0.57)"),
+        ("b", number, "share of the second quadrant (default 0.19)"),
+        ("c", number, "share of the third quadrant (default 0.19)"),
+        ("d", number, "share of the fourth quadrant (default 0.05)"),
+        ("rows", positive, "rows of the grid (default 256)"),
+        ("columns", positive, "columns of the grid (default: as many as rows)"),
+        ("rewired", number, "share of the edges with a drawn end (default 0.02)"),
+        ("chains", positive, "number of chains (default 8)"),
+        ("length", positive, "vertices of a chain (default 500)"),
+    ):
+        metavar = "SHARE" if kind is number else "N"
+        add(option_of(name), type=kind, metavar=metavar, help=f"{families_with(name)}: {text}")
+    for name, text in (
+        ("weighted", "float32 weights from 0 to 1, as in Graph500"),
+        ("directed", "the edges are directed"),
+    ):
+        add(f"--{name}", action="store_true", help=f"{families_with(name)}: {text}")
+
+
+def _add_info(commands: Any) -> None:
+    command = commands.add_parser(
+        "info",
+        help="describe a graph file: sizes, degrees, weights, components",
+        description="Read a graph file and print its vertices, edges, degrees, weights, "
+        "components and the memory that its neighbour lists take.",
+    )
+    add_graph_argument(command)
+    add_directed(command)
+    add_json(command, "description")
 
 
 def _add_completion(commands: Any) -> None:

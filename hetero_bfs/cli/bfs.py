@@ -6,28 +6,35 @@ import sys
 from argparse import Namespace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.output import print_notes, save_array, text_stream, write_json, write_trace
+from hetero_bfs.cli.graphs import may_have_names, name_of, numbered, read_graph, save_values
+from hetero_bfs.cli.output import print_notes, text_stream, write_record, write_trace
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.graph_files import read_vertices
-from hetero_bfs.graph.io.registry import read, vertices_by_header
+from hetero_bfs.graph.io.registry import vertices_by_header
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.trace import format_levels
 
 
 def run(options: Namespace) -> int:
-    named = vertices_by_header(options.graph)
+    named = None if may_have_names(options) else vertices_by_header(options.graph)
     mask = None if options.mask is None else read_vertices(options.mask)
     if named is not None:  # check the vertices before reading the edges
         _query(options, named, mask)
-    edges = read(options.graph, options.directed)
+    edges = read_graph(options, options.graph, weighted=False)
+    options.source = numbered(edges, options.source)
+    if options.target is not None:
+        (options.target,) = numbered(edges, [options.target])
+    if mask is not None and edges.names is not None and mask.dtype != bool:
+        mask = np.array(numbered(edges, mask.tolist()), np.int64)
     query = _query(options, edges.num_vertices, mask)
     searched: EdgeSource | SearchGraph = edges
     if query.reverse:
@@ -36,17 +43,20 @@ def run(options: Namespace) -> int:
         result = engine.answer(query)
     print_notes(engine.notes)
     if result.reached == 1 and query.is_whole:
-        print(f"note: vertex {result.source} has no edge to another vertex", file=sys.stderr)
+        print(
+            f"note: vertex {name_of(edges, result.source)} has no edge to another vertex",
+            file=sys.stderr,
+        )
     if options.validate:
         _validate(edges, query, result)
-    for path, array in ((options.out, result.parent), (options.levels, result.level)):
+    for path, column in ((options.out, "parent"), (options.levels, "level")):
         if path is not None:
-            save_array(path, array)
+            save_values(path, column, getattr(result, column), edges.names)
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     summary = _summary(options, edges, engine, result)
-    _print_summary(options, engine, result, summary)
-    write_json(options.json, summary)
+    _print_summary(options, edges, engine, result, summary)
+    write_record(options.json, summary, engine.device_info)
     return 0
 
 
@@ -76,11 +86,10 @@ def _validate(edges: EdgeSource, query: Query, result: BFSResult) -> None:
     raise_if_invalid(outcome)
 
 
-def _path(options: Namespace, result: BFSResult) -> list[int] | None:
+def _path(options: Namespace, edges: EdgeSource, result: BFSResult) -> list[int | str] | None:
     if options.target is None or result.parent[options.target] < 0:
         return None
-    path: list[int] = result.path(options.target).tolist()
-    return path
+    return [name_of(edges, vertex) for vertex in result.path(options.target).tolist()]
 
 
 def _summary(
@@ -89,9 +98,9 @@ def _summary(
     model = model_of(engine.device_info)
     return {
         "graph": str(options.graph),
-        "source": result.source,
-        "sources": list(result.sources),
-        "path": _path(options, result),
+        "source": name_of(edges, result.source),
+        "sources": [name_of(edges, source) for source in result.sources],
+        "path": _path(options, edges, result),
         "num_vertices": edges.num_vertices,
         "num_input_edges": edges.num_input_edges,
         "reached": result.reached,
@@ -122,7 +131,11 @@ def _objective_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
 
 
 def _print_summary(
-    options: Namespace, engine: Engine, result: BFSResult, summary: dict[str, Any]
+    options: Namespace,
+    edges: EdgeSource,
+    engine: Engine,
+    result: BFSResult,
+    summary: dict[str, Any],
 ) -> None:
     text = text_stream(options)
     print(
@@ -134,7 +147,7 @@ def _print_summary(
     if options.target is not None:
         path = summary["path"]
         found = "is not reached" if path is None else f"path {' '.join(map(str, path))}"
-        print(f"target {options.target}: {found}", file=text)
+        print(f"target {name_of(edges, options.target)}: {found}", file=text)
     rule = result.rule and f" ({result.rule})"
     print(f"selector {engine.selector.name}{rule}, device {summary['device'] or 'none'}", file=text)
     if engine.objective is not None:

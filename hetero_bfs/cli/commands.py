@@ -12,13 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hetero_bfs import __version__
-from hetero_bfs.cli.output import print_notes, run_together, text_stream, write_json, write_trace
+from hetero_bfs.cli.output import (
+    print_notes,
+    run_together,
+    text_stream,
+    write_json,
+    write_record,
+    write_trace,
+)
 from hetero_bfs.support import messages
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 
 if TYPE_CHECKING:
     from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.doctor import Finding
+    from hetero_bfs.graph.csr import CSRGraph
+    from hetero_bfs.graph.edge_list import EdgeList
 
 _REMEDY = 11  # columns before a remedy
 _OPENED_BY = {".json": "https://ui.perfetto.dev or chrome://tracing opens it"}
@@ -47,15 +56,35 @@ def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
 
 def convert(options: Namespace) -> int:
     """Convert a graph file to another format."""
-    from hetero_bfs.graph.io.registry import check_output, read, write
+    from hetero_bfs.cli.graphs import read_graph
+    from hetero_bfs.graph.io.registry import check_output
 
-    check_output(options.output, options.weighted)
-    graph = read(options.input, options.directed, options.weighted)
-    write(graph, options.output)
+    check_output(options.output, options.weighted, options.directed)
+    _write(read_graph(options, options.input, options.weighted), options.output)
+    return 0
+
+
+def _write(graph: EdgeList | CSRGraph, path: Path) -> None:
+    from hetero_bfs.graph.io.registry import write
+
+    print_notes(write(graph, path))
     print(
-        f"{options.output}: {graph.num_vertices} vertices, {graph.num_input_edges} input edges, "
-        f"{options.output.stat().st_size} bytes"
+        f"{path}: {graph.num_vertices} vertices, {graph.num_input_edges} input edges, "
+        f"{path.stat().st_size} bytes"
     )
+
+
+def generate(options: Namespace) -> int:
+    """Generate a graph and write it to a file."""
+    from hetero_bfs.cli.arguments import FAMILIES
+    from hetero_bfs.graph.generators.families import generated
+    from hetero_bfs.graph.io.registry import check_output
+
+    check_output(options.output, options.weighted, options.directed)
+    given = {name: getattr(options, name) for name in FAMILIES[options.family]}
+    given = {name: value for name, value in given.items() if value is not None}
+    messages.announce(f"generating {options.family}")
+    _write(generated(options.family, **given), options.output)
     return 0
 
 
@@ -108,7 +137,8 @@ def graph500(options: Namespace) -> int:
     print(format_report(report, options.verbose), file=text_stream(options))
     if options.trace is not None:
         write_trace(options.trace, report.trace_rows())
-    write_json(options.json, report.to_dict())
+    seeds = {"seed1": options.seed1, "seed2": options.seed2}
+    write_record(options.json, report.to_dict(), report.device, seeds)
     return 0 if report.valid else 1
 
 
@@ -117,6 +147,9 @@ def study(options: Namespace) -> int:
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.study.run import run_study
     from hetero_bfs.study.searches import StudyOptions
+    from hetero_bfs.support.environment import need_package
+
+    need_package("matplotlib", "matplotlib", "study", "study")
 
     families = options.families
     if families is None:
@@ -163,6 +196,9 @@ def _columns_of(rows: list[dict[str, str]]) -> str:
 def train(options: Namespace) -> int:
     """Measure this machine and fit its speed model."""
     from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.support.environment import need_package
+
+    need_package("sklearn", "scikit-learn", "train", "train")
     from hetero_bfs.training import run_calibration, run_power_training, run_training
 
     engine = engine_options(options)
@@ -186,7 +222,8 @@ def devices(options: Namespace) -> int:
         default = choose_device().index if any(d.problem is None for d in found) else None
     if options.json is not None:
         tests = [{"self_test": kept_as_json(device)} for device in found]
-        write_json(options.json, [d.to_dict() | test for d, test in zip(found, tests, strict=True)])
+        listed = [d.to_dict() | test for d, test in zip(found, tests, strict=True)]
+        write_record(options.json, {"devices": listed})
         if str(options.json) == "-":
             return 0
     print(f"host: {cpu_name()}, {usable_cores()} cores")
@@ -240,8 +277,42 @@ def doctor(options: Namespace) -> int:
     stopping = [finding for finding in findings if finding.stops_searches]
     print(_end(findings, stopping), file=text)
     summary = {"searches_work": not stopping, "findings": [f.to_dict() for f in findings]}
-    write_json(options.json, summary)
+    write_record(options.json, summary)
     return 1 if stopping else 0
+
+
+def warm_up(options: Namespace) -> int:
+    """Compile what searches need; return 1 if a job failed."""
+    from hetero_bfs.cli.terminal import ended_at_once
+    from hetero_bfs.devices.opencl.driver import choose_devices, usable_devices
+    from hetero_bfs.support import private_cache
+    from hetero_bfs.warm_up import count_jobs, warm_up
+
+    with ended_at_once():  # a driver may hang; nothing is written yet
+        found = usable_devices()
+        devices = found if options.device == "all" else choose_devices(options.device, len(found))
+    folder = private_cache.folder()
+    if folder is None:  # a note has said why
+        return 1
+    outcomes, text, total = [], text_stream(options), count_jobs(devices)
+    for outcome in warm_up(devices=devices):
+        outcomes.append(outcome)
+        result = outcome.problem or f"{outcome.functions} functions compiled"
+        number = f"{len(outcomes)} of {total}"
+        messages.announce(f"{number}: {outcome.job}: {result}, {outcome.seconds:.1f} s")
+    failed = [outcome for outcome in outcomes if outcome.problem is not None]
+    functions = sum(outcome.functions for outcome in outcomes)
+    print(f"{functions} functions compiled, {len(failed)} of {total} jobs failed", file=text)
+    print(f"the folder of compiled code is {folder}", file=text)
+    write_json(
+        options.json,
+        {
+            "folder": str(folder),
+            "devices": [info.name for info in devices],
+            "jobs": [outcome.to_dict() for outcome in outcomes],
+        },
+    )
+    return 1 if failed else 0
 
 
 def _examine_all(retest: bool) -> Iterator[Finding]:

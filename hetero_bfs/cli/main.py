@@ -16,7 +16,9 @@ from pathlib import Path
 from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
-from hetero_bfs.cli.arguments import make_parser, option_names
+from hetero_bfs.cli.argument_groups import VertexName
+from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
+from hetero_bfs.cli.graphs import open_files
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.scheduling.strategies import check_objective
 from hetero_bfs.support import environment
@@ -37,17 +39,19 @@ def prepare(options: Namespace) -> None:
 
     _check_files(options)
     messages.enabled = True
+    environment.wait_for_compiling()
     if options.command in ("completion", "doctor"):
         return  # the doctor reports problems of the environment itself
     private_cache.warn = lambda text: print(f"note: {text}", file=sys.stderr)
     environment.check()
-    if getattr(options, "device", None) is not None:
+    if options.command != "warm-up" and getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
     if getattr(options, "optimize", "time") != "time":
         load_numba()  # so that a driver that hangs can be interrupted
         _check_objective(options)
-    _tell_of_ids(options)
+    if launched_rank() == 0 and options.command != "view":
+        open_files(options)
     if getattr(options, "threads", None) is not None:
         load_numba()
         import numba
@@ -55,21 +59,6 @@ def prepare(options: Namespace) -> None:
         from hetero_bfs.devices.cpu.host_run import check_threads
 
         numba.set_num_threads(check_threads(options.threads))
-
-
-def _tell_of_ids(options: Namespace) -> None:
-    """Print a note for each graph file whose vertices get other ids than in the file."""
-    if launched_rank() > 0 or options.command == "view":
-        return
-    from hetero_bfs.graph.io.registry import header_note
-
-    for name in ("graph", "input"):
-        given = getattr(options, name, None) or []
-        for path in given if isinstance(given, list) else [given]:
-            with suppress(HeteroBFSError):  # the command itself reports it
-                note = header_note(path, getattr(options, "directed", False))
-                if note is not None:
-                    print(f"note: {path}: {note}", file=sys.stderr)
 
 
 def _check_device(options: Namespace) -> None:
@@ -145,7 +134,7 @@ def _load_numba() -> None:
     announce()
 
 
-_WITHOUT_NUMBA = ("completion", "devices", "doctor", "view")
+_WITHOUT_NUMBA = ("completion", "devices", "doctor", "view", "warm-up")
 """Commands that compile nothing in this process."""
 
 
@@ -203,10 +192,10 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("algorithms", "bfs"):
+    if name in ("algorithms", "bfs", "info"):
         run = import_module(f"hetero_bfs.cli.{name}").run
     else:
-        run = getattr(commands, name)
+        run = getattr(commands, name.replace("-", "_"))
     status: int = run(options)
     return status
 
@@ -224,6 +213,7 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         parser.error(str(error))
     if getattr(options, "directed", False) and not getattr(options, "graph", True):
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
+    _check_vertices(parser, options)
     if options.command == "bfs" and options.reverse and not options.directed:
         parser.error("--reverse goes with --directed; undirected edges have no other direction")
     if options.command == "graph500" and options.graph is not None:
@@ -238,6 +228,8 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         _check_training(parser, options)
     if options.command == "study":
         _check_study(parser, options)
+    if options.command == "generate":
+        _check_family(parser, options)
     return options
 
 
@@ -249,6 +241,28 @@ def _check_study(parser: argparse.ArgumentParser, options: argparse.Namespace) -
     if options.paper is not None and (options.graph or options.families):
         other = "--graph" if options.graph else "--families"
         parser.error(f"--paper has the paper's own graphs, of --scale; leave out {other}")
+
+
+def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse names of vertices for a graph that has none; an .hbg file may have some."""
+    sources = getattr(options, "source", None)
+    given = [
+        *(sources if isinstance(sources, list) else [sources]),
+        getattr(options, "target", None),
+    ]
+    for name in given:
+        if isinstance(name, VertexName) and not options.renumber and options.graph.suffix != ".hbg":
+            parser.error(f"{str(name)!r} is not a vertex id; vertices with names need --renumber")
+
+
+def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    known = FAMILIES[options.family]
+    for name in sorted({name for names in FAMILIES.values() for name in names} - {*known}):
+        if getattr(options, name):
+            parser.error(
+                f"{option_of(name)} is no option of {options.family}, which has "
+                f"{', '.join(option_of(one) for one in known)}"
+            )
 
 
 def _check_training(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

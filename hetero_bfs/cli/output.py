@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from hetero_bfs.algorithms.table import commands
 from hetero_bfs.errors import AgreedError, HeteroBFSError
 from hetero_bfs.support.environment import launched_rank, launched_ranks, tasks_without_mpi
-from hetero_bfs.support.files import replacing, write_array
+from hetero_bfs.support.files import replacing
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.ranks.communicator import Communicator
 
 
@@ -46,16 +45,6 @@ def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         write_csv(path, rows)
 
 
-def save_array(path: Path, array: npt.NDArray[Any]) -> None:
-    import numpy as np
-    from numpy.lib import format as npy
-
-    array = np.ascontiguousarray(array)
-    with replacing(path, "wb") as stream:
-        npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
-        write_array(stream, array)
-
-
 def write_json(path: Path | None, data: Any) -> None:
     """Write JSON to a file, or to standard output if the path is "-"."""
     if path is None:
@@ -66,6 +55,19 @@ def write_json(path: Path | None, data: Any) -> None:
         return
     with replacing(path) as stream:
         stream.write(text + "\n")
+
+
+def write_record(
+    path: Path | None,
+    data: Mapping[str, Any],
+    device: DeviceInfo | None = None,
+    seeds: Mapping[str, int] | None = None,
+) -> None:
+    """Write JSON of what was found and of the run; see `write_json` and `record_of_run`."""
+    from hetero_bfs.devices.machine import record_of_run
+
+    if path is not None:
+        write_json(path, {**data, **record_of_run(device, seeds)})
 
 
 T = TypeVar("T")

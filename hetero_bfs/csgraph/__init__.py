@@ -1,13 +1,19 @@
-"""Functions of `scipy.sparse.csgraph`, computed by this package's searches.
+"""All names of `scipy.sparse.csgraph`; this package computes those of `OURS`.
 
-Arguments and results are SciPy's: replace the import by `from hetero_bfs import csgraph`.
+Arguments and results are SciPy's: `import hetero_bfs.csgraph as csgraph` replaces SciPy's import.
 """
 
-from hetero_bfs.csgraph.matrix_searches import (
+import scipy.sparse.csgraph as _scipy
+from scipy.sparse.csgraph import *  # noqa: F403
+
+from hetero_bfs.csgraph.matrix_searches import (  # noqa: F401
     breadth_first_order,
     connected_components,
     dijkstra,
     shortest_path,
 )
 
-__all__ = ["breadth_first_order", "connected_components", "dijkstra", "shortest_path"]
+OURS = ("breadth_first_order", "connected_components", "dijkstra", "shortest_path")
+"""The functions that are this package's own; all other names are those of the installed SciPy."""
+
+__all__ = list(_scipy.__all__)

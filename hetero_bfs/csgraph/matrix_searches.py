@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import breadth_first_order as scipy_order
 from scipy.sparse.csgraph import connected_components as scipy_components
 from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
 from scipy.sparse.csgraph import shortest_path as scipy_shortest_path
@@ -28,6 +29,7 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.lists import ListedEdges
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.checks import as_array, check_choice, check_real
+from hetero_bfs.support.cold import is_cold
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
 """Distances (infinite where not reached) and parents (not a vertex id for roots and unreached)."""
@@ -115,8 +117,12 @@ def dijkstra(
     limit = check_real("limit", limit)
     if not limit >= 0:
         raise ArgumentError(f"limit is {limit}; give a number of at least 0")
+    sources = _sources(indices, int(rows.csr.shape[0]))
+    if sources.size and is_cold("csgraph"):
+        return scipy_dijkstra(
+            rows.for_scipy(), directed, sources, return_predecessors, unweighted, limit, min_only
+        )
     matrix = read_matrix(rows, directed, not unweighted)
-    sources = _sources(indices, matrix.num_vertices)
     if min_only:
         return _from_nearest(matrix, sources.reshape(-1), limit, return_predecessors)
     distance = np.full((sources.size, matrix.num_vertices), np.inf)
@@ -271,8 +277,12 @@ def breadth_first_order(
     GraphError
         The matrix is not square or damaged; the start is not a vertex.
     """
-    matrix = read_matrix(csgraph, directed)
-    start = check_vertex(i_start, matrix.num_vertices)
+    rows = checked_rows(csgraph, directed)
+    start = check_vertex(i_start, int(rows.csr.shape[0]))
+    if is_cold("csgraph"):
+        found: Order = scipy_order(rows.for_scipy(), start, directed, return_predecessors)
+        return found
+    matrix = read_matrix(rows, directed)
     predecessors = np.full(matrix.num_vertices, NO_PREDECESSOR, np.int32)
     parent = predecessors.view(np.uint32)
     search = search_from(matrix.lists, start, parent=parent)
@@ -308,10 +318,11 @@ def connected_components(
     """
     kind = connection.lower() if isinstance(connection, str) else connection
     check_choice("connection", kind, ("weak", "strong"))
-    if directed and kind == "strong":
-        given = checked_rows(csgraph, directed).for_scipy(weighted=False)
-        result: tuple[int, Order] = scipy_components(given, True, "strong", return_labels)
+    rows = checked_rows(csgraph, directed)
+    if (directed and kind == "strong") or (rows.csr.shape[0] and is_cold("csgraph")):
+        given = rows.for_scipy(weighted=False)
+        result: tuple[int, Order] = scipy_components(given, directed, kind, return_labels)
         return result
-    matrix = read_matrix(csgraph, directed=True)  # reversed edges join the same components
+    matrix = read_matrix(rows, directed=True)  # reversed edges join the same components
     label, count = number_components(matrix.lists)
     return (count, label.view(np.int32)) if return_labels else count

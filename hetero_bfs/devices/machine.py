@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import re
 import subprocess
+import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hetero_bfs.built import COMMIT, VERSION
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.support.cores import usable_cores
+from hetero_bfs.support.files import printable
 
 _INT64_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
@@ -130,7 +136,6 @@ def slug(text: str) -> str:
 
 
 def cpu_slug() -> str:
-    """Return the CPU's name and number of cores, for file names."""
     return f"{slug(cpu_name())}-{usable_cores()}-cores"
 
 
@@ -139,42 +144,81 @@ def device_slug(device: DeviceInfo | None) -> str | None:
 
 
 def machine_slug(device: DeviceInfo | None) -> str:
-    """Return the name of CPU and device in names of model files: <cpu>__<device>."""
     return f"{cpu_slug()}__{device_slug(device) or NO_DEVICE}"
+
+
+_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "pyopencl")
+
+
+def record_of_run(
+    device: DeviceInfo | None, seeds: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """Return what every command's JSON says of its run: what ran, when and where.
+
+    `seeds` are those of everything random in the run, by name. The time is that of this call.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    return {
+        "version": VERSION,
+        "command": command_line(),
+        "time": now.isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "seeds": dict(seeds or {}),
+        "machine": describe_machine(device),
+    }
 
 
 def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
     """Return hardware and versions, to be stored with results."""
-    import numba
-    import numpy
     import psutil
 
+    numba, mpi = sys.modules.get("numba"), sys.modules.get("mpi4py.MPI")
+    library = None if mpi is None else mpi.Get_library_version().split("\n")[0].strip("\0").strip()
     return {
         "cpu": cpu_name(),
         "cores": usable_cores(),
-        "threads": numba.get_num_threads(),
+        "threads": None if numba is None else numba.get_num_threads(),
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.release()}",
         "device": None if device is None else device.to_dict(),
         "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "numba": numba.__version__,
+        **{name: version_of(name) for name in _PACKAGES},
+        "mpi4py": None if mpi is None else version_of("mpi4py"),
+        "mpi": library,
         "commit": source_commit(),
     }
 
 
+def version_of(package: str) -> str | None:
+    """Return an installed package's version without importing it; None if it is missing."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def command_line() -> str:
+    """Return the running command; absolute paths are shortened to the file's name."""
+    arguments = (Path(a).name if a.startswith("/") else a for a in sys.argv[1:])
+    return " ".join(["hetero-bfs", *map(printable, arguments)])
+
+
 @cache
 def source_commit() -> str | None:
-    """Return the checkout's commit; without a checkout $HETERO_BFS_COMMIT, or None."""
-    try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return os.environ.get("HETERO_BFS_COMMIT")
-    return done.stdout.strip()
+    """Return the commit of this code, None if unknown.
+
+    A checkout is asked for it. Elsewhere $HETERO_BFS_COMMIT names it, or the file that
+    setuptools-scm wrote when the package was built.
+    """
+    top = Path(__file__).resolve().parents[2]
+    if (top / ".git").exists():  # site-packages may lie in another project's checkout
+        command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+        try:
+            done = subprocess.run(
+                command, cwd=top, capture_output=True, text=True, timeout=10, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            pass
+        else:
+            return done.stdout.strip()
+    return os.environ.get("HETERO_BFS_COMMIT") or COMMIT

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hetero_bfs.scheduling.speed_model import SpeedModel
 
 PYTHON, MACHINE = "Python", "machine"
-_SUPPORTED = (3, 11), (3, 14)
+_SUPPORTED = (3, 11), (3, 15)
 """The first version that works, and the first later one that does not."""
 
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*(?:>=\s*([\d.]+))?")
@@ -37,7 +37,7 @@ def check_python() -> Iterator[Finding]:
         yield Finding(PYTHON, "Python", "ok", text)
     else:
         remedy = "apt-get install python3.13 python3.13-venv, then make the environment anew"
-        yield Finding(PYTHON, "Python", "failed", f"{text}; 3.11 to 3.13 work", remedy, True)
+        yield Finding(PYTHON, "Python", "failed", f"{text}; 3.11 to 3.14 work", remedy, True)
     yield from _packages()
     yield _this_package()
 

@@ -13,7 +13,7 @@ from hetero_bfs.support.processes import run_main, run_module, say
 
 MPI = "MPI"
 _TIMEOUT_SECONDS = 60.0
-_INSTALL = "pip install 'hetero_bfs[mpi]'"
+_INSTALL = "pip install mpi4py mpich"
 _LAUNCHERS = ("mpirun", "mpiexec", "srun")
 _FAMILIES = {"MPICH": ("mpich", "hydra"), "Open MPI": ("open mpi", "open-mpi", "openrte", "prrte")}
 """Words in the names of libraries and launchers, by the MPI that they belong to."""

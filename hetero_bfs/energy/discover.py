@@ -84,7 +84,6 @@ def _label(folder: Path) -> str:
 
 
 def _micro(path: Path) -> float:
-    """Read a number of micro-units from sysfs; return units."""
     try:
         return int(path.read_text()) / 1e6
     except PermissionError as error:
@@ -112,7 +111,6 @@ def _device(name: str | None, pci: str | None, sysfs: Path) -> Meter | Unmeasure
 
 
 def _pci(text: str) -> tuple[int, ...] | None:
-    """Return domain, bus, device and function; drivers use several formats of an address."""
     match = re.fullmatch(r"(?:(\w+):)?(\w+):(\w+)(?:\.(\d))?", text)
     try:
         return tuple(int(part or "0", 16) for part in match.groups()) if match else None

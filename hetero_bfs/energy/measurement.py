@@ -104,7 +104,6 @@ def measure(
 
 
 def trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
-    """Return the least seconds of a measurement, idle or busy."""
     coarsest = max(meter.resolution_seconds for meter in meters)
     return TRUSTED_RESOLUTIONS * max(coarsest, *periods)
 

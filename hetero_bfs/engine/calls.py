@@ -30,9 +30,12 @@ from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.table import Algorithms, rows
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.kept import Graph, kept_of
+from hetero_bfs.engine.kept_matrices import graph_of, num_vertices_of
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.graph.tables import is_matrix
+from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.options import EngineOptions, refuses_devices
 from hetero_bfs.support.checks import check_integer
 
@@ -40,7 +43,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-_GRAPH = "graph : CSRGraph, EdgeSource or SearchGraph\n"
+_GRAPH = """\
+graph : CSRGraph, EdgeSource, SearchGraph, or sparse matrix or array of SciPy's
+    Each stored entry (u, v) of a matrix is the edge u -> v.
+"""
 _WHERE = """\
 device : str, optional
     Index or part of the name of an OpenCL device that runs the algorithm, "auto" for the usual one,
@@ -81,13 +87,14 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
         graph, device, threads = (given.pop(name, None) for name in ("graph", "device", "threads"))
         _check_graph(graph)
-        request = row.ask(graph.num_vertices, **given)  # before the graph is built
+        request = row.ask(num_vertices_of(graph), **given)  # before the graph is built
+        graph = graph_of(graph, request.kind.needs_weights)
         options = EngineOptions(device=device, threads=threads)
         if device is None and threads is None:
             with kept_of(graph) as kept:
-                return kept.run(graph, request, options)
+                return with_names(kept.run(graph, request, options), graph)
         with open_analysis(request.kind, graph, options) as analysis:
-            return analysis.complete(analysis.run(*request.query))
+            return with_names(analysis.complete(analysis.run(*request.query)), graph)
 
     either = inspect.Parameter.POSITIONAL_OR_KEYWORD
     function: Any = row.shown(
@@ -130,7 +137,9 @@ def bfs(
     """
     _check_graph(graph)
     # Before the graph is built:
-    query = check_query(graph.num_vertices, source, depth_limit, target, mask, reverse, want, dtype)
+    query = check_query(
+        num_vertices_of(graph), source, depth_limit, target, mask, reverse, want, dtype
+    )
     options = EngineOptions(selector, device=device, threads=threads)
     return _answered(graph, query, options, Engine.ask, Engine.answer, answer_serially)
 
@@ -153,7 +162,7 @@ def bfs_many(
     `device` and `threads`.
     """
     _check_graph(graph)
-    query = check_many(graph.num_vertices, sources, depth_limit, mask, reverse, want)
+    query = check_many(num_vertices_of(graph), sources, depth_limit, mask, reverse, want)
     options = EngineOptions(device=device, threads=threads)
     ways = Engine.ask_many, Engine.answer_many, _many_serially
     return _answered(graph, query, options, *ways, len(query.sources))
@@ -172,11 +181,12 @@ def _answered(
 
     A kept engine reverses a graph itself. An own one opens on the reversed graph.
     """
+    graph = graph_of(graph, weighted=False)
     if options != _USUAL:
         with Engine(_along(graph, query.reverse), **options.settings()) as engine:
             return by_own(engine, query)
     with kept_of(graph) as kept:
-        return kept.answer(
+        found = kept.answer(
             graph,
             Engine,
             options,
@@ -184,6 +194,7 @@ def _answered(
             lambda: by_one_thread(kept.lists(graph), query),
             searches,
         )
+    return with_names(found, graph)
 
 
 def _many_serially(graph: CSRGraph, query: Query) -> ManySearches:
@@ -210,7 +221,7 @@ def hybrid_classes(
 
 
 def _check_graph(graph: Any) -> None:
-    if not isinstance(graph, SearchGraph):
+    if not (isinstance(graph, SearchGraph) or is_matrix(graph)):
         check_edge_source(graph)
 
 

@@ -56,6 +56,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_sources, check_vertex
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.options import EngineOptions, takes_settings
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program
@@ -245,7 +246,6 @@ class Engine(Algorithms, OfOneProcess):
 
     @property
     def bytes_streamed(self) -> int:
-        """Bytes of edges streamed to the device so far."""
         if self._platform is None:
             return self._bytes_streamed
         return bytes_streamed_by(self._platform.accelerator)
@@ -358,7 +358,7 @@ class Engine(Algorithms, OfOneProcess):
             gather_seconds = time.perf_counter() - started
         result = make_result(search, query, parent, gather_seconds, streamed)
         result.__dict__.update(levels)
-        return result
+        return with_names(result, graph)
 
     def bfs_many(
         self,
@@ -403,15 +403,16 @@ class Engine(Algorithms, OfOneProcess):
         """Run a multi-source query on this engine's neighbour lists; `query.reverse` is ignored."""
         if not query.sources or self.reference_levels < HIGH_DIAMETER_LEVELS:
             with self._one_at_a_time:
-                return self._analysis(ManyRuns).run(query)
+                return with_names(self._analysis(ManyRuns).run(query), self.graph)
         each = replace(query, want="levels")
-        return search_many_apart(
+        found = search_many_apart(
             query,
             self.graph,
             self.platform.host.threads,
             self._one_at_a_time,
             lambda source: self.answer(replace(each, sources=(source,))),
         )
+        return with_names(found, self.graph)
 
     def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices back-to-back, then return all results.
@@ -447,7 +448,8 @@ class Engine(Algorithms, OfOneProcess):
                     search.gather_saved(parent)
                 restored = restored_parents(search, query.sources, query.dtype)
                 seconds += time.perf_counter() - started
-                results.append(make_result(search, query, restored, seconds, streamed))
+                result = make_result(search, query, restored, seconds, streamed)
+                results.append(with_names(result, self.graph))
         return results
 
     def _search_and_save(
@@ -494,7 +496,7 @@ class Engine(Algorithms, OfOneProcess):
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         request = row.ask(self.graph.num_vertices, *args, **kwargs)  # raises before waiting
         with self._one_at_a_time:
-            return self._analysis(request.kind).run(*request.query)
+            return with_names(self._analysis(request.kind).run(*request.query), self.graph)
 
     def run(
         self, program: Program, options: RunOptions | None = None, /, **parameters: Any
@@ -523,7 +525,8 @@ class Engine(Algorithms, OfOneProcess):
         """
         _ = self.graph  # raises at once, before waiting for searches
         with self._one_at_a_time:
-            return self._analysis(ProgramRuns).run(program, parameters, options or RunOptions())
+            result = self._analysis(ProgramRuns).run(program, parameters, options or RunOptions())
+            return with_names(result, self.graph)
 
     def _analysis(self, kind: type[A]) -> A:
         """Return the runs of another algorithm on the graph; the caller holds the lock."""

@@ -18,7 +18,6 @@ import os
 import threading
 import time
 import weakref
-from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -42,6 +41,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.code_cache import was_compiled
+from hetero_bfs.support.cold import compiles_beside
 from hetero_bfs.support.memory import release_when_short, usable_bytes
 
 Graph = CSRGraph | EdgeSource | SearchGraph
@@ -64,11 +64,15 @@ _COMPILING_SECONDS = 20.0
 _LOADING_SECONDS = 0.25
 """To load stored code when something first opens in a process; 0.03 to 0.28 s (2026-11-26)."""
 
-_COMPARED = 3
-"""Answers of an engine before it is compared with one thread; the first ones may compile."""
+_MOST_LOST = 0.25
+"""Seconds that answers of an engine may take longer than those of one thread, all together. Then
+one thread answers."""
+
+_MOST_LOST_BY_ONE = _MOST_LOST / 5
+"""An answer counts no more than this: it may have compiled, or tried a place or a mode."""
 
 _AGAIN = 30.0
-"""Answers of the slower engine whose seconds one thread may take before it is tried again."""
+"""One thread answers for this many times `_MOST_LOST`, then the engine is tried again."""
 
 _OPENING_SECONDS = 0.03
 _BUILDING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
@@ -107,9 +111,7 @@ class KeptGraph:
         self._fits = True
         """Whether what was opened could be kept."""
         self._serial_seconds: dict[Kind, float] = {}
-        self._engine_seconds: defaultdict[Kind, deque[float]] = defaultdict(
-            lambda: deque(maxlen=_COMPARED)
-        )
+        self._lost: dict[Kind, float] = {}
         self._lists: CSRGraph | None = None
         self._graph: SearchGraph | None = None
         self._opened: dict[tuple[Kind, EngineOptions], Opened] = {}
@@ -127,7 +129,6 @@ class KeptGraph:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the kept copies of the graph."""
         held = self._lists, self._graph
         return sum(_bytes_of(one) for one in held if one is not None)
 
@@ -143,7 +144,7 @@ class KeptGraph:
         opened, self._opened = self._opened, {}
         self._graph = self._lists = None
         self._spent = {}
-        self._engine_seconds.clear()
+        self._lost = {}
         for one in opened.values():
             one.close()
 
@@ -153,7 +154,7 @@ class KeptGraph:
         Raises `GraphError` if the caller's arrays changed after the graph was made.
         """
         if isinstance(graph, CSRGraph):
-            if not (_is_private(graph.indptr) and _is_private(graph.indices)):
+            if not (is_private(graph.indptr) and is_private(graph.indices)):
                 fault = range_fault(graph.indptr, graph.indices)
                 if fault is not None:
                     raise GraphError(
@@ -192,8 +193,10 @@ class KeptGraph:
                     if opened is not None:
                         began = time.perf_counter()
                         found = by_engine(cast(O, opened))
-                        seconds = (time.perf_counter() - began) / max(searches, 1)
-                        self._engine_seconds[kind].append(seconds)
+                        lost = time.perf_counter() - began
+                        lost -= searches * self._serial_seconds.get(kind, math.inf)
+                        lost = self._lost.get(kind, 0.0) + min(lost, _MOST_LOST_BY_ONE)
+                        self._lost[kind] = max(lost, 0.0)
                         return found
             return self._timed(graph, kind, by_one_thread, searches)
         finally:
@@ -237,20 +240,23 @@ class KeptGraph:
         expected = searches * self._serial_seconds.get(kind, _serial_seconds(graph, kind))
         if self._fits:
             expected += self._spent.get(kind, 0.0)
-        opening = self._opening_seconds(graph)
-        return expected > opening and expected > opening + _first_opening_seconds(kind)
+        expected -= self._opening_seconds(graph)
+        if kind in _Measured.opened or expected <= 0:
+            return expected > 0
+        if was_compiled(kind.__name__):
+            return expected > _LOADING_SECONDS
+        if expected <= _COMPILING_SECONDS:
+            compiles_beside(kind.__name__)
+            return False
+        return True
 
     def _engine_is_faster(self, kind: Kind) -> bool:
-        """Compare last answers; what is slower is tried again after some answers of the other."""
-        measured = list(self._engine_seconds[kind])  # other threads may change it meanwhile
-        if len(measured) < _COMPARED:
-            return True
-        least = min(measured)
-        if least <= self._serial_seconds.get(kind, math.inf):
+        """Tell whether the engine's answers have not lost much; after a while it is tried again."""
+        if self._lost.get(kind, 0.0) <= _MOST_LOST:
             self._spent[kind] = 0.0
             return True
-        if self._spent.get(kind, 0.0) > _AGAIN * least:
-            self._engine_seconds[kind].clear()
+        if self._spent.get(kind, 0.0) > _AGAIN * _MOST_LOST:
+            self._lost[kind] = 0.0
         return False
 
     def _opening_seconds(self, graph: Graph) -> float:
@@ -295,12 +301,6 @@ def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
     return analysis
 
 
-def _first_opening_seconds(kind: Kind) -> float:
-    if kind in _Measured.opened:
-        return 0.0
-    return _LOADING_SECONDS if was_compiled(kind.__name__) else _COMPILING_SECONDS
-
-
 def _serial_seconds(graph: Any, kind: Kind) -> float:
     reads_weights = getattr(kind, "needs_weights", False)
     return _SERIAL_SECONDS_PER_ENTRY[reads_weights] * _num_entries(graph)
@@ -313,7 +313,7 @@ def _num_entries(graph: Any) -> int:
     return int(graph.num_input_edges) * (1 if graph.directed else 2)
 
 
-def _is_private(array: Any) -> bool:
+def is_private(array: Any) -> bool:
     """Whether no caller can change an array: its memory is of `aligned_empty`, or read-only."""
     while isinstance(array.base, np.ndarray):
         array = array.base

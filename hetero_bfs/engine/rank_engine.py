@@ -7,7 +7,6 @@ gets all results.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -86,7 +85,7 @@ class RankEngine(Algorithms, OfOneProcess):
         """
         communicator = communicator or _world()
         engine = cls.__new__(cls)
-        engine._open(communicator, read_share(communicator, Path(path), weighted, directed))
+        engine._open(communicator, read_share(communicator, path, weighted, directed))
         return engine
 
     def _open(self, communicator: Communicator, share: FileShare) -> None:

@@ -9,8 +9,9 @@ undirected edge is stored in both lists. Self-loops and duplicates are not in th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,13 @@ from hetero_bfs.graph.list_checks import checked_lists
 from hetero_bfs.graph.tables import (
     TableColumns,
     edges_of_arrow,
+    edges_of_frame,
     edges_of_networkx,
     edges_of_pandas,
     edges_of_scipy,
+    networkx_of_lists,
+    pandas_of_lists,
+    scipy_of_lists,
 )
 from hetero_bfs.graph.weights import (
     Duplicates,
@@ -71,6 +76,8 @@ class CSRGraph:
     weights : array, shape (indptr[-1],), optional
         Weight of each entry of `indices`. Both entries of an undirected edge have the same weight.
         Held as int32, float32 or float64; other integers become int32 if all fit, else float64.
+    names : array, shape (num_vertices,), optional
+        The names or ids that the vertices have elsewhere. Results carry them.
 
     Raises
     ------
@@ -87,6 +94,7 @@ class CSRGraph:
     num_input_edges: int
     input_degree: VertexArray
     weights: WeightArray | None = None
+    names: npt.NDArray[Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_flag("directed", self.directed)
@@ -111,6 +119,7 @@ class CSRGraph:
         num_input_edges: int,
         input_degree: VertexArray,
         weights: WeightArray | None = None,
+        names: npt.NDArray[Any] | None = None,
     ) -> CSRGraph:
         """Build without checks; the caller guarantees valid arrays."""
         graph = object.__new__(cls)
@@ -121,6 +130,7 @@ class CSRGraph:
             num_input_edges=num_input_edges,
             input_degree=input_degree,
             weights=weights,
+            names=names,
         )
         return graph
 
@@ -152,7 +162,7 @@ class CSRGraph:
         """
         from hetero_bfs.graph.lists import build_lists
 
-        return cls.trusted(**build_lists(edges))
+        return cls.trusted(**build_lists(edges), names=getattr(edges, "names", None))
 
     @classmethod
     def from_scipy(
@@ -252,6 +262,78 @@ class CSRGraph:
         """
         columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
         return cls.from_edge_source(edges_of_arrow(table, columns))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        num_vertices: int | None = None,
+        directed: bool = False,
+        duplicates: Duplicates = "min",
+    ) -> CSRGraph:
+        """Build from any data frame that narwhals knows, such as Polars', cuDF's or Modin's.
+
+        The parameters are as in `from_pandas`. A lazy frame is collected; only its named columns
+        are computed. Needs narwhals.
+
+        Raises
+        ------
+        ArgumentError, GraphError
+            As for `from_pandas`, or narwhals is not installed.
+        """
+        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
+        return cls.from_edge_source(edges_of_frame(frame, columns))
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """Return the neighbour lists as a SciPy sparse array of shape (num_vertices, num_vertices).
+
+        Entry (u, v) is the weight of the edge u -> v, or 1.0 without weights. An undirected edge
+        has both entries. Ids are int32 where they fit. The arrays are copies. `from_scipy` makes
+        the same graph of it, given the same `directed` and `weighted`.
+        """
+        return scipy_of_lists(self)
+
+    def to_pandas(
+        self, source: str = "source", target: str = "target", weight: str = "weight"
+    ) -> pandas.DataFrame:
+        """Return a pandas frame with an edge in each row, an undirected one with source < target.
+
+        The columns of ids are uint32. The column of weights has their type; without weights there
+        is none. Isolated vertices are in no row: `from_pandas` needs `num_vertices` for them.
+        """
+        return pandas_of_lists(self, source, target, weight)
+
+    def to_networkx(self, weight: str = "weight") -> networkx.Graph:
+        """Return a NetworkX `Graph`, or `DiGraph` if directed, with nodes 0 to num_vertices - 1.
+
+        `weight` names the edge attribute of the weights; without weights there is none. Needs
+        networkx.
+
+        Raises
+        ------
+        ArgumentError
+            networkx is not installed.
+        """
+        return networkx_of_lists(self, weight)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a graph file; the suffix selects the format, as in `load`.
+
+        The file appears under its name only when complete. The table of formats (docs, "File
+        formats") says which of them hold weights, directions, isolated vertices and names.
+
+        Raises
+        ------
+        GraphFileError
+            Unknown suffix, a format that cannot hold the graph, or a failure of the system. An
+            existing file of that name is then unchanged.
+        """
+        from hetero_bfs.graph.io.registry import write
+
+        write(self, path)
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:

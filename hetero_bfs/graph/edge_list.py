@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +38,8 @@ class EdgeList:
     duplicates : {"min", "max", "sum"}
         How the weights of an edge that occurs several times are combined. In an undirected
         graph (u, v) and (v, u) are the same edge.
+    names : array, shape (num_vertices,), optional
+        The names or ids that the vertices have elsewhere. Results carry them.
 
     Raises
     ------
@@ -54,6 +57,7 @@ class EdgeList:
     directed: bool = False
     weights: WeightArray | None = None
     duplicates: Duplicates = "min"
+    names: npt.NDArray[Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_flag("directed", self.directed)
@@ -72,6 +76,7 @@ class EdgeList:
         directed: bool = False,
         weights: WeightArray | None = None,
         duplicates: Duplicates = "min",
+        names: npt.NDArray[Any] | None = None,
     ) -> Self:
         """Build without checks.
 
@@ -86,6 +91,7 @@ class EdgeList:
             directed=directed,
             weights=None if weights is None else frozen(weights),
             duplicates=duplicates,
+            names=names,
         )
         return edges
 
@@ -110,6 +116,12 @@ class EdgeList:
         src, dst, num_vertices = checked_ends(src, dst, num_vertices)
         held = None if weights is None else checked_weights(weights, src.size)
         return cls.trusted(src, dst, num_vertices, directed, held, duplicates)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a graph file; the suffix selects the format. See `CSRGraph.save`."""
+        from hetero_bfs.graph.io.registry import write
+
+        write(self, path)
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:

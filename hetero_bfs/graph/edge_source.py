@@ -17,6 +17,7 @@ from hetero_bfs.support.checks import (
     check_integer,
     refuse_masked,
 )
+from hetero_bfs.support.cold import is_cold
 from hetero_bfs.support.messages import shown
 
 NO_VERTEX = 0xFFFFFFFF
@@ -108,13 +109,17 @@ def typed_chunks(
 
 def cut_rows(indptr: OffsetArray, size: int = CHUNK_EDGES) -> Iterator[tuple[slice, VertexArray]]:
     """Cut the entries of neighbour lists into at most `size` at once: where, and their vertices."""
-    from hetero_bfs.graph.kernels.neighbour_lists import fill_rows
-
-    total = int(indptr[-1])
+    total, by_numpy = int(indptr[-1]), is_cold("graphs")
     for start in range(0, total, check_integer("size", size, 1)):
         where = slice(start, min(start + size, total))
-        rows = np.empty(where.stop - start, np.uint32)
-        fill_rows(indptr, start, rows)
+        if by_numpy:
+            lengths = np.diff(np.clip(indptr, where.start, where.stop)).astype(np.int64)
+            rows = np.repeat(np.arange(lengths.size, dtype=np.uint32), lengths)
+        else:
+            from hetero_bfs.graph.kernels.neighbour_lists import fill_rows
+
+            rows = np.empty(where.stop - start, np.uint32)
+            fill_rows(indptr, start, rows)
         yield where, rows
 
 

@@ -34,6 +34,7 @@ from hetero_bfs.graph.weights import (
     weighted_chunks,
 )
 from hetero_bfs.support import processes
+from hetero_bfs.support.cold import is_cold
 from hetero_bfs.support.memory import aligned_empty, check_free_memory, shrink
 from hetero_bfs.support.messages import progress
 
@@ -46,6 +47,7 @@ _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32  # most steps of the progress bar
 _BATCH_BUCKETS = 8  # per thread and batch; after a batch threads wait for each other
 _KEY_BYTES = 4
+_NUMPY_SECONDS_PER_EDGE = 2e-7  # an entry by NumPy, 2 cores, 2026-11-26
 
 
 class Steps:
@@ -73,11 +75,23 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
     """
     check_edge_source(edges)
     check_memory(edges)
+    if _is_cold(edges):
+        return _build_by_numpy(edges)
     counts = count_ends(edges, transpose=False)[0]
     identity = relabel(counts[0], "given")
     buckets = cut_into_buckets(counts, identity)
     input_degree = input_degree_of(edges, shrink(counts, edges.num_vertices))
     indptr, indices, _, weights = place_and_sort(edges, identity, buckets, transposed=False)
+    return _fields(edges, indptr, indices, input_degree, weights)
+
+
+def _fields(
+    edges: EdgeSource,
+    indptr: OffsetArray,
+    indices: VertexArray,
+    input_degree: VertexArray,
+    weights: WeightArray | None,
+) -> dict[str, Any]:
     return {
         "indptr": frozen(indptr),
         "indices": frozen(indices),
@@ -86,6 +100,45 @@ def build_lists(edges: EdgeSource) -> dict[str, Any]:
         "input_degree": frozen(input_degree),
         "weights": None if weights is None else frozen(weights),
     }
+
+
+def _is_cold(edges: EdgeSource) -> bool:
+    """Whether NumPy builds the lists, while the kernels are compiled."""
+    job = "graphs"
+    if weight_dtype_of(edges) is not None:
+        job = "weighted graphs"
+        if getattr(edges, "duplicates", "min") == "sum":  # both directions need the same rounding
+            return False
+    return is_cold(job, _NUMPY_SECONDS_PER_EDGE * 2 * _yielded(edges))
+
+
+def _build_by_numpy(edges: EdgeSource) -> dict[str, Any]:
+    n, dtype = edges.num_vertices, weight_dtype_of(edges)
+    chunks = [*_chunks(edges, "reading edges")]
+    for src, dst, _ in chunks:
+        check_ends(src, dst, n)
+    starts, ends, weights = (
+        np.concatenate([chunk[i] for chunk in chunks]) if chunks else np.empty(0, np.uint32)
+        for i in range(3)
+    )
+    if _stored_twice(edges):
+        starts, ends = np.concatenate((starts, ends)), np.concatenate((ends, starts))
+        weights = np.concatenate((weights, weights))
+    kept = starts != ends
+    keys = starts[kept].astype(np.uint64) << np.uint64(32) | ends[kept]
+    counted = np.bincount(starts[kept], minlength=n).astype(np.uint32)
+    if dtype is None:
+        keys, combined = np.unique(keys), None
+    else:
+        order = np.argsort(keys, kind="stable")
+        keys, firsts = np.unique(keys[order], return_index=True)
+        rule = np.maximum if getattr(edges, "duplicates", "min") == "max" else np.minimum
+        sorted_weights = weights[kept][order].astype(dtype, copy=False)
+        combined = frozen(rule.reduceat(sorted_weights, firsts) if keys.size else sorted_weights)
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount((keys >> np.uint64(32)).astype(np.int64), minlength=n), out=indptr[1:])
+    indices = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    return _fields(edges, indptr, indices, input_degree_of(edges, counted), combined)
 
 
 def build_bytes(edges: EdgeSource) -> int:
@@ -139,7 +192,7 @@ def count_ends(edges: EdgeSource, transpose: bool) -> list[VertexArray]:
     both_ends = transpose or _stored_twice(edges)
     strays = np.zeros(workers, np.int64)
     for src, dst, _ in _chunks(edges, "counting edges"):
-        count_edges(src, dst, counts[0], counts[-1], both_ends, strays)
+        count_edges(src, dst, counts[0], counts[-1], both_ends, strays, parts=workers)
         if strays.any():
             check_ends(src, dst, n)
     for rows in counts:
@@ -152,7 +205,6 @@ def _stored_twice(edges: EdgeSource) -> bool:
 
 
 def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
-    """Return the source's own input degrees if it has them: they include dropped duplicates."""
     remembered: VertexArray | None = getattr(edges, "input_degree", None)
     if remembered is None:
         return counted
@@ -198,7 +250,8 @@ def cut_into_buckets(counts: VertexArray, relabelling: Relabelling) -> Buckets:
     )
     ends = slice(0, num_buckets + 1)
     run = np.empty((counts.shape[0], num_buckets), np.int64)
-    find_runs(counts, old_of_new, num_single, bucket_of, first_key, run)
+    parts = counts.shape[0]
+    find_runs(counts, old_of_new, num_single, bucket_of, first_key, run, parts=parts)
     return Buckets(first_vertex[ends], first_key[ends], num_single, bucket_of, run, neighbour_bits)
 
 
@@ -266,6 +319,7 @@ def _place(
 ) -> tuple[VertexArray, WeightArray]:
     """Return keys and weights of all edges except loops, in their buckets."""
     from hetero_bfs.graph.kernels.buckets import KeyLines, flush_lines, partition_edges
+    from hetero_bfs.support.parallel import in_parallel
 
     dtype, num_keys = weight_dtype_of(edges), int(buckets.first_key[-1])
     keys = aligned_empty(num_keys, np.uint32)
@@ -277,14 +331,12 @@ def _place(
         weights, weight_shape = aligned_empty(num_keys, dtype), shape
     weight_lines = np.empty(weight_shape, weights.dtype)
     lines = KeyLines(cursor, np.empty(shape, np.uint32), keys, weight_lines, weights)
-    for chunk in _chunks(edges, "placing edges"):
-        partition_edges(
-            chunk,
-            relabelling.new_of_old,
-            buckets,
-            lines,
-            forward=not transposed,
-            backward=transposed or _stored_twice(edges),
+    given = buckets._asdict() | lines._asdict() | {"new_of_old": relabelling.new_of_old}
+    ways = {"forward": not transposed, "backward": transposed or _stored_twice(edges)}
+    workers = buckets.run.shape[0]
+    for src, dst, chunk in _chunks(edges, "placing edges"):
+        in_parallel(
+            partition_edges, workers, src=src, dst=dst, chunk_weights=chunk, **ways, **given
         )
     if (cursor != np.vstack((buckets.first_key[1:], buckets.run[:-1]))).any():
         raise GraphError(
@@ -301,27 +353,37 @@ def _sort(
     """Convert keys to neighbour lists; return the length of each list and of each bucket."""
     import numba
 
-    from hetero_bfs.graph.kernels.sorting import Combining, sort_buckets
+    from hetero_bfs.graph.kernels.sorting import sort_buckets
+    from hetero_bfs.support.parallel import in_parallel
 
     num_vertices, num_buckets = int(buckets.first_vertex[-1]), buckets.first_key.size - 1
     threads = numba.get_num_threads()
     shape = threads, _scratch_keys(num_vertices, keys.size)
     weight_shape = threads, shape[1] if weights is not NO_WEIGHTS else 0
-    scratch = np.empty(shape, np.uint32), np.empty(weight_shape, weights.dtype)
     rule: Duplicates = getattr(edges, "duplicates", "min")
     overflow = np.zeros(threads, np.int64)
-    identity = np.full(1, identity_of(rule, weights.dtype), weights.dtype)
-    is_int32 = weights.dtype == np.int32
-    combining = Combining(DUPLICATES.index(rule), is_int32, identity, overflow)
     degree = aligned_empty(num_vertices, np.uint32)
     unique = np.zeros(num_buckets, np.int64)
     next_bucket = np.zeros(1, np.int64)
+    given = {
+        "next_bucket": next_bucket,
+        "keys": keys,
+        "weights": weights,
+        "scratch": np.empty(shape, np.uint32),
+        "weight_scratch": np.empty(weight_shape, weights.dtype),
+        "degree": degree,
+        "unique": unique,
+        "rule": DUPLICATES.index(rule),
+        "is_int32": weights.dtype == np.int32,
+        "identity": np.full(1, identity_of(rule, weights.dtype), weights.dtype),
+        "overflow": overflow,
+        **buckets._asdict(),
+    }
     batches = min(_SORT_BATCHES, -(-num_buckets // (_BATCH_BUCKETS * threads)))
     stops = np.unique(np.linspace(0, num_buckets, batches + 1).astype(np.int64))[1:]
     for stop in progress(stops, "sorting neighbour lists"):
-        sort_buckets(
-            next_bucket, stop, buckets, (keys, weights), scratch, (degree, unique), combining
-        )
+        in_parallel(sort_buckets, threads, stop=stop, **given)
+        next_bucket[0] = stop
     if overflow.any():
         raise GraphError(SUM_BEYOND)
     return degree, unique

@@ -31,9 +31,7 @@ def convert_matrix(
     Raises `GraphError` if the matrix is not square, its arrays do not fit together, are masked or
     have other types, offsets do not rise, or ids are out of range.
     """
-    shape = matrix.shape
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise GraphError(f"the matrix has shape {shape}; it must be square, of shape (N, N)")
+    check_square(matrix)
     later = ids_of_rows_later and matrix.format == "csr"
     check = _check_rows if later else _CHECKS[matrix.format]
     try:
@@ -49,8 +47,27 @@ def convert_matrix(
         ) from error
 
 
+def check_square(matrix: Any) -> None:
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise GraphError(f"the matrix has shape {shape}; it must be square, of shape (N, N)")
+
+
+def arrays_of(matrix: Any, weighted: bool) -> list[npt.NDArray[Any]] | None:
+    """Return the arrays that decide about a matrix's edges, and their weights if `weighted`.
+
+    None if an array is not plain, or the format has Python's lists instead.
+    """
+    names = _ARRAYS.get(matrix.format)
+    if names is None:
+        return None
+    if not weighted and matrix.format in ("csr", "csc", "coo"):  # stored zeros are edges
+        names = names[1:]
+    arrays = [getattr(matrix, name) for name in names]
+    return arrays if all(map(_is_plain, arrays)) else None
+
+
 def _readable(matrix: Any) -> Any:
-    """Return a matrix whose arrays compiled code can read: native, aligned and contiguous."""
     names = _ARRAYS.get(matrix.format, ())
     wrong = [name for name in names if not _is_plain(getattr(matrix, name))]
     if not wrong:

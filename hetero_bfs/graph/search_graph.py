@@ -25,6 +25,7 @@ from hetero_bfs.graph.lists import (
     place_and_sort,
 )
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS, ORDERS, Relabelling, inverse, relabel
+from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.graph.weights import NO_WEIGHTS
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
@@ -32,7 +33,7 @@ from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 RELABELLING, LOCALITY = "relabelling", "ordering by locality"
 """Steps of the construction that the graph's order needs and the given order does not."""
 
-_REGULAR_SHARE = 0.8  # of the vertices have the same degree; see follow.py
+_REGULAR_SHARE = 0.8  # of the vertices have the same degree; see expand.py
 _MOST_REGULAR_DEGREE = 64
 
 
@@ -54,6 +55,8 @@ class SearchGraph:
     first : uint32 array, shape (num_searched,)
         First neighbour in the transpose, the vertex itself if it has none. A contiguous read of
         this array resolves most vertices of a large bottom-up level.
+    names : array, shape (num_vertices,), optional
+        See `CSRGraph`.
     step_seconds : mapping from step to seconds
         The steps of the construction in their order; empty for a graph that was not built from
         edges. Reading edges in a pass counts for its step.
@@ -65,6 +68,7 @@ class SearchGraph:
     input_degree: VertexArray
     degree: VertexArray
     first: VertexArray
+    names: NameArray | None = field(default=None, kw_only=True)
     step_seconds: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @property
@@ -173,6 +177,7 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         graphs[0].input_degree,
         first,
         step_seconds=steps.seconds,
+        names=getattr(edges, "names", None),
     )
 
 
@@ -183,7 +188,8 @@ def as_given(graph: CSRGraph) -> SearchGraph:
     has_any = backward.indptr[1:] > backward.indptr[:-1]
     first[has_any] = backward.indices[backward.indptr[:-1][has_any]]
     identity = relabel(degree, "given")
-    return SearchGraph(graph, identity, graph.num_input_edges, graph.input_degree, degree, first)
+    counts = graph.num_input_edges, graph.input_degree
+    return SearchGraph(graph, identity, *counts, degree, first, names=graph.names)
 
 
 def _order_by_locality(
@@ -230,6 +236,7 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     The new graph's `input_degree` is the length of its neighbour lists.
     """
     from hetero_bfs.graph.kernels.locality import permute_lists
+    from hetero_bfs.graph.kernels.sorting import sort_lists
 
     order = inverse(position, position.size)
     degree = aligned_empty(graph.num_vertices, np.uint32)
@@ -239,8 +246,8 @@ def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
     indices = aligned_empty(graph.num_stored_edges, np.uint32)
     given = NO_WEIGHTS if graph.weights is None else graph.weights
     weights = aligned_empty(given.size, given.dtype)
-    lists, new_lists = (graph.indptr, graph.indices, given), (indptr, indices, weights)
-    permute_lists(lists, order, position, new_lists)
+    permute_lists(graph.indptr, graph.indices, given, order, position, indptr, indices, weights)
+    sort_lists(indptr, weights, indices)
     return CSRGraph.trusted(
         indptr,
         indices,

@@ -1,4 +1,4 @@
-"""Edges of other packages' tables and graphs: pandas, Arrow, SciPy and NetworkX."""
+"""Edges of other packages' tables and graphs, and back: data frames, Arrow, SciPy, NetworkX."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import networkx
     import pandas
     import scipy.sparse
+
+    from hetero_bfs.graph.csr import CSRGraph
 
 _MOST_EXACT = 1 << 53  # float64 holds all integers up to it
 
@@ -70,6 +72,31 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
         _check_present(name, int(column.isna().sum()))
         arrays.append(column.to_numpy(getattr(column.dtype, "numpy_dtype", None)))
     return columns.edges(columns.arrays_of(arrays, "astype"))
+
+
+def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
+    """Return the rows of any data frame as edges; see `CSRGraph.from_frame`."""
+    try:
+        import narwhals
+    except ImportError:
+        raise ArgumentError("narwhals is not installed; run: pip install narwhals") from None
+    try:
+        held = narwhals.from_native(frame)
+    except TypeError:
+        raise ArgumentError(
+            f"the frame is of type {type(frame).__name__}, which narwhals does not know; give a "
+            "data frame, such as one of pandas, Polars or cuDF"
+        ) from None
+    _check_names(columns, held.collect_schema().names())
+    held = held.select(columns.names)
+    if isinstance(held, narwhals.LazyFrame):
+        held = held.collect()
+    arrays = []
+    for name in columns.names:
+        column = held.get_column(name)
+        _check_present(name, int(column.null_count()))
+        arrays.append(column.to_numpy())
+    return columns.edges(columns.arrays_of(arrays, "cast"))
 
 
 def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
@@ -184,15 +211,24 @@ _PADDED = ("bsr", "dia")
 """Formats whose arrays also hold zeros where the matrix has no entry."""
 
 
+def is_matrix(given: Any) -> bool:
+    """Whether an object is a sparse matrix or array of SciPy's."""
+    return hasattr(given, "tocoo")
+
+
 def edges_of_scipy(
     matrix: scipy.sparse.sparray | scipy.sparse.spmatrix,
     directed: bool,
     weighted: bool,
     duplicates: Duplicates | None,
+    zeros: bool = False,
 ) -> EdgeList:
-    """Return the entries of a square matrix as edges; see `CSRGraph.from_scipy`."""
+    """Return the entries of a square matrix as edges; see `CSRGraph.from_scipy`.
+
+    With `zeros` stored zeros are edges even if not `weighted`.
+    """
     check_flag("weighted", weighted)
-    if not hasattr(matrix, "tocoo"):
+    if not is_matrix(matrix):
         raise ArgumentError(
             f"the matrix is of type {type(matrix).__name__}; give a SciPy sparse one, such as "
             "scipy.sparse.csr_array(matrix)"
@@ -204,7 +240,7 @@ def edges_of_scipy(
 
     coo = convert_matrix(matrix, convert)
     row, column, values = coo.row, coo.col, coo.data
-    if not weighted or matrix.format in _PADDED:
+    if not (weighted or zeros) or matrix.format in _PADDED:
         keep = values != 0
         row, column, values = row[keep], column[keep], values[keep]
     weights = values if weighted else None
@@ -237,3 +273,52 @@ def edges_of_networkx(
         pairs = np.concatenate([pairs, other])
     ends = pairs[:, 0], pairs[:, 1]
     return EdgeList.from_arrays(*ends, len(number), directed, weights, duplicates)
+
+
+def scipy_of_lists(graph: CSRGraph) -> Any:
+    """Return the lists as a matrix; see `CSRGraph.to_scipy`."""
+    import scipy.sparse
+
+    n, entries = graph.num_vertices, graph.num_stored_edges
+    data = np.ones(entries) if graph.weights is None else graph.weights.copy()
+    kind = np.int32 if max(n, entries) < 2**31 else np.int64
+    lists = data, graph.indices.astype(kind), graph.indptr.astype(kind)
+    return scipy.sparse.csr_array(lists, shape=(n, n))
+
+
+def pandas_of_lists(graph: CSRGraph, source: str, target: str, weight: str) -> pandas.DataFrame:
+    """Return the edges as a frame; see `CSRGraph.to_pandas`."""
+    import pandas
+
+    src, dst, weights = _edges_once(graph)
+    columns = {source: src, target: dst} | ({} if weights is None else {weight: weights})
+    if len(columns) < (2 if weights is None else 3):
+        raise ArgumentError(f"columns {source!r}, {target!r}, {weight!r}; give different names")
+    return pandas.DataFrame(columns)
+
+
+def networkx_of_lists(graph: CSRGraph, weight: str) -> networkx.Graph:
+    """Return the edges as a NetworkX graph; see `CSRGraph.to_networkx`."""
+    try:
+        import networkx
+    except ImportError:
+        raise ArgumentError("networkx is not installed; run: pip install networkx") from None
+    made = networkx.DiGraph() if graph.directed else networkx.Graph()
+    made.add_nodes_from(range(graph.num_vertices))
+    src, dst, weights = _edges_once(graph)
+    if weights is None:
+        made.add_edges_from(zip(src.tolist(), dst.tolist(), strict=True))
+    else:
+        edges = zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True)
+        made.add_weighted_edges_from(edges, weight)
+    return made
+
+
+def _edges_once(graph: CSRGraph) -> tuple[VertexArray, VertexArray, WeightArray | None]:
+    """Return sources, targets and weights; an undirected edge once, from the smaller id."""
+    src = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
+    dst, weights = graph.indices, graph.weights
+    if graph.directed:
+        return src, dst, weights
+    once = src < dst
+    return src[once], dst[once], None if weights is None else weights[once]

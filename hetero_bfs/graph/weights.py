@@ -118,7 +118,6 @@ def weight_dtype_of(edges: Any) -> np.dtype[Any] | None:
 
 
 def needed_weights(graph: Any) -> WeightArray:
-    """Return the weights of a graph or edge list; raise `GraphError` without weights."""
     weights: WeightArray | None = getattr(graph, "weights", None)
     if weights is None:
         raise GraphError(
@@ -193,7 +192,6 @@ def nan_fault(weights: WeightArray) -> Fault | None:
 
 
 def symmetry_fault(indptr: OffsetArray, indices: VertexArray, weights: WeightArray) -> Fault | None:
-    """Find an edge of an undirected graph whose two directions have different weights."""
     from hetero_bfs.graph.kernels.neighbour_lists import first_unlike
 
     first = first_unlike(indptr, indices, weights)

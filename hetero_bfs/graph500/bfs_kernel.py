@@ -104,7 +104,6 @@ class BFSReport(Graph500Report):
     """Correction factors after the last search, by strategy or migration, without those of 1."""
 
     def mean_streamed_bytes(self) -> float:
-        """Return the mean bytes of edges that a search sent to the device."""
         sent = sum(int(r.result.streamed_bytes) for r in self.sources)
         return sent / max(len(self.sources), 1)
 
@@ -180,7 +179,6 @@ class BFSReport(Graph500Report):
 
 
 def _rules(report: BFSReport) -> str:
-    """Return the selector's rules for all levels, with counts of searches if they changed."""
     rules = report.rules()
     total = len(report.sources)
     counted = (rule if n == total else f"{rule} ({n} of {total})" for rule, n in rules.items())
@@ -188,7 +186,6 @@ def _rules(report: BFSReport) -> str:
 
 
 def _corrections(report: BFSReport) -> str:
-    """Return the correction factors after the last search in words."""
     factors = ", ".join(f"{name} x{value:.2g}" for name, value in report.corrections.items())
     return f"; predictions corrected by what was measured: {factors}" if factors else ""
 

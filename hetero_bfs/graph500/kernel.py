@@ -50,11 +50,9 @@ class Graph500Options:
 
     @property
     def weighted(self) -> bool:
-        """Whether edges need weights."""
         return self.kernel == "sssp"
 
     def generator(self) -> KroneckerEdges:
-        """Return the generator of the graph, if no file holds it."""
         arguments = self.scale, self.edgefactor, self.seed1, self.seed2
         return KroneckerEdges(*arguments, weighted=self.weighted)
 
@@ -190,7 +188,6 @@ class Processes(ABC):
         return work()
 
     def least(self, number: int) -> int:
-        """Return the least number of all processes."""
         return number
 
     @abstractmethod
@@ -244,7 +241,6 @@ class RankKernel(Kernel):
         self._validator.close()
 
     def get_ready(self, keys: list[int]) -> int:
-        """Do nothing; a validator takes any number of searches."""
         return len(keys)
 
     def record(self, key: int, result: Any, validator: OneByOne | None) -> KeyRecord:
@@ -307,7 +303,6 @@ class RankStep:
     imbalance: float
 
     def row(self) -> dict[str, Any]:
-        """Return the step as a record of the trace."""
         return asdict(self)
 
 

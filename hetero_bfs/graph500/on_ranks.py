@@ -125,7 +125,6 @@ class ManyRanks(Processes):
         return min(numbers)
 
     def figures(self) -> dict[str, Any]:
-        """Return the order of the vertices, the ranks, and their memory."""
         communicator, graph = self._communicator, self.graph
         return {
             "order": "degree",
@@ -161,13 +160,7 @@ class ManyRanks(Processes):
 
 
 def _check_options(options: Graph500Options) -> None:
-    """Refuse what several ranks cannot do.
-
-    Raises
-    ------
-    AgreedError
-        All ranks have the same options, so all raise it.
-    """
+    """Raise `AgreedError` for options that need one process; all ranks have the same."""
     engine = options.engine
     refused = {
         f"--selector {engine.selector}": engine.selector in ("daga", "yasui", "zhang"),
@@ -187,7 +180,6 @@ def _check_options(options: Graph500Options) -> None:
 
 
 def _graph_bytes(graph: RankGraph) -> int:
-    """Return the bytes of a rank's lists and arrays per own vertex."""
     arrays: list[Any] = [graph.degree, graph.first, graph.input_degree]
     for lists in (graph.graph, graph.graph.transpose)[: 1 + graph.graph.directed]:
         arrays += [lists.indptr, lists.indices]

@@ -77,7 +77,7 @@ class OneProcess(Processes):
         return notes
 
     def construct(self) -> None:
-        """Build the graph; generating edges is no part of the time."""
+        """Build the graph; the time does not include generating edges."""
         self.graph, self.step_seconds = construct(self.edges, self.options.engine.order)
         self.construction_seconds = sum(self.step_seconds.values())
         if isinstance(self.edges, TimedEdges):
@@ -90,7 +90,6 @@ class OneProcess(Processes):
         return _KERNELS[self.options.kernel](self.edges, self.graph, self.options.engine)
 
     def figures(self) -> dict[str, Any]:
-        """Return the order of the vertices, construction by step, and passes over edges."""
         edges = self.edges
         return {
             "order": self.graph.relabelling.order,
@@ -112,7 +111,6 @@ class TimedEdges(KroneckerEdges):
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
     ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        """Yield the edges in index order with their weights."""
         return self._timed(super().weighted_chunks(size))
 
     def _timed(self, chunks: Iterator[T]) -> Iterator[T]:

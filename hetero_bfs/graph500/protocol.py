@@ -85,13 +85,7 @@ def run_graph500(
 
 
 def _keys(processes: Processes, options: Graph500Options) -> list[int]:
-    """Draw the keys, the same for any number of processes.
-
-    Raises
-    ------
-    GraphError
-        There is none.
-    """
+    """Draw the keys, the same for any number of processes; raise `GraphError` without any."""
     seeds = options.seed1, options.seed2
     n, wanted = processes.num_vertices, options.sources
     keys = search_keys(n, processes.is_isolated, wanted, *seeds)
@@ -105,7 +99,6 @@ def _keys(processes: Processes, options: Graph500Options) -> list[int]:
 
 
 def _few_keys(keys: list[int], options: Graph500Options) -> list[str]:
-    """Return a note if there are fewer keys than wanted."""
     if len(keys) >= options.sources:
         return []
     return [
@@ -214,7 +207,6 @@ def meters_of(
 
 
 def _scale_of(options: Graph500Options, num_vertices: int) -> float:
-    """Return the scale: the option's, or the logarithm of a file's number of vertices."""
     if options.graph is None:
         return float(options.scale)
     return math.log2(num_vertices) if num_vertices else 0.0

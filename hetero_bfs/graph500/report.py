@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +14,6 @@ import numpy.typing as npt
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import DeviceInfo, describe_machine
 from hetero_bfs.graph.relabel import Order
-from hetero_bfs.support.files import printable
 
 # Statistics and lines of a Graph500 report, as in the reference code (version 3, src/main.c).
 #
@@ -158,7 +154,6 @@ class KeyRecord:
     validate_seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the search for JSON."""
         return {
             "root": self.result.source,
             "time_seconds": self.result.seconds,
@@ -246,13 +241,9 @@ class Graph500Report(ABC):
         )
 
     def typical(self) -> KeyRecord:
-        """Return the search of median time."""
         return sorted(self.sources, key=lambda r: r.result.seconds)[len(self.sources) // 2]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report for JSON."""
-        from hetero_bfs import __version__
-
         return {
             "kernel": self.kernel,
             "scale": self.scale,
@@ -277,10 +268,6 @@ class Graph500Report(ABC):
             "notes": self.notes,
             "edge_passes": self.edge_passes,
             "searches_in_a_row": self.searches_back_to_back,
-            "machine": describe_machine(self.device),
-            "version": __version__,
-            "command": command_line(),
-            "date": datetime.date.today().isoformat(),
         }
 
     def _statistics(self) -> dict[str, float | None]:
@@ -309,7 +296,6 @@ class Graph500Report(ABC):
 def means_by_strategy(
     sources: Sequence[KeyRecord], figures: Callable[[Any], Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Return a search's mean number of steps of each strategy, and the means of their figures."""
     sums: dict[str, list[float]] = {}
     for record in sources:
         for step in record.result.traces:
@@ -378,9 +364,3 @@ def _machine_block(report: Graph500Report) -> str:
         steps = (f"{step} {seconds:.3f} s" for step, seconds in report.step_seconds.items())
         lines.append(f"construction by step: {', '.join(steps)}")
     return "\n".join(lines)
-
-
-def command_line() -> str:
-    """Return the running command; absolute paths are shortened to the file's name."""
-    arguments = (Path(a).name if a.startswith("/") else a for a in sys.argv[1:])
-    return " ".join(["hetero-bfs", *map(printable, arguments)])

@@ -119,7 +119,6 @@ class SSSPReport(Graph500Report):
     """Part of the construction: sorting lists by weight."""
 
     def device_searches(self) -> int:
-        """Count the searches that the OpenCL device ran."""
         return sum(record.result.used_device for record in self.sources)
 
     def own_figures(self) -> dict[str, Any]:

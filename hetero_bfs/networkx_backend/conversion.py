@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.components.serial import Numbered, number_components
 from hetero_bfs.graph.lists import ListedEdges, Lists
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.support.cold import is_cold
 
 
 @dataclass(eq=False)
@@ -178,6 +179,7 @@ def _lists(
         and isinstance(rows, ValuesView)
         and set(map(type, rows)) <= {dict}
         and (number is None or set(map(type, nodes)) <= {int, str})
+        and not is_cold("networkx")
     ):
         of_number = 0 if number is None else id(number)
         if read_ids(id(adjacency), of_number, id(int), id(str), len(nodes), indices):

@@ -187,7 +187,6 @@ class DeviceProgram(DeviceRun):
         return [np.uint32(self.graph.num_searched), np.uint32(self.graph.num_vertices)]
 
     def arrays(self) -> list[Any]:
-        """Return the arguments SHARED and STATE of state.cl."""
         return [*self.shared.values(), *self.state.buffers.values()]
 
     def _lists(self, way: int) -> list[Any]:
@@ -234,7 +233,6 @@ class DeviceProgram(DeviceRun):
         return Run(state, done, converged, totals, records, sent)
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write the inputs of a run; return `bytes_sent` before the run."""
         self.state.write_parameters(plan, self.graph)
         self._write_limits(limits)
         self._clocked = limits.clocked

@@ -228,7 +228,6 @@ class DeviceStay:
         return self._program.state.read_totals()
 
     def leave(self) -> Handover:
-        """Return the state for the host."""
         program, packing, loop = self._program, self._packing, self._loop
         limits = np.empty(Limit.FIRST_COST + NUM_COSTS, np.float32)
         self.device.read(limits, program.shared["limits"])
@@ -251,7 +250,6 @@ class DeviceStay:
         )  # fmt: skip
 
     def enter(self, handover: Handover) -> None:
-        """Take over the state from the host."""
         program, packing, loop, n = self._program, self._packing, self._loop, self._n
         if not self._has_begun:
             self.device.write(program.shared["loop"], loop)

@@ -59,7 +59,6 @@ class DeviceSweeps(DeviceProgram):
     keeps_order: ClassVar = False
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
-        """Return size and type of the arrays that sweep.cl declares."""
         n, stored = self._n, np.dtype(self.plan.stored_type)
         return {
             "outgoing": (n if self.plan.prepares else 1, stored),

@@ -31,7 +31,6 @@ def crosses_whole(changed: int, num_vertices: int, item_bytes: int) -> bool:
 
 
 def bitmap_words(num_vertices: int) -> int:
-    """Return the number of 32-bit words in a bitmap."""
     return -(-num_vertices // 32)
 
 

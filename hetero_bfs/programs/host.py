@@ -156,8 +156,8 @@ class HostProgram(HostRun):
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)
         return fields
 
-    def _link(self, struct: Any) -> None:
-        host_module(self.plan, self._kernels).link_work(struct, self.fields["work"])
+    def _phases(self) -> Any:
+        return host_module(self.plan, self._kernels).PHASES
 
     def _visible(self, struct: Any) -> Any:
         from hetero_bfs.support.parallel import Head
@@ -236,7 +236,6 @@ class HostProgram(HostRun):
         limits[monotone_loop.SENDS_ALL] = sends_all
 
     def _clock(self, is_clocked: bool) -> None:
-        """Choose whether the run times the choice of directions."""
         from hetero_bfs.programs.kernels.loop import CLOCKED
 
         self.fields["loop"][CLOCKED] = is_clocked
@@ -262,7 +261,6 @@ class HostSweeps(HostProgram):
     _kernels = "sweep"
 
     def _common_fields(self) -> dict[str, Any]:
-        """Return the fields that all programs share; sweep_loop.py declares them."""
         from hetero_bfs.programs.kernels.sweep_loop import CHUNK, NUM_TASKS
 
         n, totals = self.graph.num_vertices, max(len(self.plan.totals), 1)
@@ -282,7 +280,6 @@ class HostSweeps(HostProgram):
         }
 
     def _own_fields(self) -> dict[str, Any]:
-        """Return the other fields; sweep.py declares them."""
         n, stored = self.graph.num_vertices, self.plan.stored_type
         return self._program_fields() | {
             "words": self._words,

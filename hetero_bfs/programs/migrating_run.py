@@ -10,20 +10,179 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import DeviceStay, Packing
-from hetero_bfs.programs.handover import Handover
+from hetero_bfs.programs.handover import Handover, VertexSet, bitmap_words, crosses_whole
 from hetero_bfs.programs.host import HostProgram
-from hetero_bfs.programs.host_stay import HostStay
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record, Run
-from hetero_bfs.scheduling.program_costs import NUM_DIRECTION_COSTS, lone_costs
+from hetero_bfs.scheduling.program_costs import (
+    CHANGES_PER_EDGE,
+    LOST,
+    MIGRATION,
+    NUM_CHANGED,
+    NUM_DIRECTION_COSTS,
+    lone_costs,
+)
 from hetero_bfs.scheduling.program_estimates import ProgramEstimates
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
+
+_NO_ITEMS = np.empty(0, np.uint32)
+
+
+class HostStay:
+    """One run's stays on the host.
+
+    `program` is neither monotone nor in sweeps. `costs` is a float64 array in the layout of
+    program_costs.py, with the costs on the host first, then those on the device.
+    """
+
+    def __init__(
+        self, program: HostProgram, plan: Plan, limits: Limits, costs: npt.NDArray[np.float64]
+    ) -> None:
+        from hetero_bfs.programs.kernels import loop
+
+        self._program, self._plan, self._limits = program, plan, limits
+        self._fields, self._searched = program.fields, program.graph.num_searched
+        self._words = loop
+        self._loop = self._fields["loop"]
+        program.start(plan, limits)
+        self._loop[loop.TRACKS] = not plan.all_active
+        self._fields["changed"][:] = 0
+        self._fields["costs"][:] = costs
+        self._has_begun = False
+
+    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
+        self._loop[self._words.RESUMES] = self._has_begun
+        self._has_begun = True
+        return self._program.run_on(max_iterations, first)
+
+    def leave(self) -> Handover:
+        words, fields, loop = self._words, self._fields, self._loop
+        changed, values = self._changed()
+        return Handover(
+            int(loop[words.ITERATION]), int(loop[words.NUM_ACTIVE]),
+            int(loop[words.LISTED_EDGES]), int(loop[words.EXPECTED_RECEIVERS]),
+            float(fields["costs"][CHANGES_PER_EDGE]),
+            float(fields["limits"][words.END]), float(fields["lowest"][:, 0].min()),
+            fields["totals"], self._active(), self._waiting(), changed, values,
+        )  # fmt: skip
+
+    def _side(self, which: int) -> int:
+        """Return which array of a double-buffered pair is read next."""
+        return int(self._program.control[self._words.SIDES]) >> which & 1
+
+    def _active(self) -> VertexSet:
+        words, fields, loop = self._words, self._fields, self._loop
+        if self._plan.all_active:
+            return VertexSet.of_list(_NO_ITEMS, self._searched)
+        if loop[words.IS_MARKED]:
+            bitmap = fields["active"][self._side(words.ACTIVE)].view(np.uint32)
+            return VertexSet.of_bitmap(
+                bitmap[: bitmap_words(self._searched)], int(loop[words.LISTED]), self._searched
+            )
+        listed = fields["next"][self._side(words.NEXT)]
+        items = _of_blocks(listed, fields["next_blocks"], int(loop[words.BLOCKS]))
+        return VertexSet.of_list(items, self._searched)
+
+    def _waiting(self) -> VertexSet:
+        if "priority" not in self._plan.methods:
+            return VertexSet.of_list(_NO_ITEMS, self._searched)
+        waiting = self._fields["waiting"] == self._words.WAITING
+        return VertexSet.of_list(np.flatnonzero(waiting).astype(np.uint32), self._searched)
+
+    def _changed(self) -> tuple[npt.NDArray[np.uint32] | None, dict[str, npt.NDArray[Any]]]:
+        state, n = self._program.state(), self._program.graph.num_vertices
+        item_bytes = sum(array.itemsize for array in state.values())
+        if self._plan.all_active:
+            return None, state
+        changed = np.flatnonzero(self._fields["changed"].view(np.bool_))
+        self._fields["changed"][changed] = 0
+        if crosses_whole(changed.size, n, item_bytes):
+            return None, state
+        return changed.astype(np.uint32), {name: a[changed] for name, a in state.items()}
+
+    def enter(self, handover: Handover) -> None:
+        if not self._has_begun:
+            self.run_on(0, 0)  # only makes the initial states
+        for name, array in self._program.state().items():
+            where = slice(None) if handover.changed is None else handover.changed
+            array[where] = handover.values[name]
+        words, fields, loop = self._words, self._fields, self._loop
+        loop[words.ITERATION], loop[words.NUM_ACTIVE] = handover.iteration, handover.num_active
+        loop[words.LISTED_EDGES] = handover.edges
+        loop[words.EXPECTED_RECEIVERS], loop[words.IS_MARKED] = handover.receivers, 0
+        fields["limits"][words.END] = handover.bucket_end
+        fields["lowest"][:, 0] = np.inf
+        fields["lowest"][0, 0] = handover.lowest
+        fields["totals"][: handover.totals.size] = handover.totals
+        self._enter_lists(handover)
+        fields["costs"][[LOST, NUM_CHANGED]] = 0.0
+        fields["costs"][CHANGES_PER_EDGE] = handover.changes_per_edge
+
+    def _enter_lists(self, handover: Handover) -> None:
+        words, fields = self._words, self._fields
+        self._program.control[words.SIDES] = 0
+        fields["counters"][:], fields["cursor"][:] = 0, 0
+        items = handover.active.listed()
+        fields["next"][0][: items.size] = items
+        self._loop[words.BLOCKS] = _write_blocks(fields["next_blocks"], items.size)
+        self._loop[words.LISTED] = items.size
+        if "priority" not in self._plan.methods:
+            return
+        items = handover.waiting.listed()
+        fields["far"][1][: items.size] = items
+        fields["waiting"][:] = words.NOT_LISTED
+        fields["waiting"][items] = words.WAITING
+        blocks = _count_blocks(items.size)
+        fields["counters"][words.FAR, 0] = blocks  # the first thread owns all of them
+        fields["owners"][words.FAR, :blocks] = 0
+        fields["cursor"][0, words.FAR] = items.size
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return self._program.state()
+
+    def totals(self) -> dict[str, float]:
+        return self._program.totals()
+
+    def close(self) -> None:
+        """Reset the program for runs that stay on the host."""
+        self._loop[:] = 0
+        self._fields["costs"][MIGRATION] = np.inf
+
+
+def _count_blocks(items: int) -> int:
+    from hetero_bfs.devices.cpu.blocks import BLOCK
+
+    return -(-items // BLOCK)
+
+
+def _write_blocks(blocks: npt.NDArray[np.int32], items: int) -> int:
+    """Write sizes and order of consecutive blocks that hold `items`; return their number."""
+    from hetero_bfs.devices.cpu.blocks import BLOCK, ORDER, SIZE
+
+    count = _count_blocks(items)
+    blocks[SIZE, :count] = BLOCK
+    if items % BLOCK:
+        blocks[SIZE, count - 1] = items % BLOCK
+    blocks[ORDER, :count] = np.arange(count)
+    return count
+
+
+def _of_blocks(
+    items: npt.NDArray[np.uint32], blocks: npt.NDArray[np.int32], count: int
+) -> npt.NDArray[np.uint32]:
+    """Concatenate the items of the first `count` blocks."""
+    from hetero_bfs.devices.cpu.blocks import BLOCK, SIZE
+
+    used = np.arange(BLOCK) < blocks[SIZE, :count, None]
+    found: npt.NDArray[np.uint32] = items[: count * BLOCK].reshape(count, BLOCK)[used]
+    return found
 
 
 class _Stay(NamedTuple):
@@ -44,7 +203,6 @@ class MigratingProgram:
         self._packing: Packing | None = None
 
     def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`, which has the types of the compiled programs."""
         try:
             return self._run(plan, limits)
         except GridStalledError:
@@ -131,7 +289,6 @@ class _MigratingRun:
                 )  # fmt: skip
 
     def _migrate(self, place: DeviceKind | None, there: DeviceKind) -> tuple[int, float] | None:
-        """Migrate to `there`; return bytes and seconds, or None if the run stays."""
         if place is None or place == there:
             return None
         began = time.perf_counter()

@@ -39,7 +39,7 @@ _OF_VERTEX = ("vertex", "degree", "num_vertices")
 _OF_RUN = ("iteration", "num_vertices", "num_active")
 _RESERVED = {*_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "weight", "message", "combined"}
 _OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
-_OF_RESULT = {field.name for field in fields(ProgramResult)}
+_OF_RESULT = {"names", *(field.name for field in fields(ProgramResult))}
 _OPTIONS = {field.name for field in fields(RunOptions)}
 
 
@@ -264,7 +264,6 @@ class Plan:
 
     @property
     def stored_type(self) -> str:
-        """Type of a message in memory; atomics work on it."""
         return "int32" if self.message_type == "bool" else self.message_type
 
     @property
@@ -307,7 +306,6 @@ class Plan:
 
     @property
     def receives_messages(self) -> bool:
-        """Whether `receives` reads the message."""
         return "receives" in self.methods and "message" in parameters_of(self.program, "receives")
 
     def functions(self, make_dialect: Callable[[], Dialect]) -> dict[str, Function]:

@@ -149,7 +149,6 @@ class RankProgram:
         return fields
 
     def run(self, plan: Plan, limits: Limits) -> RankProgramResult:
-        """Run with the parameters of `plan`, which has the same types as `self.plan`."""
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         self._write(plan)
@@ -300,7 +299,6 @@ class RankProgram:
         fields["loop"][NUM_ACTIVE] = int(all_sums[-1])
 
     def _is_finished(self) -> bool:
-        """Tell whether the program ends the run on any rank."""
         if "finished" not in self.plan.methods:
             return False
         ends = np.array([int(self._phases.ends(self._arrays))])
@@ -308,7 +306,6 @@ class RankProgram:
         return bool(ends[0])
 
     def _sum_of(self, *numbers: int) -> Any:
-        """Return the sum over all ranks of each number."""
         all_numbers = np.array(numbers, np.int64)
         self._communicator.reduce_to_all(all_numbers, "sum")
         found = [int(number) for number in all_numbers]

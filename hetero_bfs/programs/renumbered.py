@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.relabel import inverse
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import needed_weights
@@ -256,18 +257,18 @@ class ArrangedGraph(PlacedGraph):
         return self.forward if is_one else self._arranged(placed.backward)
 
     def _arranged(self, lists: CSRGraph) -> CSRGraph:
-        from hetero_bfs.graph.kernels.locality import arrange_lists
+        from hetero_bfs.graph.kernels.locality import permute_lists
 
         n, edges = self.num_vertices, lists.num_stored_edges
-        position = np.empty(n, np.uint32)
-        position[self._order] = np.arange(n, dtype=np.uint32)
-        given: Any = lists.weights
-        if given is None:
-            given = np.empty(0, np.int32)
+        order, position = self._order, inverse(self._order, n)
+        given: Any = np.empty(0, np.int32) if lists.weights is None else lists.weights
         indptr, indices = aligned_empty(n + 1, np.int64), aligned_empty(edges, np.uint32)
         weights = aligned_empty(given.size, given.dtype)
-        old = lists.indptr, lists.indices, given
-        arrange_lists(old, self._order, position, (indptr, indices, weights))
+        degree = np.zeros(n, np.int64)
+        degree[: lists.num_vertices] = np.diff(lists.indptr)
+        indptr[0] = 0
+        np.cumsum(degree[order], out=indptr[1:])
+        permute_lists(lists.indptr, lists.indices, given, order, position, indptr, indices, weights)
         kept = None if lists.weights is None else weights
         return CSRGraph.trusted(indptr, indices, lists.directed, edges, self.degree, kept)
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy.typing as npt
 
+from hetero_bfs.graph.vertex_names import Named
 from hetero_bfs.programs.options import ModeName
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
 
 @dataclass(eq=False)
-class ProgramResult:
+class ProgramResult(Named):
     """The final state of a program's vertices; each field is also an attribute.
 
     Parameters
@@ -64,4 +65,4 @@ class ProgramResult:
             "converged": self.converged,
             "time": with_unit(self.seconds),
         }
-        return as_html("Vertex program", facts, self.traces)
+        return as_html("Vertex program", facts, self.traces, self.seconds)

@@ -73,22 +73,3 @@ def check_edges(src, dst, directed, parents, levels):
         if not directed and parents[u] == v + _ONE:
             levels[u] |= MET
     return edges, half, long
-
-
-@kernel(counted=False)
-def first_not_met(parents, levels, source, begin, end):
-    """Return the first vertex of [begin, end) whose tree edge was not met, or -1."""
-    for v in range(begin, end):
-        if parents[v] and v != source and not levels[v] & MET:
-            return np.int64(v)
-    return np.int64(-1)
-
-
-@kernel(counted=False)
-def ends_at_reached(levels, input_degree, rank, ranks):
-    """Return the number of input edges at the reached vertices among a rank's old ids."""
-    total = np.int64(0)
-    for i in range(input_degree.size):
-        if levels[i * ranks + rank]:
-            total += np.int64(input_degree[i])
-    return total

@@ -284,8 +284,10 @@ def _old_of_columns(
     first: npt.NDArray[np.int64],
     owned: npt.NDArray[np.int64],
 ) -> VertexArray:
-    from hetero_bfs.ranks.owner_kernels import old_of_columns
-
     old_of_column = np.full(partition.num_columns, NO_VERTEX, np.uint32)
-    old_of_columns(all_numbers, first, owned, partition.first_column, old_of_column)
+    for owner in range(owned.size):
+        number = all_numbers[first[owner] : first[owner] + owned[owner]]
+        place = np.flatnonzero(number != NO_VERTEX)
+        column = partition.first_column[owner] + number[place].astype(np.int64)
+        old_of_column[column] = place * owned.size + owner
     return old_of_column

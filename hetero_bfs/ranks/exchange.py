@@ -194,7 +194,6 @@ class Exchange:
         return [(rank, into[p : p + n]) for rank, (p, n) in enumerate(parts) if n]
 
     def probe(self, runner: Runner) -> ExchangeCosts:
-        """Measure the costs, which changes a bitmap; all ranks get the slowest rank's costs."""
         ranks = self._partition.ranks
         before = self.bytes_sent
         dense = self._time(lambda: self.dense(runner, 0))
@@ -213,7 +212,6 @@ class Exchange:
         return ExchangeCosts(*costs.tolist())
 
     def _time(self, call: Callable[[], object]) -> float:
-        """Return the median seconds of a collective call."""
         seconds = []
         for _ in range(_PROBE_REPEATS):
             self._communicator.barrier()

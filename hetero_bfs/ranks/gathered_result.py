@@ -20,21 +20,10 @@ from hetero_bfs.scheduling.trace import IterationTrace, LevelFeatures, LevelTrac
 class RankLevel:
     """A level as one rank ran it.
 
-    Parameters
-    ----------
-    direction : str
-    seconds : float
-        The rank's own work.
-    exchange_seconds : float
-        Exchanges and the reduction, including waits for other ranks.
-    bytes_sent : int
-        Bytes to other ranks.
-    frontier_vertices, frontier_edges : int
-        The rank's own, before the level.
-    push_seconds, pull_seconds : float
-        Seconds predicted for the slowest rank in both directions, including exchanges.
-    on_device : bool
-        Whether the rank ran it on its OpenCL device.
+    `seconds` are the rank's own work, `exchange_seconds` exchanges and the reduction, including
+    waits for other ranks. The frontier is the rank's own, before the level. `push_seconds` and
+    `pull_seconds` are predicted for the slowest rank, including exchanges. `on_device`: whether the
+    rank ran the level on its OpenCL device.
     """
 
     direction: Direction

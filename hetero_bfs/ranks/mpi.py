@@ -39,7 +39,7 @@ def world() -> MPICommunicator:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise AgreedError(
             f"a launcher of MPI started {wanted} processes, but mpi4py cannot be loaded "
-            f"({reason}); install it with: pip install 'hetero_bfs[mpi]'"
+            f"({reason}); install it with: pip install mpi4py mpich"
         ) from None
     library = " ".join(MPI.Get_library_version().split("\n")[0].strip("\0").split())
     remedy = (

@@ -9,32 +9,22 @@ an old id. Sorted keys are sorted neighbour lists.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import in_parallel, part_of
-
-Array = npt.NDArray[Any]
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-def count_keys(src: Array, dst: Array, both: bool, counts: Array) -> None:
+@parallel_kernel("src dst both counts")
+def count_keys(given, part, parts):
     """Set counts[part, owner], int64, to the number of keys of a part of the edges.
 
     Loops have no keys.
     """
-    in_parallel(_count_keys, counts.shape[0], src=src, dst=dst, both=both, counts=counts)
-
-
-@kernel(inner=True)
-def _count_keys(given, part, parts):
     src, dst, both, ranks = given.src, given.dst, given.both != 0, np.uint32(given.counts.shape[1])
     counts = np.zeros(ranks, np.int64)  # private: the parts' rows share cache lines
     begin, end = part_of(src.size, part, parts)
@@ -47,28 +37,12 @@ def _count_keys(given, part, parts):
     given.counts[part] = counts
 
 
-def make_keys(
-    src: Array, dst: Array, weights: Array, both: bool, places: Array, keys: Array, sent: Array
-) -> None:
+@parallel_kernel("src dst weights both places keys sent")
+def make_keys(given, part, parts):
     """Write the keys of edges; part p's keys for owner r begin at places[p, r].
 
     A key's weight, if any, goes to the same position of `sent`.
     """
-    in_parallel(
-        _make_keys,
-        places.shape[0],
-        src=src,
-        dst=dst,
-        weights=weights,
-        both=both,
-        places=places,
-        keys=keys,
-        sent=sent,
-    )
-
-
-@kernel(inner=True)
-def _make_keys(given, part, parts):
     src, dst, both, keys = given.src, given.dst, given.both != 0, given.keys
     weights, sent = given.weights, given.sent
     weighted, ranks = weights.size > 0, np.uint32(given.places.shape[1])
@@ -138,22 +112,17 @@ def combine_duplicates(degree, neighbours, weights, rule):
 
 @kernel
 def count_degrees(keys, degree):
-    """Add the number of each vertex's keys to `degree`, uint32 (own old ids,)."""
     for i in range(keys.size):
         degree[keys[i] >> _HALF] += np.uint32(1)
 
 
-def renumber_keys(keys: Array, own: Array, all_numbers: Array, first: Array) -> None:
+@parallel_kernel("keys own all_numbers first", counted=False)
+def renumber_keys(given, part, parts):
     """Replace vertices by their own numbers, and old neighbours by sorting numbers.
 
     A sorting number is number * ranks + owner, so that hubs of all ranks come first. `own` is the
     rank's part of `all_numbers` (uint32, by owner and position; `first` has each owner's begin).
     """
-    in_parallel(_renumber_keys, keys=keys, own=own, all_numbers=all_numbers, first=first)
-
-
-@kernel(counted=False, inner=True)
-def _renumber_keys(given, part, parts):
     keys, own, all_numbers, first = given.keys, given.own, given.all_numbers, given.first
     ranks = np.uint32(first.size)
     begin, end = part_of(keys.size, part, parts)
@@ -183,13 +152,9 @@ def lists_of_keys(keys, degree, indices):
     return written
 
 
-def columns_of_numbers(indices: Array, first_column: Array) -> None:
+@parallel_kernel("indices first_column", counted=False)
+def columns_of_numbers(given, part, parts):
     """Replace sorting numbers by columns, in place."""
-    in_parallel(_columns_of_numbers, indices=indices, first_column=first_column)
-
-
-@kernel(counted=False, inner=True)
-def _columns_of_numbers(given, part, parts):
     indices, first_column = given.indices, given.first_column
     ranks = np.uint32(first_column.size)
     begin, end = part_of(indices.size, part, parts)
@@ -198,23 +163,11 @@ def _columns_of_numbers(given, part, parts):
         indices[i] = first_column[number % ranks] + np.int64(number // ranks)
 
 
-@kernel
-def old_of_columns(all_numbers, first, counts, first_column, old_of_column):
-    """Fill the old id of each column; counts[r] is the number of old ids of rank r."""
-    ranks = counts.size
-    for owner in range(ranks):
-        for place in range(counts[owner]):
-            number = all_numbers[first[owner] + place]
-            if number != NO_ID:
-                old_of_column[first_column[owner] + np.int64(number)] = place * ranks + owner
-
-
 _LINE_SHIFT = np.uint32(LINE_SHIFT)
 
 
 @kernel(counted=False)
 def count_by_owner(columns, owner_of_line, counts):
-    """Count the columns of each rank in `counts`, int64 (ranks,)."""
     counts[:] = 0
     for i in range(columns.size):
         counts[owner_of_line[columns[i] >> _LINE_SHIFT]] += 1

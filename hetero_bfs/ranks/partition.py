@@ -11,10 +11,10 @@ and the same kernels search them. A neighbour list holds columns, with hubs of a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,6 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def count_owned(num_vertices: int, ranks: int) -> Int64Array:
-    """Return the number of old ids that each rank owns, int64 (ranks,)."""
     return np.maximum((num_vertices - np.arange(ranks) + ranks - 1) // ranks, 0)
 
 
@@ -64,7 +63,6 @@ class Partition:
 
     @cached_property
     def words(self) -> Int64Array:
-        """Words of a bitmap for each rank's vertices, in whole cache lines."""
         lines: Int64Array = -(-self.sizes // LINE_COLUMNS)
         return lines * _LINE_WORDS
 
@@ -128,7 +126,6 @@ class RankGraph(SearchGraph):
 
     @property
     def num_vertices(self) -> int:
-        """Number of vertices of the whole graph."""
         return self.partition.num_vertices
 
     def searched_id(self, vertex: int) -> int | None:
@@ -175,7 +172,6 @@ class KroneckerShare:
 
     @property
     def num_input_edges(self) -> int:
-        """Number of edges of the share."""
         begin, end = self.bounds
         return end - begin
 
@@ -226,7 +222,10 @@ class FileShare:
 
 
 def read_share(
-    communicator: Communicator, path: Path, weighted: bool = False, directed: bool = False
+    communicator: Communicator,
+    path: str | os.PathLike[str],
+    weighted: bool = False,
+    directed: bool = False,
 ) -> FileShare:
     """Read a graph file; return this rank's share, with weights and directions if wanted.
 

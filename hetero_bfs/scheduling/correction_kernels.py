@@ -25,21 +25,10 @@ import math
 
 from numba import njit
 
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import fill_columns, size_of_level
 from hetero_bfs.scheduling.policy import dot
-from hetero_bfs.scheduling.schema import (
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    HOST,
-    PLACE,
-    SECONDS,
-    SELECT_SECONDS,
-    STRATEGY,
-    TRANSFER_SECONDS,
-    UNVISITED_EDGES,
-    UNVISITED_VERTICES,
-    has_queue,
-)
+from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.scheduling.transitions import (
     CONVERT,
     START,
@@ -113,15 +102,16 @@ def _num_strategies(policy):
 @njit(inline="always")
 def _thing_of(policy, record):
     """Return the thing that ran a record's level."""
-    size = size_of_level(record[FRONTIER_EDGES])
-    return size * policy.places.size + int(record[STRATEGY])
+    size = size_of_level(record[schema.FRONTIER_EDGES])
+    return size * policy.places.size + int(record[schema.STRATEGY])
 
 
 @njit(inline="always")
 def _expected(policy, record, columns):
     """Return the predicted seconds of a record's level, without migration."""
     return dot(
-        policy.weights[size_of_level(record[FRONTIER_EDGES]), int(record[STRATEGY])], columns
+        policy.weights[size_of_level(record[schema.FRONTIER_EDGES]), int(record[schema.STRATEGY])],
+        columns,
     )
 
 
@@ -132,9 +122,12 @@ def _migrations(policy, record, columns):
     From one device to another, the migration to the host counts as part of the switch.
     """
     first, places = _num_strategies(policy), policy.migrations.shape[1]
-    chosen = int(record[STRATEGY])
+    chosen = int(record[schema.STRATEGY])
     start, convert, switch, through = migrations_between(
-        int(record[PLACE]), _has_queue(record), policy.places[chosen], policy.top_down[chosen]
+        int(record[schema.PLACE]),
+        _has_queue(record),
+        policy.places[chosen],
+        policy.top_down[chosen],
     )
     one, one_seconds, two, two_seconds = -1, 0.0, -1, 0.0
     if start >= 0:
@@ -159,13 +152,13 @@ def _group_end(policy, records, begin):
     seconds, to the last bit.
     """
     end = begin + 1
-    place = policy.places[int(records[begin, STRATEGY])]
-    if place != HOST:
+    place = policy.places[int(records[begin, schema.STRATEGY])]
+    if place != schema.HOST:
         while (
             end < records.shape[0]
-            and records[end, SECONDS] == records[begin, SECONDS]
-            and records[end, PLACE] == place
-            and policy.places[int(records[end, STRATEGY])] == place
+            and records[end, schema.SECONDS] == records[begin, schema.SECONDS]
+            and records[end, schema.PLACE] == place
+            and policy.places[int(records[end, schema.STRATEGY])] == place
         ):
             end += 1
     return end
@@ -187,7 +180,12 @@ def _corrected(memory, thing, expected):
 @njit(inline="always")
 def _is_like(record, other):
     """Tell whether one prediction serves two levels."""
-    for column in (FRONTIER_VERTICES, FRONTIER_EDGES, UNVISITED_VERTICES, UNVISITED_EDGES):
+    for column in (
+        schema.FRONTIER_VERTICES,
+        schema.FRONTIER_EDGES,
+        schema.UNVISITED_VERTICES,
+        schema.UNVISITED_EDGES,
+    ):
         if abs(record[column] - other[column]) > _SAME * other[column]:
             return False
     return True
@@ -219,22 +217,22 @@ def add_up(policy, num_vertices, records, memory):
             if filled < 0 or not _is_like(record, records[filled]):
                 fill_columns(columns, num_vertices, record)
                 filled = i
-            group_seconds += record[SECONDS]
+            group_seconds += record[schema.SECONDS]
             if i == 0 and end > 1:
-                group_seconds += record[TRANSFER_SECONDS]
+                group_seconds += record[schema.TRANSFER_SECONDS]
             expected = _expected(policy, record, columns)
             group_expected += _corrected(memory, _thing_of(policy, record), expected)
-            total += record[SECONDS] + record[SELECT_SECONDS]
+            total += record[schema.SECONDS] + record[schema.SELECT_SECONDS]
             if i == 0 and end == 1:
                 continue
             one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
             migrating = _corrected(memory, one, one_seconds) + _corrected(memory, two, two_seconds)
-            total += record[TRANSFER_SECONDS]
-            if i == 0 or record[TRANSFER_SECONDS] == 0.0:
+            total += record[schema.TRANSFER_SECONDS]
+            if i == 0 or record[schema.TRANSFER_SECONDS] == 0.0:
                 group_expected += migrating
             elif migrating > 0.0:
-                _note(memory, one, one_seconds, record[TRANSFER_SECONDS] / migrating)
-                _note(memory, two, two_seconds, record[TRANSFER_SECONDS] / migrating)
+                _note(memory, one, one_seconds, record[schema.TRANSFER_SECONDS] / migrating)
+                _note(memory, two, two_seconds, record[schema.TRANSFER_SECONDS] / migrating)
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
@@ -242,7 +240,7 @@ def add_up(policy, num_vertices, records, memory):
                 fill_columns(columns, num_vertices, record)
                 filled = i
             _note(memory, _thing_of(policy, record), _expected(policy, record, columns), scale)
-            if (i == 0 and end > 1) or (i > 0 and record[TRANSFER_SECONDS] == 0.0):
+            if (i == 0 and end > 1) or (i > 0 and record[schema.TRANSFER_SECONDS] == 0.0):
                 one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
                 _note(memory, one, one_seconds, scale)
                 _note(memory, two, two_seconds, scale)
@@ -265,10 +263,10 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
     for place in range(places):
         switching += memory[switches + place, MEASURED]
     beyond = seconds - total
-    there = policy.places[int(records[0, STRATEGY])]
+    there = policy.places[int(records[0, schema.STRATEGY])]
     if switching == 0.0:
         overhead[there] = min(overhead[there], beyond)
-        if records[0, PLACE] < 0 and _group_end(policy, records, 0) == 1:
+        if records[0, schema.PLACE] < 0 and _group_end(policy, records, 0) == 1:
             fill_columns(policy.work, num_vertices, records[0])
             start = first + places * START + there
             memory[start, EXPECTED] = migration_seconds(policy, START, there, policy.work)
@@ -353,19 +351,11 @@ def _find_factors(memory, strategies):
 def learn(policy, num_vertices, records, seconds, overhead, memory):
     """Learn from one search's times; return KEEP, CONSIDER or REPLACE.
 
-    Parameters
-    ----------
-    policy : Policy
-        Uncorrected; the search itself may have used another one.
-    records : float64 (levels, record_width)
-        STRATEGY numbers this policy's candidates.
-    seconds : float
-        Time of the whole search.
-    overhead : float64 (places,)
-        Least seconds beyond the levels, of searches that stayed at each place; inf at first.
-        Updated.
-    memory : float64 (things, MEMORY_COLUMNS)
-        Updated, FACTOR included.
+    `policy` is uncorrected; the search itself may have used another one. STRATEGY of `records`,
+    float64 (levels, record_width), numbers this policy's candidates. `seconds` are of the whole
+    search. Updated are `overhead`, float64 (places,), the least seconds beyond the levels of
+    searches that stayed at each place, inf at first, and `memory`, float64 (things,
+    MEMORY_COLUMNS), FACTOR included.
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
 from hetero_bfs.scheduling.policy import (
     DENSE_PUSHES,
@@ -22,21 +23,7 @@ from hetero_bfs.scheduling.policy import (
     choose,
     dot,
 )
-from hetero_bfs.scheduling.schema import (
-    BITMAP,
-    DENSE_PUSH_BITMAP,
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    HOST,
-    NOWHERE,
-    PLACE,
-    PREVIOUS_EDGES,
-    QUEUE,
-    REPRESENTATION,
-    UNVISITED_EDGES,
-    UNVISITED_VERTICES,
-    has_queue,
-)
+from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
@@ -47,24 +34,30 @@ KEEPING_SECONDS = (1e-8, 1.2e-7)
 """Seconds of finding out that a choice can be kept, on the host and on a device."""
 
 _MOST_VARIED = 64  # levels; in a longer search no single level matters much
-_FACTORS = (0.5, 2.0)  # of the frontier's size
+_PHASES = (0.25, 0.5, 0.75)
+_SIZES = [
+    schema.FRONTIER_VERTICES,
+    schema.FRONTIER_EDGES,
+    schema.UNVISITED_VERTICES,
+    schema.UNVISITED_EDGES,
+]
 
 
 def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
-    """Return a reference search, and searches with half and twice as large frontiers."""
+    """Return a reference search, and searches whose levels lie between two of its levels.
+
+    A frontier of a core grows a hundredfold from one level to the next. From another source it may
+    have any size between the two.
+    """
     found = [reference]
     if len(reference) > _MOST_VARIED:
         return found
-    for factor in _FACTORS:
+    sizes = np.log1p(reference[:, _SIZES])
+    for phase in _PHASES:
         other = reference.copy()
-        for frontier, unvisited in (
-            (FRONTIER_VERTICES, UNVISITED_VERTICES),
-            (FRONTIER_EDGES, UNVISITED_EDGES),
-        ):
-            left = other[1:, frontier] + other[1:, unvisited]
-            other[1:, frontier] = np.minimum(factor * other[1:, frontier], left)
-            other[1:, unvisited] = left - other[1:, frontier]
-        other[2:, PREVIOUS_EDGES] = other[1:-1, FRONTIER_EDGES]
+        between = (1.0 - phase) * sizes[1:-1] + phase * sizes[2:]
+        other[1:-1, _SIZES] = np.expm1(between)
+        other[2:, schema.PREVIOUS_EDGES] = other[1:-1, schema.FRONTIER_EDGES]
         found.append(other)
     return found
 
@@ -75,14 +68,16 @@ _has_queue = njit(inline="always")(has_queue)
 @njit(inline="always")
 def keeps_choice(level, before):
     """Tell whether a search very likely keeps the choice of the level before, without asking."""
-    same_size = size_of_level(level[FRONTIER_EDGES]) == size_of_level(before[FRONTIER_EDGES])
+    same_size = size_of_level(level[schema.FRONTIER_EDGES]) == size_of_level(
+        before[schema.FRONTIER_EDGES]
+    )
     return same_size and are_near(level, before, LEAST_ALIKE)
 
 
 @njit(inline="always")
 def choosing_seconds(place, keeps):
     """Return the seconds of choosing by a model where the search is."""
-    there = 1 if place > HOST else 0
+    there = 1 if place > schema.HOST else 0
     return KEEPING_SECONDS[there] if keeps else ASKING_SECONDS[there]
 
 
@@ -93,22 +88,11 @@ def rehearse(
     num_edges: int,
     reference: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], float]:
-    """Return what a policy chooses in a reference search, and the predicted cost.
+    """Return what a policy chooses in a reference search, int64 (levels,), and the predicted cost.
 
-    Parameters
-    ----------
-    policy : Policy
-        It chooses.
-    costs : Policy
-        It predicts, with the same candidates and rule MODEL.
-    reference : float64 (levels, RECORD_STATE)
-
-    Returns
-    -------
-    int64 (levels,)
-        Candidates.
-    float
-        Seconds, or costs under an objective, of all levels and migrations, and of choosing.
+    `policy` chooses. `costs` predicts, with the same candidates and rule MODEL. `reference` is
+    float64 (levels, RECORD_STATE). The cost is in seconds, or as the objective has it, of all
+    levels and migrations, and of choosing.
     """
     chosen = np.zeros(len(reference), np.int64)
     predicted = np.zeros((2, policy.places.size))
@@ -120,11 +104,11 @@ def rehearse(
 def _rehearse(policy, costs, num_vertices, num_edges, levels, predicted, chosen):
     """Fill `chosen`; place and representation of `levels` are replaced."""
     columns = costs.work
-    place, representation = NOWHERE, QUEUE
+    place, representation = schema.NOWHERE, schema.QUEUE
     total = 0.0
     for i in range(levels.shape[0]):
         state = levels[i]
-        state[PLACE], state[REPRESENTATION] = place, representation
+        state[schema.PLACE], state[schema.REPRESENTATION] = place, representation
         keeps = i > 0 and keeps_choice(state, levels[i - 1])
         if keeps and policy.rule == MODEL:
             s = chosen[i - 1]
@@ -134,15 +118,15 @@ def _rehearse(policy, costs, num_vertices, num_edges, levels, predicted, chosen)
             total += choosing_seconds(place, keeps)
         chosen[i] = s
         fill_columns(columns, num_vertices, state)
-        size = size_of_level(state[FRONTIER_EDGES])
+        size = size_of_level(state[schema.FRONTIER_EDGES])
         total += dot(costs.weights[size, s], columns)
         total += transition_seconds(costs, columns, place, _has_queue(state), s)
         place = policy.places[s]
         dense_push = is_dense_push_level(
-            num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES]
+            num_vertices, state[schema.FRONTIER_EDGES], state[schema.UNVISITED_VERTICES]
         )
         if leaves_queue(policy.top_down[s], policy.traits[s, DENSE_PUSHES] != 0, dense_push):
-            representation = QUEUE
+            representation = schema.QUEUE
         else:
-            representation = DENSE_PUSH_BITMAP if policy.top_down[s] else BITMAP
+            representation = schema.DENSE_PUSH_BITMAP if policy.top_down[s] else schema.BITMAP
     return total

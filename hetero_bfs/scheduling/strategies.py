@@ -72,22 +72,11 @@ def check_objective(selector: str, objective_name: ObjectiveName) -> None:
 class Strategy:
     """One row of the table; `plain` returns the first row of a direction and device.
 
-    Parameters
-    ----------
-    name : str
-        In capitals.
-    columns : tuple of str
-        Columns of a level by which a speed model predicts it (schema.py).
-    color, marker : str
-        Matplotlib's, for the study's figures.
-    kernel : str
-        On the host: "module:function" of the compiled level; see the head of this file.
-    variant : int
-        On the device: 0, or 1 for the hubs' bits in local memory.
-    dense_pushes : bool
-        Whether a dense-push level (`schema.is_dense_push`) leaves a bitmap.
-    device : int
-        Number of its device, from 1 (`on`).
+    `columns` of a level are those by which a speed model predicts it (schema.py). `color` and
+    `marker` are Matplotlib's. On the host `kernel` names the compiled level, see the head of this
+    file, and `dense_pushes` says whether a dense-push level (`schema.is_dense_push`) leaves a
+    bitmap. On the device `variant` is 0, or 1 for the hubs' bits in local memory, and `device` is
+    its number, from 1 (`on`).
     """
 
     name: str

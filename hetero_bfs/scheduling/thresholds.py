@@ -1,11 +1,10 @@
 """Finds the best two thresholds of Beamer's rule for a graph, by a model.
 
 The levels of a search do not depend on the strategies. So one reference search (see cost_to_go.py)
-shows the choices of any pair of thresholds, and the model predicts their seconds. Searches with
-smaller and larger frontiers count, too (rehearsal.py). A search has few levels; many pairs make the
-same choices. Among pairs of nearly equal cost the alpha nearest to a
-usual value is taken, since it suits other sources best. Then the beta is taken that returns to
-top-down the latest.
+shows the choices of any pair of thresholds, and the model predicts their seconds. Searches whose
+frontiers have other sizes count, too (rehearsal.py). A search has few levels; many pairs make the
+same choices. Among pairs of nearly equal cost the alpha nearest to a usual value is taken, since it
+suits other sources best. Then the beta is taken that returns to top-down the latest.
 """
 
 from __future__ import annotations
@@ -16,15 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
 from hetero_bfs.scheduling.policy import DENSE_PUSHES, Policy, dot
-from hetero_bfs.scheduling.schema import (
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    NOWHERE,
-    UNVISITED_EDGES,
-    UNVISITED_VERTICES,
-)
 from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
@@ -78,10 +71,10 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
     for level in range(reference.shape[0]):
         state = reference[level]
         fill_columns(columns, num_vertices, state)
-        weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
+        weights = policy.weights[size_of_level(state[schema.FRONTIER_EDGES])]
         for p in range(pairs.shape[0]):
             first, second = pairs[p, 0], pairs[p, 1]
-            kind = policy.places[first] if level else NOWHERE
+            kind = policy.places[first] if level else schema.NOWHERE
             down = dot(weights[first], columns)
             from_queue = down + transition_seconds(policy, columns, kind, True, first)
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
@@ -91,14 +84,14 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
                 True, policy.traits[first, DENSE_PUSHES] != 0, was_dense_push
             )
             for a in range(alphas.size):
-                rises = state[FRONTIER_EDGES] * alphas[a] > state[UNVISITED_EDGES]
+                rises = state[schema.FRONTIER_EDGES] * alphas[a] > state[schema.UNVISITED_EDGES]
                 for b in range(betas.size):
                     was = bottom_up[p, a, b]
-                    stays = state[FRONTIER_VERTICES] * betas[b] >= num_vertices
+                    stays = state[schema.FRONTIER_VERTICES] * betas[b] >= num_vertices
                     now = stays if was else rises
                     down = from_queue if stays_queue and not was else from_bitmap
                     costs[p, a, b] += up if now else down
                     bottom_up[p, a, b] = now
         was_dense_push = is_dense_push_level(
-            num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES]
+            num_vertices, state[schema.FRONTIER_EDGES], state[schema.UNVISITED_VERTICES]
         )

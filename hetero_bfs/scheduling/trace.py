@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.graph.vertex_names import Named
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import (
     DEVICE_KINDS,
@@ -277,7 +278,7 @@ def numbered(records: Iterable[tuple[str, int, int, float]]) -> list[IterationTr
     return [IterationTrace(number, *record) for number, record in enumerate(records)]
 
 
-class Traced:
+class Traced(Named):
     """Properties of results that have `traces`, steps with a strategy and the edges scanned."""
 
     traces: list[Any]

@@ -13,8 +13,14 @@ import numba
 import pandas as pd
 
 from hetero_bfs import energy
-from hetero_bfs.devices.machine import DeviceInfo, describe_machine, source_commit
-from hetero_bfs.graph500.report import command_line
+from hetero_bfs.devices.machine import (
+    DeviceInfo,
+    command_line,
+    describe_machine,
+    record_of_run,
+    source_commit,
+)
+from hetero_bfs.graph.generators.families import SEEDS
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
@@ -206,9 +212,7 @@ def _write(
     text = page(paper.title, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
     summary = {
-        "command": command_line(),
-        "date": datetime.date.today().isoformat(),
-        "machine": machine,
+        **record_of_run(info, SEEDS),
         "model": None if model is None else model.origin,
         "seconds": seconds,
         "keys": options.keys,

@@ -97,7 +97,6 @@ def refuse_masked(name: str, values: Any) -> None:
 
 
 def as_array(name: str, values: Any) -> npt.NDArray[Any]:
-    """Raise `GraphError` for masked entries, or if NumPy cannot make an array of the values."""
     refuse_masked(name, values)
     try:
         return np.asarray(values)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ from numba.core import event
 from numba.core.registry import CPUDispatcher
 
 from hetero_bfs.support.code_cache import compiled
+from hetero_bfs.support.environment import ways_of_compiling
 
 # Makes Python's garbage collection less frequent while Numba compiles.
 #
@@ -44,8 +47,45 @@ class _Collector(event.Listener):  # type: ignore[misc]
             gc.set_threshold(*self._usual)
 
 
-def collect_rarely() -> None:
+class Notice(event.Listener):  # type: ignore[misc]
+    """Prints one line on stderr once this process has compiled for a while."""
+
+    def __init__(self) -> None:
+        self.is_due = "PYTEST_CURRENT_TEST" not in os.environ and "pytest" not in sys.modules
+        self._depth, self._began, self._spent = 0, 0.0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._began = time.monotonic()
+        self._depth += 1
+        self._look()
+
+    def on_end(self, event: Any) -> None:
+        self._look()
+        self._depth -= 1
+        if self._depth == 0:
+            self._spent += time.monotonic() - self._began
+
+    def _look(self) -> None:
+        spent = self._spent + time.monotonic() - self._began
+        if self.is_due and spent > _NOTICE_SECONDS:
+            self.is_due = False
+            if "quiet" not in ways_of_compiling():
+                print(_NOTICE, file=sys.stderr, flush=True)
+
+
+_NOTICE_SECONDS = 2.0
+_NOTICE = (
+    "hetero_bfs compiles its kernels for this machine, which it does once; `hetero-bfs warm-up` "
+    "does so beforehand"
+)
+
+notice = Notice()
+
+
+def listen() -> None:
     event.register("numba:compile", _Collector())
+    event.register("numba:compile", notice)
 
 
 # By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or if this CPU
@@ -55,7 +95,7 @@ def collect_rarely() -> None:
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
-collect_rarely()
+listen()
 
 
 def kernel(

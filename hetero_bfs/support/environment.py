@@ -7,11 +7,11 @@ traceback or end the process.
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import warnings
+from importlib import import_module
 
-from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.errors import ArgumentError, HeteroBFSError
 from hetero_bfs.support.cores import bound_cores, numba_variables
 
 _SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
@@ -51,6 +51,30 @@ def launched_rank() -> int:
     return next((int(rank) for rank in ranks if rank.isdigit()), 0)
 
 
+COMPILING_VARIABLE = "HETERO_BFS_COMPILING"
+_WAYS = {"wait", "quiet"}
+
+
+def ways_of_compiling() -> set[str]:
+    """Return the words of `HETERO_BFS_COMPILING`; raise `ArgumentError` for an unknown one.
+
+    `wait` compiles before it answers (see cold.py), and `quiet` omits the line on stderr that says
+    that compiling takes long.
+    """
+    given = set(os.environ.get(COMPILING_VARIABLE, "").replace(",", " ").split())
+    if not given <= _WAYS:
+        raise ArgumentError(
+            f"the environment variable {COMPILING_VARIABLE} is {os.environ[COMPILING_VARIABLE]!r}; "
+            "give wait, quiet or both, or unset it"
+        )
+    return given
+
+
+def wait_for_compiling() -> None:
+    """Add `wait` for this process and its children."""
+    os.environ[COMPILING_VARIABLE] = ",".join(sorted({*ways_of_compiling(), "wait"}))
+
+
 _SHARED_MIB = 1024
 _CORE_MIB = 128
 """Address space for libraries, LLVM and drivers, and for the threads of each core.
@@ -81,6 +105,10 @@ def check() -> None:
 
 
 def _check_address_space() -> None:
+    try:
+        import resource
+    except ImportError:  # the system has no such limit
+        return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     least_mib = _SHARED_MIB + _CORE_MIB * bound_cores()  # drivers' threads ignore the quota
     if limit != resource.RLIM_INFINITY and limit < least_mib << 20:
@@ -123,6 +151,18 @@ def import_numba() -> None:
     finally:
         if absent:
             del sys.modules[unused]
+
+
+def need_package(module: str, package: str, extra: str, what: str) -> None:
+    """Raise `HeteroBFSError` if a module of an optional package cannot be imported."""
+    try:
+        import_module(module)
+    except ImportError as error:
+        reason = "is not installed" if error.name == module else f"cannot be loaded ({error})"
+        raise HeteroBFSError(
+            f"{what} needs the package {package}, which {reason}; run: {sys.executable} -m pip "
+            f"install {package} (in a clone, pip install '.[{extra}]')"
+        ) from None
 
 
 def cannot_load(error: ImportError) -> str:

@@ -8,7 +8,6 @@ reused.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
@@ -103,7 +102,7 @@ def _make(parent: Path, folder: bool) -> tuple[Path, int]:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         with suppress(FileNotFoundError):  # another writer removed it before the lock: try again
             descriptor = _open(path, folder)
-            _lock(descriptor, wait=True)
+            lock(descriptor, wait=True)
             if _is_open_as(path, descriptor):
                 return path, descriptor
             os.close(descriptor)
@@ -117,16 +116,17 @@ def _is_open_as(path: Path, descriptor: int) -> bool:
 
 
 def _open(path: Path | str, folder: bool) -> int:
-    """Open for locking; some systems need a writable descriptor for that."""
     kind = os.O_RDONLY if folder else os.O_RDWR
     return os.open(path, kind | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def _lock(descriptor: int, wait: bool) -> bool:
-    """False if another process holds the lock or locks are missing."""
+def lock(descriptor: int, wait: bool) -> bool:
+    """Lock an open file; False if another process holds the lock or the system has no locks."""
     try:
+        import fcntl
+
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
+    except (ImportError, OSError):
         return False
     return True
 
@@ -145,7 +145,7 @@ def _remove_if_forgotten(entry: os.DirEntry[str]) -> None:
         try:
             status = os.fstat(descriptor)
             ours = status.st_uid == os.geteuid() and (folder or stat.S_ISREG(status.st_mode))
-            if ours and _lock(descriptor, wait=False):
+            if ours and lock(descriptor, wait=False):
                 _remove(Path(entry.path))
         finally:
             os.close(descriptor)

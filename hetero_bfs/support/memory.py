@@ -128,7 +128,6 @@ _RELEASES: list[Callable[[], None]] = []
 
 
 def release_when_short(release: Callable[[], None]) -> None:
-    """Let a function release memory that is kept for speed only, before memory is refused."""
     _RELEASES.append(release)
 
 

@@ -43,7 +43,6 @@ def shown(value: object, most: int = 60) -> str:
 
 
 def setting(name: str, value: object = None) -> str:
-    """device='0', or --device 0 on the command line."""
     option = (_options.get() or {}).get(name)
     if option is not None:
         return option if value is None else f"{option} {value}"

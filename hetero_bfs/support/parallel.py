@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import numba
@@ -46,6 +46,8 @@ _WORD = ir.IntType(64)
 
 STATE, RECORDS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
 """The types of a search's state and of its records of levels."""
+
+_CONTROL = types.Array(types.int64, 1, "C")
 
 CHUNK_RESULTS = ("found", "edges", "scanned")
 """Return values of a kernel that runs a chunk of a phase, each an int64."""
@@ -213,18 +215,15 @@ def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any
 def call_level(
     typing_context: Any, address: Any, control: Any, arrays: Any, state: Any, records: Any
 ) -> Any:
-    """call_level(address, control, arrays, state, records): call a kernel of `level_address`."""
     return _caller((control, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
-def chunk_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel for `call_at`."""
-    return _checked_address(function, (control, arrays, types.int64, types.int64), CHUNK_RESULTS)
+def chunk_address(function: Any, arrays: Any) -> int:
+    return _checked_address(function, (_CONTROL, arrays, types.int64, types.int64), CHUNK_RESULTS)
 
 
-def level_address(function: Any, control: Any, arrays: Any) -> int:
-    """Return the address of a kernel for `call_level`."""
-    return _checked_address(function, (control, arrays, STATE, RECORDS), LEVEL_RESULTS)
+def level_address(function: Any, arrays: Any) -> int:
+    return _checked_address(function, (_CONTROL, arrays, STATE, RECORDS), LEVEL_RESULTS)
 
 
 def _checked_address(function: Any, kinds: tuple[Any, ...], results: tuple[str, ...]) -> int:
@@ -288,6 +287,26 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
     address = address_of(work, struct.numba_type, numba.int64, numba.int64)
     call = _call_all if parts > 1 and not processes.lacks_loops() else _call_one
     call(address, struct.address, parts)
+
+
+def parallel_kernel(fields: str, **options: Any) -> Any:
+    """Decorate a kernel `f(given, part, parts)` to be called as f(*values, parts=None).
+
+    `fields` names the values, which become `given`; `in_parallel` runs the parts. `options` are
+    those of `kernel`.
+    """
+    names = fields.split()
+
+    def decorate(function: Any) -> Any:
+        work = kernel(inner=True, **options)(function)
+
+        @wraps(function)
+        def run(*values: Any, parts: int | None = None) -> None:
+            in_parallel(work, parts, **dict(zip(names, values, strict=True)))
+
+        return run
+
+    return decorate
 
 
 @contextmanager

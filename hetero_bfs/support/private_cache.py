@@ -6,11 +6,12 @@ digest of its content and its stamp, which names everything that the content dep
 stale or incomplete entry does not match and is ignored.
 
 `NUMBA_CACHE_DIR` names the folder; by default it is the user's folder for caches.
+`HETERO_BFS_COMPILED` names a second one, which is only read: the folder of an image or a cluster.
+It and its files belong to root or you, and nobody else may write there.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import stat
@@ -21,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support.files import replacing
+from hetero_bfs.support.files import lock, replacing
 
 
 def warn(text: str) -> None:
@@ -47,15 +48,45 @@ def folder() -> Path | None:
     return place
 
 
+@cache
+def given_folder() -> Path | None:
+    """Return the folder that is only read; if it cannot be used, warn and return None."""
+    named = os.environ.get("HETERO_BFS_COMPILED")
+    if not named:
+        return None
+    place = Path(named).absolute()
+    try:
+        status = place.stat()
+        if not stat.S_ISDIR(status.st_mode) or not _is_trusted(status):
+            raise OSError(0, "it is not a folder that only root or you can write to")
+    except OSError as error:
+        warn(f"HETERO_BFS_COMPILED: {place} is not used: {error.strerror or error}")
+        return None
+    return place
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
+
+
 def read(name: str, stamp: bytes) -> bytes:
-    """Return an entry; raise OSError if this user has no complete one of this name and stamp."""
-    place = folder()
+    """Return an entry; raise OSError if there is no complete one of this name and stamp."""
+    try:
+        return _read(folder(), name, stamp)
+    except OSError:
+        if given_folder() is None:
+            raise
+        return _read(given_folder(), name, stamp)
+
+
+def _read(place: Path | None, name: str, stamp: bytes) -> bytes:
     if place is None:
         raise FileNotFoundError
     descriptor = os.open(place / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        trusted = _is_trusted(status) if place == given_folder() else status.st_uid == os.geteuid()
+        if not stat.S_ISREG(status.st_mode) or not trusted:
             raise PermissionError
         digest, content = stream.read(32), stream.read()
     if hashlib.sha256(stamp + content).digest() != digest:
@@ -85,7 +116,7 @@ def one_at_a_time(name: str) -> Iterator[None]:
                 flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
                 descriptor = os.open(place / name, flags, 0o600)
                 stack.callback(os.close, descriptor)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                lock(descriptor, wait=True)
         yield
 
 

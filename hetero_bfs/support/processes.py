@@ -58,7 +58,6 @@ def use_opencl() -> None:
 
 
 def lacks_loops() -> bool:
-    """Tell whether compiled loops can use no other threads here."""
     return "compiled loops" in _Process.lost
 
 

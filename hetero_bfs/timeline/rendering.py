@@ -34,6 +34,7 @@ _COLORS = {
     "choice": "#888888",
     "migration": "#ffffff",
     "exchange": "#ffffff",
+    "result": "#bbbbbb",
 }
 _OTHERS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#B8A800", "#D55E00")
 """For strategies that are not in the table, of vertex programs and of other algorithms."""
@@ -170,8 +171,13 @@ class _Trace(Protocol):
     def row(self) -> dict[str, Any]: ...
 
 
-def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ()) -> str:
-    """Return a table of facts and the timeline of the steps; all text is escaped."""
+def as_html(
+    title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = (), seconds: float = 0.0
+) -> str:
+    """Return a table of facts and the timeline of the steps; all text is escaped.
+
+    If the run took `seconds`, the time after its steps is drawn as that of its result.
+    """
     rows = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(_shown(value))}</td></tr>'
@@ -179,10 +185,10 @@ def as_html(title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = ())
     )
     caption = f'<caption style="text-align:left;white-space:nowrap">{escape(title)}</caption>'
     table = f"<table>{caption}<tbody>{rows}</tbody></table>"
-    return f"<div>{table}{_picture(title, traces)}</div>"
+    return f"<div>{table}{_picture(title, traces, seconds)}</div>"
 
 
-def _picture(title: str, traces: Iterable[_Trace]) -> str:
+def _picture(title: str, traces: Iterable[_Trace], seconds: float) -> str:
     steps = [trace.row() for trace in traces]
     if not 0 < len(steps) <= _MOST_STEPS:
         return ""
@@ -191,6 +197,9 @@ def _picture(title: str, traces: Iterable[_Trace]) -> str:
         for span in spans_of(steps)
         if span.lane not in ("runs", "steps", "choices")
     ]
+    end = max(span.start_seconds + span.seconds for span in spans)
+    if seconds > end:
+        spans.append(Span("result", "result", "result", end, seconds - end, {}))
     return timeline_svg(spans, title, _FINEST_PIXELS)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
-_LANES = ("runs", "steps", "choices", "migrations", "exchanges", "CPU", "device")
+_LANES = ("runs", "steps", "choices", "migrations", "exchanges", "result", "CPU", "device")
 """In drawing order; further devices are "device 2" and so on."""
 
 Row = Mapping[str, Any]

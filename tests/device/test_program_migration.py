@@ -43,7 +43,7 @@ from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import DeviceStay
 from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
-from hetero_bfs.programs.host_stay import HostStay
+from hetero_bfs.programs.migrating_run import HostStay
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.program_costs import OTHER, lone_costs
 

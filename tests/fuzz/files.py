@@ -5,7 +5,6 @@ Some of the graphs that are read are searched, too, on the host and on a device.
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import random
 import re
@@ -264,8 +263,13 @@ def trouble(path: Path, form: str, directed: bool, searched: bool) -> str | None
     """Read a file, and search in it; return what is wrong with how that went, None if nothing."""
     raw = path.read_bytes()
     expected = None
-    with contextlib.suppress(plain.BadFileError):
+    judged = True
+    try:
         expected = FORMATS[form](plain.unzipped(raw) if path.suffix == ".gz" else raw)
+    except plain.OtherFormError:
+        judged = False
+    except plain.BadFileError:
+        pass
     if expected is not None and expected.skew and not directed:
         expected = None
     try:
@@ -279,6 +283,8 @@ def trouble(path: Path, form: str, directed: bool, searched: bool) -> str | None
         return None
     except Exception:
         return traceback.format_exc()
+    if not judged:
+        return None
     if expected is None:
         return "read, but a plain parser finds no graph in it"
     wrong = _difference(graph, expected, directed, raw)

@@ -24,6 +24,10 @@ class BadFileError(Exception):
     """The file is not a graph."""
 
 
+class OtherFormError(Exception):
+    """A file in a form that only the package reads: a table, or an odd matrix."""
+
+
 @dataclass
 class Meaning:
     """A graph: every edge in its order for text; stored edges and counts for binary formats."""
@@ -154,6 +158,8 @@ def edge_list(raw: bytes, weighted: bool = False) -> Meaning:
         return _konect(_rows(raw), konect[1], konect[2], weighted)
     for number, (line, words) in enumerate(_rows(raw)):
         in_head = not pairs and not words
+        if words and not pairs and len(line.split()) == 1 and re.search("[,;|]", line):
+            raise OtherFormError
         need(not (number == 0 and line.lower().startswith("%%matrixmarket")))
         if in_head:
             for key, digits in re.findall(r"(?a)\b(nodes|edges):\s*(\d+)", line.lower()):
@@ -177,6 +183,8 @@ def matrix_market(raw: bytes, weighted: bool = False) -> Meaning:
     rows = _rows(raw)
     need(rows)
     head = rows[0][0].lower()
+    if not head or "matrix" not in head or re.search("array|unsigned", head):
+        raise OtherFormError
     need(head.startswith("%%matrixmarket") and re.fullmatch(r"[\x00-\x7f]*", head))
     words = re.split(r"[ \t\v\f]+", head.strip(" \t\v\f"))
     need(words[:3] == ["%%matrixmarket", "matrix", "coordinate"] and len(words) == 5)
@@ -185,6 +193,8 @@ def matrix_market(raw: bytes, weighted: bool = False) -> Meaning:
     body = [(line, found) for line, found in rows[1:] if found]
     need(body)
     size = body[0][0].split()
+    if head.startswith("%matrix") or (len(size) == 2 and all(word.isdigit() for word in size)):
+        raise OtherFormError
     need(len(size) == 3 and all(re.fullmatch("[0-9]{1,20}", word) for word in size))
     num_vertices, columns, entries = map(int, size)
     need(num_vertices == columns and num_vertices <= MOST_VERTICES)

@@ -27,7 +27,7 @@ def trouble(kind: str, path: Path) -> str | None:
     """Try the cases of a file; return what went wrong, None if nothing did."""
     mpirun = Path(sys.executable).with_name("mpirun")
     if not mpirun.exists():
-        raise SystemExit(f"{mpirun} is absent; install it with: pip install 'hetero_bfs[mpi]'")
+        raise SystemExit(f"{mpirun} is absent; install it with: pip install mpi4py mpich")
     top = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([top, *filter(None, sys.path)])}
     worker = [sys.executable, "-m", "tests.fuzz.rank_cases", str(path)]

@@ -83,7 +83,6 @@ class Validator:
         self._tree_edges = _TreeEdges(self.edges.num_vertices)
 
     def __len__(self) -> int:
-        """Return the number of searches added since the last pass."""
         return len(self._searches)
 
     def add(

@@ -70,7 +70,6 @@ def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ..
 
 
 def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
-    """Run every candidate, every conversion and every migration."""
     graph = platform.graph
     if graph.num_searched == 0:
         return
@@ -201,7 +200,6 @@ class Correction:
         return records
 
     def is_of(self, base: ModelSelector) -> bool:
-        """Tell whether `base` makes the same predictions as this correction's base."""
         mine, theirs = self.base, base
         same = zip(_numbers(mine), _numbers(theirs), strict=True)
         return (

@@ -106,7 +106,6 @@ class OpenCLExecutor(DeviceExecutor):
 
     @property
     def groups(self) -> int:
-        """Work-groups of a launch."""
         return self.program.groups
 
     def begin(self, source: int, frontier: Frontier) -> None:

@@ -112,12 +112,10 @@ class DeviceGraph:
         ]
 
     def _shared(self, array: npt.NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:
-        """Return the buffer of an array, aligned for use in place on unified memory."""
         in_place = self._device.info.unified_memory
         return self._lists.array(aligned_copy(array) if in_place else array, dtype)
 
     def _sizes(self) -> list[Any]:
-        """Return the number of vertices, and of words in a bitmap of them."""
         return [np.uint32(self._graph.num_searched), np.uint32(-(-self._graph.num_searched // 32))]
 
     def _upload_edges(self, edges: Sequence[npt.NDArray[np.uint32]], limit_bytes: int) -> list[Any]:
@@ -217,12 +215,10 @@ class SearchMemory:
         return [self.parent, *self.visited, *self.queue, *self.offsets]
 
     def acquire(self) -> None:
-        """Return shared memory to the device after the host used it."""
         while self._mappings:
             self._device.unmap(self._mappings.pop())
 
     def release(self) -> None:
-        """Let the host use the shared memory."""
         host = self._host
         if self._mappings or not self.unified or host.parent.size == 0:
             return

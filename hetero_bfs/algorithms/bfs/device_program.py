@@ -56,16 +56,10 @@ _FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
 class SearchProgram:
     """The kernels of one graph's searches, and the memory shared by host and device.
 
-    Parameters
-    ----------
-    edge_bits : int
-        Bits for edges in the packed counter (`counter_edge_bits`).
-    mask : buffer, optional
-        The bitmap of vertices that all searches with these kernels ignore (bottom_up.cl).
-    sent : sequence of buffers, optional
-        A rank's buffers for messages to other ranks, in the order of `Sent` in words.cl.
-    ranks : int
-        With `sent`: items in arrays with one item per rank.
+    `edge_bits` are the bits for edges in the packed counter (`counter_edge_bits`). `mask` is the
+    bitmap of vertices that all searches with these kernels ignore (bottom_up.cl). `sent` has a
+    rank's buffers for messages to other ranks, in the order of `Sent` in words.cl, and `ranks` the
+    number of ranks.
 
     Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
     device has.
@@ -263,7 +257,6 @@ class SearchProgram:
         return min(max(wanted, units), self.groups)
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
-        """Launch the probe of grid.cl; send whether it ended."""
         self.groups = groups
         self._bind_search(patience)
         self._words[:] = 0
@@ -398,7 +391,6 @@ class SearchProgram:
         )
 
     def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
-        """Read back the state and the first rows after this number of launches."""
         head = self._read[: steps.ROWS + _FIRST_ROWS * steps.ROW_WORDS]
         self._device.read(head, self._report)
         slot = launches % 2 * steps.STATE_WORDS

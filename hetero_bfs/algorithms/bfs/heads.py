@@ -57,16 +57,9 @@ _COLUMN_BYTES = 8 + 4  # its start, its size
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """The use of a memory budget.
+    """The use of a memory budget: `columns` of heads, by direction, have these sizes.
 
-    Parameters
-    ----------
-    budget_bytes : int
-        Limit for the use of the device's memory.
-    columns : tuple of tuples of int
-        Sizes of the columns of heads, for each direction.
-    room : DeviceInfo
-        The device, with the memory that is left for pages and slots.
+    `room` is the device with the memory that is left for pages and slots.
     """
 
     budget_bytes: int
@@ -152,7 +145,6 @@ def page_shift(graph: SearchGraph) -> int:
 
 
 def num_pages(graph: SearchGraph) -> int:
-    """Return the number of pages of one direction."""
     return max(-(-graph.graph.num_stored_edges >> page_shift(graph)), 1)
 
 

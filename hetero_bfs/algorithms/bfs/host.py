@@ -79,7 +79,6 @@ class CPUExecutor(HostRun):
         self._mask = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
         self._results = {size: Recycler(_MOST_RECYCLED_BYTES) for size in (4, 8)}
-        self._arrays = self._gather_arrays()
 
     def begin(self, source: int, frontier: Frontier) -> None:
         from hetero_bfs.algorithms.bfs.kernels.level_loop import start
@@ -151,7 +150,6 @@ class CPUExecutor(HostRun):
         return found, float(record[0, schema.SECONDS])
 
     def to_queue(self, frontier: Frontier) -> float:
-        """Convert a frontier from a bitmap to a queue; return the seconds."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 
         return float(convert(self.control, self.shared, frontier.state))
@@ -161,7 +159,7 @@ class CPUExecutor(HostRun):
         from hetero_bfs.algorithms.bfs.kernels.expand import finish_frontier, set_one_segment
 
         if has_offsets:
-            set_one_segment(self._arrays.segments[frontier.queue_index], frontier.vertices)
+            set_one_segment(self.fields["segments"][frontier.queue_index], frontier.vertices)
         else:
             finish_frontier(self.shared, frontier.state)
 
@@ -172,7 +170,6 @@ class CPUExecutor(HostRun):
         invalidate(self.control, self.shared, frontier.state)
 
     def new_result(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array of all old ids, in memory of results that the caller dropped."""
         size, dtype = self.graph.num_vertices, np.dtype(dtype)
         if size * dtype.itemsize < _LEAST_RECYCLED_BYTES:
             return np.empty(size, dtype)
@@ -214,10 +211,9 @@ class CPUExecutor(HostRun):
 
         set_bits(self._written, pairs)
 
-    def _gather_arrays(self) -> Any:
+    def _make_fields(self) -> dict[str, Any]:
         from hetero_bfs.algorithms.bfs.kernels.job import NUM_TASKS, split_among_owners
         from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
-        from hetero_bfs.algorithms.bfs.kernels.phases import HostArrays
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
         indptr = _narrow(forward.indptr)
@@ -225,50 +221,46 @@ class CPUExecutor(HostRun):
         scratch = (self.threads, CHUNK_EDGES + 64)
         owners = self._count_owners()
         room = 1 + min(_MOST_DEFERRED, forward.num_stored_edges) if owners > 1 else 0
-        return HostArrays(
-            indptr,
-            forward.indices,
-            self.graph.degree,
-            indptr if backward is forward else _narrow(backward.indptr),
-            backward.indices,
-            self.graph.first,
-            self.parent,
-            tuple(self.visited),
-            self._written,
-            self.found_list,
-            np.empty(self._most_unvisited_listed(), np.uint32),
-            self._mask,
-            np.zeros_like(self._mask),
-            tuple(self.queue),
-            tuple(self.offsets),
-            tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),
-            np.zeros(1, np.uint64),
-            np.zeros(scratch, np.uint32),
-            np.zeros(scratch, np.uint32),
-            aligned_empty(4 * owners * room, np.uint32).reshape(2, owners, room, 2),
-            split_among_owners(self.graph.num_searched, owners),
-            int(self.graph.degree.max(initial=0)),
-            self.graph.relabelling.old_of_new,
-            self.graph.is_local,
-            self.edge_bits,
-            np.zeros(NUM_TASKS, np.int64),
-            np.zeros(len(STRATEGIES), np.int64),
-        )
-
-    def _make_fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = self._arrays._asdict()
-        return fields
+        return {
+            "threads": self.threads,
+            "indptr": indptr,
+            "indices": forward.indices,
+            "degree": self.graph.degree,
+            "backward_indptr": indptr if backward is forward else _narrow(backward.indptr),
+            "backward_indices": backward.indices,
+            "first": self.graph.first,
+            "parent": self.parent,
+            "visited": tuple(self.visited),
+            "written": self._written,
+            "found_list": self.found_list,
+            "unvisited_list": np.empty(self._most_unvisited_listed(), np.uint32),
+            "mask": self._mask,
+            "reached": np.zeros_like(self._mask),
+            "queue": tuple(self.queue),
+            "offsets": tuple(self.offsets),
+            "segments": tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),
+            "counter": np.zeros(1, np.uint64),
+            "found": np.zeros(scratch, np.uint32),
+            "source": np.zeros(scratch, np.uint32),
+            "outbox": aligned_empty(4 * owners * room, np.uint32).reshape(2, owners, room, 2),
+            "owned_ranges": split_among_owners(self.graph.num_searched, owners),
+            "longest": int(self.graph.degree.max(initial=0)),
+            "old_of_new": self.graph.relabelling.old_of_new,
+            "is_local": self.graph.is_local,
+            "edge_bits": self.edge_bits,
+            "work": np.zeros(NUM_TASKS, np.int64),
+            "levels": np.zeros(len(STRATEGIES), np.int64),
+        }
 
     def _link(self, struct: Any) -> None:
         from hetero_bfs.algorithms.bfs.kernels.link import link_levels, link_work
         from hetero_bfs.devices.cpu.vectors import can_pack
 
-        arrays = self._arrays
         is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
         owners = self._count_owners()
         visible = self._visible(struct)
-        link_work(visible, self.threads, owners, is_packed, arrays.work, self._own_work())
-        link_levels(visible, arrays.levels)
+        link_work(visible, self.threads, owners, is_packed, self.fields["work"], self._own_work())
+        link_levels(visible, self.fields["levels"])
 
     def _bitmap_words(self) -> int:
         """Return the words of a bitmap of all vertices that a neighbour list may contain."""
@@ -284,7 +276,6 @@ class CPUExecutor(HostRun):
         return self._visible(self.struct).numba_type
 
     def compile_work(self) -> None:
-        """Compile the kernels that are called by address, for these arrays and threads."""
         _ = self.shared
 
     def _most_unvisited_listed(self) -> int:

@@ -110,7 +110,6 @@ def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
 
 
 def trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:
-    """Return the tuning of the device's speed model, if there is one."""
     try:
         model = model_of(info)
     except ModelError as error:  # selectors that need the model raise it later

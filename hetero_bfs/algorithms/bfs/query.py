@@ -198,14 +198,8 @@ def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
 class Seeds(NamedTuple):
     """Several vertices from which one search starts, and vertices that it ignores.
 
-    The search starts on the host and may migrate like any other.
-
-    Parameters
-    ----------
-    sources : uint32 array
-        New ids: at least one, without duplicates, not masked.
-    mask : uint32 array, shape (words,), optional
-        A bitmap of the vertices to ignore (level.py).
+    `sources` are new ids: at least one, without duplicates, not masked. `mask` is a bitmap
+    (level.py). The search starts on the host and may migrate like any other.
     """
 
     sources: npt.NDArray[np.uint32]

@@ -20,7 +20,7 @@ from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.gathered_result import RankLevel
@@ -34,14 +34,9 @@ from hetero_bfs.scheduling.strategies import Direction
 class RankResult:
     """A search's result on one rank; `source` is the caller's id.
 
-    Parameters
-    ----------
-    parent : uint32 array, shape (own old ids,)
-        Old ids of the parents; NO_VERTEX where not reached.
-    seconds : float
-        Time from the key to complete parents on the slowest rank.
-    reached, nedge : int
-        Of the whole search: vertices with a parent, and input edges between them.
+    `parent`, shape (own old ids,), has old ids; NO_VERTEX where not reached. `seconds` are from the
+    key to complete parents on the slowest rank. `reached` and `nedge` are of the whole search:
+    vertices with a parent, and input edges between them.
     """
 
     source: int
@@ -55,18 +50,9 @@ class RankResult:
 class DistributedSearch:
     """Searches a graph that is distributed over all ranks; all ranks make the same calls.
 
-    Parameters
-    ----------
-    graph : RankGraph
-        This rank's part.
-    selector : str
-        Chooses the direction of a level; see `RankDecision`.
-    threads : int, optional
-        Threads of this rank; by default one per core that it may use.
-    costs : ExchangeCosts, optional
-        Costs of exchanges, the same on all ranks; measured by default.
-    device : RankDevice, optional
-        This rank's device, with its own host executor and threads.
+    `graph` is this rank's part. `selector` chooses the direction of a level (`RankDecision`).
+    `threads` are by default one per core that this rank may use. `costs` of exchanges are the same
+    on all ranks, by default measured. `device` has its own host executor and threads.
     """
 
     def __init__(
@@ -125,7 +111,6 @@ class DistributedSearch:
         return [self._result(*search) for search in searches]
 
     def _search(self, source: int) -> tuple[float, list[RankLevel]]:
-        """Run a search; return the slowest rank's seconds, and the levels."""
         self.communicator.barrier()
         started = time.perf_counter()
         device, own = self.device, self.graph.searched_id(source)
@@ -200,7 +185,6 @@ class DistributedSearch:
         return self.device
 
     def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
-        """Run a level top-down; return the seconds of the rank's own work."""
         began = time.perf_counter()
         exchange = self._exchange
         if self._others_known != frontier.visited_index:
@@ -214,7 +198,6 @@ class DistributedSearch:
         return seconds + time.perf_counter() - began
 
     def _pull(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
-        """Run a level bottom-up; return the seconds of the rank's own work."""
         self._others_known = frontier.visited_index
         self._exchange.dense(runner, frontier.visited_index)
         began = time.perf_counter()
@@ -224,13 +207,13 @@ class DistributedSearch:
     def _result(
         self, source: int, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
     ) -> RankResult:
-        from hetero_bfs.algorithms.bfs.kernels.ranks import reached_ends
-
         parent = self.executor.restored(saved)
         part = self.graph.partition
         if part.owner(source) == part.rank:  # also if it has no edges
             parent[source // part.ranks] = source
-        totals = np.array(reached_ends(parent, self.graph.input_degree), np.int64)
+        reached = parent != NO_VERTEX
+        ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
+        totals = np.array([np.count_nonzero(reached), ends], np.int64)
         self.communicator.reduce_to_all(totals, "sum")
         nedge = int(totals[1]) // (1 if self.graph.graph.directed else 2)
         return RankResult(source, parent, seconds, int(totals[0]), nedge, levels)

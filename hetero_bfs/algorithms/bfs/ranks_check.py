@@ -76,11 +76,15 @@ class RankValidator(HostTree):
                 u, v = int(src[half]), int(dst[half])
                 failure = 4, u, f"edge ({u}, {v}) joins a reached and an unreached vertex"
         communicator.combine_hosts(levels, "max")
-        unmet = int(loops.first_not_met(parents, levels, source, self._begin, self._end))
-        if failure is None and unmet >= 0:
+        here = slice(self._begin, self._end)
+        child = self._begin + np.flatnonzero((parents[here] > 0) & (levels[here] < loops.MET))
+        child = child[child != source]
+        if failure is None and child.size:
+            unmet = int(child[0])
             detail = f"its tree edge ({int(parents[unmet]) - 1}, {unmet}) is not an input edge"
             failure = 5, unmet, detail
         degree = self._input_degree
         if degree is not None:
-            nedge = int(loops.ends_at_reached(levels, degree, communicator.rank, communicator.size))
+            mine = levels[communicator.rank :: communicator.size]
+            nedge = int(degree.sum(where=mine > 0, dtype=np.int64))
         return nedge, failure

@@ -198,7 +198,6 @@ class RankDevice:
         self.device.read(into, self._words, 8 * int(self._partition.first_column[rank]))
 
     def fill_sent(self, ranks: Iterable[int], counts: Counts) -> None:
-        """Copy the messages for these ranks to `sent`: counts[r] messages for rank r."""
         for rank in ranks:
             first = int(self._partition.first_column[rank])
             self.copy_words(rank, self.sent[first : first + int(counts[rank])])
@@ -258,7 +257,6 @@ class RankDevice:
         self._copies.clear()  # the copies of the last exchange are done
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write words of a bitmap, starting at word `first`; later levels wait for the copy."""
         if self._unified:
             self.host.take(index, first, bits)
         else:

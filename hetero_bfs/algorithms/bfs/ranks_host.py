@@ -37,17 +37,16 @@ class RankExecutor(CPUExecutor):
     def __init__(
         self, graph: RankGraph, threads: int | None = None, allocate: Allocator = aligned_empty
     ) -> None:
-        from hetero_bfs.algorithms.bfs.kernels import ranks as pull
-        from hetero_bfs.algorithms.bfs.kernels import ranks as push
+        from hetero_bfs.algorithms.bfs.kernels import ranks as kernels
 
         super().__init__(graph, threads, allocate)
-        self._pulls, self._pushes = pull, push  # an import in each level would be slow
+        self._kernels = kernels  # an import in each level would be slow
         self._records = np.zeros((1, schema.record_width(1)))
         self.sent: Words = allocate(graph.partition.num_columns, np.uint64)
         """Messages for other ranks, starting at each rank's first column."""
-        ranks, stride = graph.partition.ranks, push.COUNT_STRIDE
-        self._told_counts: Counts = np.zeros(stride * ranks, np.int64)
-        self._told_places = np.zeros((self.threads, -(-ranks // stride) * stride), np.int64)
+        ranks, stride = graph.partition.ranks, kernels.COUNT_STRIDE
+        self._sent_counts: Counts = np.zeros(stride * ranks, np.int64)
+        self._sent_positions = np.zeros((self.threads, -(-ranks // stride) * stride), np.int64)
 
     @property
     def partition(self) -> Partition:
@@ -57,20 +56,20 @@ class RankExecutor(CPUExecutor):
         return self.graph.partition.bitmap_words
 
     def _make_fields(self) -> dict[str, Any]:
-        """Return the `HostArrays` followed by the `RankFields`."""
-        part = self.partition
-        fields = self._pushes.RankFields(
-            self.sent,
-            self._told_counts,
-            self._told_places,
-            part.owner_of_line,
-            part.first_column,
-        )
-        return super()._make_fields() | fields._asdict()
+        """Return the `HostArrays`, then the fields that kernels/ranks.py describes."""
+        host = super()._make_fields()
+        self._num_host_arrays = len(host)
+        return host | {
+            "sent": self.sent,
+            "sent_counts": self._sent_counts,
+            "sent_positions": self._sent_positions,
+            "owner_of_line": self.partition.owner_of_line,
+            "first_column": self.partition.first_column,
+        }
 
     def _visible(self, struct: Struct) -> Head:
         """Return only the `HostArrays`, which the kernels of one process take."""
-        return Head("HostArrays", struct, len(self._arrays))
+        return Head("HostArrays", struct, self._num_host_arrays)
 
     def _own_work(self) -> dict[int, int]:
         from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
@@ -88,7 +87,7 @@ class RankExecutor(CPUExecutor):
         """
         frontier = self.first_frontier(source, lists_found)
         frontier.place = schema.HOST
-        self._pulls.blank(self.control, self.shared, frontier.state)
+        self._kernels.blank(self.control, self.shared, frontier.state)
         if source is not None:
             this = frontier.queue_index
             self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
@@ -112,8 +111,8 @@ class RankExecutor(CPUExecutor):
 
         Messages for other ranks are in `sent`. Fills `counts` with their numbers.
         """
-        found: tuple[int, int] = self._pushes.push(
-            self.control, self.shared, frontier.state, self._told_counts, counts
+        found: tuple[int, int] = self._kernels.push(
+            self.control, self.shared, frontier.state, self._sent_counts, counts
         )
         return found
 
@@ -124,35 +123,30 @@ class RankExecutor(CPUExecutor):
         state = frontier.state
         for rank, words in sent:
             first = int(self.partition.first_column[rank])
-            found = self._pushes.receive(self.struct, state, words, first, *found)
+            found = self._kernels.receive(self.struct, state, words, first, *found)
         if state[schema.FOUND_LISTED] >= 0:
-            self._pushes.list_found(self.struct, state, found[0])
+            self._kernels.list_found(self.struct, state, found[0])
         schema.advance(state, schema.QUEUE, *found)
 
     def pull(self, frontier: Frontier) -> int:
-        """Run a bottom-up level; return the edges scanned."""
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # there is only one row of records
         frontier.keep_no_list()
-        scanned = self._pulls.pull(self.control, self.shared, _PULL_ROW, state, self._records)
+        scanned = self._kernels.pull(self.control, self.shared, _PULL_ROW, state, self._records)
         state[schema.LEVEL] = level + 1
         return int(scanned)
 
     def copy_others(self, source: int, target: int) -> None:
-        """Copy other ranks' bits from one bitmap to the other."""
         own = int(self.partition.words[self.partition.rank])
-        self._pulls.copy_words(self.visited[source], self.visited[target], own)
+        self._kernels.copy_words(self.visited[source], self.visited[target], own)
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Copy the first words of bitmap `index` to `bits`."""
         bits[:] = self.visited[index][: bits.size]
 
     def take(self, index: int, first: int, bits: npt.NDArray[np.uint32]) -> None:
-        """Write words of a bitmap, starting at word `first`."""
         self.visited[index][first : first + bits.size] = bits
 
     def copy_words(self, rank: int, into: Words) -> None:
-        """Copy the first messages for a rank to `into`."""
         first = int(self.partition.first_column[rank])
         into[:] = self.sent[first : first + into.size]
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
+from hetero_bfs.graph.vertex_names import Named
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import (
     DEVICE_KINDS,
@@ -31,13 +32,33 @@ _START[schema.CHOSEN] = -1
 _START[schema.UNVISITED_LISTED] = -1
 
 
+class _Item:
+    """An item of a frontier's state, as an integer."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def __get__(self, frontier: Frontier, owner: Any = None) -> int:
+        return int(frontier.state[self._index])
+
+    def __set__(self, frontier: Frontier, value: int) -> None:
+        frontier.state[self._index] = value
+
+
 class Frontier:
     """The state of a search between two levels: names for the items of `state` (schema.py).
 
     A device has two bitmaps and two queues. `visited_index` names the bitmap of all visited
     vertices; the other one may hold those of the previous level. `queue_index` names the queue that
-    holds the frontier, if the frontier is a queue (`has_queue`).
+    holds the frontier, if the frontier is a queue (`has_queue`). `chosen` is the candidate chosen
+    for the next level. `found_list` and `unvisited_list` are the lengths of the host's lists of
+    found vertices, and of vertices that may be unvisited; -1 without one.
     """
+
+    vertices, edges = _Item(schema.FRONTIER_VERTICES), _Item(schema.FRONTIER_EDGES)
+    visited_index, queue_index = _Item(schema.VISITED_INDEX), _Item(schema.QUEUE_INDEX)
+    level, chosen = _Item(schema.LEVEL), _Item(schema.CHOSEN)
+    found_list, unvisited_list = _Item(schema.FOUND_LISTED), _Item(schema.UNVISITED_LISTED)
 
     def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
         """Start at a source of this degree; the graph has these searched vertices, stored edges."""
@@ -83,37 +104,6 @@ class Frontier:
         self.place = DEVICE_KINDS.index(kind)
 
     @property
-    def vertices(self) -> int:
-        return int(self.state[schema.FRONTIER_VERTICES])
-
-    @property
-    def edges(self) -> int:
-        """Edges that leave the frontier."""
-        return int(self.state[schema.FRONTIER_EDGES])
-
-    @property
-    def visited_index(self) -> int:
-        return int(self.state[schema.VISITED_INDEX])
-
-    @property
-    def queue_index(self) -> int:
-        return int(self.state[schema.QUEUE_INDEX])
-
-    @queue_index.setter
-    def queue_index(self, index: int) -> None:
-        self.state[schema.QUEUE_INDEX] = index
-
-    @property
-    def level(self) -> int:
-        """Number of the next level, starting at 0."""
-        return int(self.state[schema.LEVEL])
-
-    @property
-    def chosen(self) -> int:
-        """Candidate chosen for the next level."""
-        return int(self.state[schema.CHOSEN])
-
-    @property
     def target(self) -> int | None:
         """The vertex whose discovery ends the search; None without one, or once it is found."""
         number = int(self.state[schema.TARGET])
@@ -127,23 +117,9 @@ class Frontier:
         """Mark the target as found, which ends the search."""
         self.state[schema.TARGET] = schema.FOUND_TARGET
 
-    @property
-    def found_list(self) -> int:
-        """Length of the host's found list; -1 without one."""
-        return int(self.state[schema.FOUND_LISTED])
-
     def keep_no_list(self) -> None:
         """Stop using the host's found list."""
-        self.state[schema.FOUND_LISTED] = -1
-
-    @property
-    def unvisited_list(self) -> int:
-        """Length of the host's list of vertices that may be unvisited; -1 without one."""
-        return int(self.state[schema.UNVISITED_LISTED])
-
-    @unvisited_list.setter
-    def unvisited_list(self, count: int) -> None:
-        self.state[schema.UNVISITED_LISTED] = count
+        self.found_list = -1
 
     @property
     def is_over(self) -> bool:
@@ -172,7 +148,7 @@ class Found:
 
 
 @dataclass(eq=False)
-class BFSResult:
+class BFSResult(Named):
     """The outcome of one search, in the caller's vertex ids.
 
     Parameters
@@ -295,4 +271,4 @@ class BFSResult:
         many = len(self.sources) > 1
         start = f"{len(self.sources)} vertices" if many else f"vertex {self.source}"
         way = ", against the edges" if self.reverse else ""
-        return as_html(f"Breadth-first search from {start}{way}", facts, self.traces)
+        return as_html(f"Breadth-first search from {start}{way}", facts, self.traces, self.seconds)

@@ -65,17 +65,10 @@ _NO_LIMIT = 2**62
 class Search:
     """One search: its state while it runs, and the location of its parents afterwards.
 
-    Parameters
-    ----------
-    source : int, optional
-        New id. None if no source has edges; then there is nothing to search.
-    level_by_level : bool
-        Whether a device launches each level separately.
-    seeds : Seeds, optional
-        Several sources, or a mask; `source` is the first of them.
-    target : int, optional
-        New id. The search ends with the level that finds it. Devices then launch each level
-        separately, and the host checks for the target in between.
+    `source` is a new id, None if no source has edges; then there is nothing to search. `seeds` has
+    several sources, of which `source` is the first, or a mask. With `level_by_level` a device
+    launches each level separately. The search ends with the level that finds `target` (a new id);
+    then, too, devices launch each level separately, and the host checks in between.
     """
 
     def __init__(

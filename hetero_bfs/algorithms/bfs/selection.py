@@ -107,14 +107,12 @@ class Selection:
         self.selector = bound
 
     def _correct(self) -> None:
-        """Use the corrected selector, if this one is ever corrected."""
         corrections = self._corrections
         self.learns = None if corrections is None else corrections.of(self.selector)
         if self.learns is not None:
             self.selector = self.learns.selector
 
     def learn(self, search: Search, seconds: float, decision_interval: int) -> None:
-        """Correct the selector by a completed search."""
         if self.learns is None:
             return
         learned = self.learns.learn(search.recording(), seconds)

@@ -17,20 +17,15 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.scheduling.trace import SERIAL, LevelFeatures, LevelTrace
+from hetero_bfs.support.cold import is_cold
 
 
 @dataclass(frozen=True)
 class QueueSearch:
-    """The result of a search.
+    """The vertices that a search found, in order; level i is queue[ends[i] : ends[i + 1]].
 
-    Parameters
-    ----------
-    queue : uint32 array
-        The vertices found, in order.
-    parent : uint32 array, shape (num_vertices,)
-        `NO_VERTEX` where not reached. A source is its own parent, unless the caller gave the array.
-    ends : int64 array, shape (num_levels + 1,)
-        Level i is queue[ends[i] : ends[i + 1]].
+    `parent`, shape (num_vertices,), is `NO_VERTEX` where not reached. A source is its own parent,
+    unless the caller gave the array.
     """
 
     queue: VertexArray
@@ -60,8 +55,6 @@ def search_from(
     sources and of vertices not reached. The search ends after the level that finds `target`, which
     is neither a source nor masked. It ignores the vertices of `mask`. The lists must be valid.
     """
-    from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
-
     starts = np.atleast_1d(np.asarray(sources, np.uint32))
     n = lists.indptr.size - 1
     queue, ends = np.empty(n, np.uint32), np.empty(n + 2, np.int64)
@@ -70,10 +63,50 @@ def search_from(
         parent = np.full(n, NO_VERTEX, np.uint32)
         parent[starts] = starts
     most = n if most_levels is None else math.ceil(max(min(most_levels, n), 0))
+    if starts.size == 1 and mask is None and fits_scipy(lists) and is_cold("searches"):
+        return _search_by_scipy(lists, int(starts[0]), most, parent, target)
+    from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
+
     end = -1 if target is None else target
     seen = np.zeros(n, np.uint8) if mask is None else mask.astype(np.uint8)
     levels = search_in_queue_order(*lists, starts.size, most, end, seen, queue, parent, ends)
     return QueueSearch(queue[: ends[levels]], parent, ends[: levels + 1])
+
+
+def fits_scipy(lists: Lists) -> bool:
+    return lists.indptr.size > 1 and max(lists.indptr.size, lists.indices.size) < 2**31
+
+
+def as_matrix(lists: Lists, weights: npt.NDArray[Any] | None = None) -> Any:
+    """Return SciPy's matrix of lists with fewer than 2**31 entries; without weights of ones."""
+    from scipy.sparse import csr_array
+
+    n = lists.indptr.size - 1
+    data = np.ones(lists.indices.size) if weights is None else weights.astype(np.float64)
+    return csr_array((data, lists.indices.view(np.int32), lists.indptr.astype(np.int32)), (n, n))
+
+
+def _search_by_scipy(
+    lists: Lists, source: int, most_levels: int, parent: VertexArray, target: int | None
+) -> QueueSearch:
+    """Search as `search_from`, in the same order."""
+    from scipy.sparse.csgraph import breadth_first_order
+
+    queue, before = breadth_first_order(as_matrix(lists), source)
+    place = np.empty(parent.size, np.int64)
+    place[queue] = np.arange(queue.size)
+    # By position in the queue: an ancestor's position, and how many levels above it is.
+    above = place[np.concatenate(([source], before[queue[1:]]))]
+    level = (np.arange(queue.size) > 0).astype(np.int64)
+    while above.any():
+        level += level[above]
+        above = above[above]
+    if target is not None and target in queue:
+        most_levels = min(most_levels, int(level[place[target]]))
+    queue = queue[: np.searchsorted(level, most_levels, side="right")].astype(np.uint32)
+    parent[queue[1:]] = before[queue[1:]]
+    ends = np.concatenate(([0], np.cumsum(np.bincount(level[: queue.size]))))
+    return QueueSearch(queue, parent, ends)
 
 
 def answer_serially(graph: CSRGraph, query: Query) -> BFSResult:

@@ -75,7 +75,6 @@ class Streaming:
         )
 
     def to_dict(self) -> dict[str, int]:
-        """Return the fields for JSON."""
         return asdict(self)
 
 
@@ -354,7 +353,6 @@ class StreamedExecutor(DeviceExecutor):
             self.host.to_queue(frontier)
 
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        """Add vertices that the host found, and their parents."""
         size, room = self.tuning.group_size, self._room // 2
         for begin in range(0, len(pairs), room):
             some = pairs[begin : begin + room]

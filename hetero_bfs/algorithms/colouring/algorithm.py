@@ -11,8 +11,13 @@ from hetero_bfs.algorithms.colouring.device import DeviceColouring
 from hetero_bfs.algorithms.colouring.host import HostColouring
 from hetero_bfs.algorithms.colouring.lists import UndirectedLists
 from hetero_bfs.algorithms.colouring.result import Colouring, ColouringReport
+from hetero_bfs.algorithms.colouring.serial import colour_in_python
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
+from hetero_bfs.support.cold import is_cold
+
+_SECONDS_PER_ENTRY = 2e-7  # in Python, 2 cores, 2026-11-26
 
 
 class Colourings(Analysis[Colouring]):
@@ -21,6 +26,14 @@ class Colourings(Analysis[Colouring]):
     what = "colouring"
     report: ClassVar = ColouringReport
     executors = HostColouring, DeviceColouring, StreamedColouring
+
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph) -> Colouring:
+        """See `Analysis`, and serial.py."""
+        seconds = _SECONDS_PER_ENTRY * (graph.num_stored_edges + graph.num_vertices)
+        if is_cold(cls.__name__, seconds):
+            return colour_in_python(graph)
+        return super().by_one_thread(graph)
 
     def _make_lists(self) -> UndirectedLists:
         return UndirectedLists(self.graph)

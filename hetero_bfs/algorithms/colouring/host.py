@@ -51,10 +51,10 @@ class HostColouring(HostRun):
             "work": np.zeros(NUM_TASKS, np.int64),
         }
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.colouring.kernels.greedy import link_work
+    def _phases(self) -> Any:
+        from hetero_bfs.algorithms.colouring.kernels.greedy import PHASES
 
-        link_work(struct, self.fields["work"])
+        return PHASES
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         from hetero_bfs.algorithms.colouring.kernels.greedy import colour_all
@@ -68,7 +68,6 @@ class HostColouring(HostRun):
         return np.zeros((_MOST_RECORDS, RECORD_WIDTH))
 
     def run(self) -> Coloured:
-        """Colour all vertices; see greedy.py."""
         from hetero_bfs.algorithms.colouring.kernels.greedy import colour_all
 
         steps = [sort_step(self.lists)]
@@ -81,14 +80,12 @@ class HostColouring(HostRun):
 
 
 def sort_step(lists: UndirectedLists) -> Step:
-    """Sort the vertices; return the record of this step."""
     began = time.perf_counter()
     lists.sort_vertices()
     return Step("sort", lists.num_vertices, 0, time.perf_counter() - began)
 
 
 def finish_serially(lists: UndirectedLists, colour: Any) -> Step:
-    """Colour the uncoloured vertices one after another; return the record of this step."""
     from hetero_bfs.algorithms.colouring.kernels.greedy import colour_serially
 
     began = time.perf_counter()

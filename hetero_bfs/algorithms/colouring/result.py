@@ -55,7 +55,7 @@ class Colouring(Iterated):
             "colours": self.num_colours,
             "time": with_unit(self.seconds),
         }
-        return as_html("Colouring", facts, self.traces)
+        return as_html("Colouring", facts, self.traces, self.seconds)
 
 
 class ColouringReport(Report[Colouring]):

@@ -48,7 +48,6 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         self.memory.take()
 
     def _kernels_on(self, room: Part | Slot) -> Kernels:
-        """Return the kernels bound to a room's buffers."""
         return self.bound_once(
             id(room), lambda: self._bind_on(self.offsets(0), room.buffers[1], VARIES)
         )

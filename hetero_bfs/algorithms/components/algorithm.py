@@ -29,7 +29,6 @@ class ComponentRuns(Analysis[Components]):
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph) -> Components:
-        """See components/serial.py."""
         return answer_serially(graph)
 
     def _known(self) -> Components | None:

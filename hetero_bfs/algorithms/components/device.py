@@ -63,7 +63,6 @@ class DeviceComponents(DeviceRun):
         self._bind_links()
 
     def _bind_links(self) -> None:
-        """Bind the kernels that read the adjacency."""
         self._links = [self._bind_on(*self.buffers(way)) for way in range(len(self.ways))]
 
     def _bind_on(self, *lists: Any) -> tuple[BoundKernel, BoundKernel]:
@@ -73,7 +72,6 @@ class DeviceComponents(DeviceRun):
         return bind(program, "link_lists", *arguments), bind(program, "link_heavy", *arguments)
 
     def run(self) -> Labels:
-        """Find the components of a non-empty graph. The next run overwrites them."""
         began = time.perf_counter()
         n, label, buffer = self._vertices, self._arrays["label"], self._arrays["counters"]
         counters = np.zeros(_COUNTERS, np.uint64)

@@ -58,10 +58,10 @@ class HostComponents(HostRun):
             "work": np.zeros(NUM_TASKS, np.int64),
         }
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.components.kernels.hook import link_phases
+    def _phases(self) -> Any:
+        from hetero_bfs.algorithms.components.kernels.hook import PHASES
 
-        link_phases(struct, self.fields["work"])
+        return PHASES
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         from hetero_bfs.algorithms.components.kernels.hook import label_components

@@ -57,14 +57,13 @@ class Components(Iterated):
             "largest component": int(self.sizes.max(initial=0)),
             "time": with_unit(self.seconds),
         }
-        return as_html("Connected components", facts, self.traces)
+        return as_html("Connected components", facts, self.traces, self.seconds)
 
 
 class ComponentsReport(Report[Components]):
     """The report of `hetero-bfs components`."""
 
     def check(self) -> CheckOutcome:
-        """Check the labels against all edges."""
         return check_components(self.edges, self.result.component)
 
     def figures(self) -> dict[str, Any]:

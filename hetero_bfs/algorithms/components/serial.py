@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hetero_bfs.algorithms.bfs.serial import as_matrix, fits_scipy
 from hetero_bfs.algorithms.components.result import Components
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.scheduling.trace import SERIAL, numbered
+from hetero_bfs.support.cold import is_cold
 
 
 class Numbered(NamedTuple):
@@ -23,6 +25,11 @@ class Numbered(NamedTuple):
 
 def number_components(lists: Lists) -> Numbered:
     """Number the components, in directed lists the weakly connected ones. Lists must be valid."""
+    if fits_scipy(lists) and is_cold("components"):
+        from scipy.sparse.csgraph import connected_components
+
+        count, found = connected_components(as_matrix(lists))
+        return Numbered(found.view(np.uint32), int(count))
     from hetero_bfs.algorithms.components.kernels.hook import label_in_order
 
     label = np.empty(lists.indptr.size - 1, np.uint32)

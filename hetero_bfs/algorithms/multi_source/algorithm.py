@@ -53,7 +53,6 @@ class ManyRuns(Analysis[ManySearches]):
         return self._result(Ran((rows, sums, []), 0.0, self.host), query)
 
     def _empty(self, query: Query) -> tuple[Rows | None, Sums]:
-        """Return unfilled rows, or None if the query does not want levels, and zero sums."""
         count, rows = len(query.sources), None
         if query.want == "levels":
             rows = Rows(self.graph.num_vertices, count, self._memory)
@@ -165,7 +164,7 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 class _Apart:
-    """The arrays of searches by one thread each; kernels/apart.py reads them."""
+    """The arrays of searches by one thread each; kernels/loop.py reads them."""
 
     def __init__(
         self,
@@ -209,7 +208,7 @@ class _Apart:
             self._call(parts, stop)
 
     def _call(self, parts: int, stop: int) -> None:
-        from hetero_bfs.algorithms.multi_source.kernels.apart import search_apart
+        from hetero_bfs.algorithms.multi_source.kernels.loop import search_apart
         from hetero_bfs.support.parallel import in_parallel
 
         in_parallel(search_apart, parts, stop=stop, **self._given)

@@ -92,7 +92,6 @@ class DevicePlanes(DeviceRun):
         self._host.prepare()
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Ignore these vertices (new ids) in all later runs; None ignores none."""
         self._has_mask = np.uint32(mask is not None)
         if mask is not None:
             self.device.write(self._mask, mask.astype(np.uint8))
@@ -105,7 +104,6 @@ class DevicePlanes(DeviceRun):
         rows: Rows | None,
         sums: Sums,
     ) -> npt.NDArray[np.float64]:
-        """Run a batch of at most 64 searches; see `HostPlanes.run`."""
         from hetero_bfs.algorithms.multi_source.kernels.phases import PLANES
 
         limit = NO_LIMIT if depth_limit is None else depth_limit

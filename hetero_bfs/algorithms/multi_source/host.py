@@ -68,10 +68,10 @@ class HostPlanes(HostRun):
             "work": np.zeros(planes.NUM_TASKS, np.int64),
         }
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.multi_source.kernels.phases import link_phases
+    def _phases(self) -> Any:
+        from hetero_bfs.algorithms.multi_source.kernels.phases import PHASES
 
-        link_phases(struct, self.fields["work"])
+        return PHASES
 
     def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the starts of ranges of vertices with about equally many incoming edges.
@@ -85,7 +85,6 @@ class HostPlanes(HostRun):
         return ranges
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Ignore these vertices (new ids) in all later runs; None ignores none."""
         self.prepare()
         self.fields["has_mask"][0] = mask is not None
         if mask is not None:

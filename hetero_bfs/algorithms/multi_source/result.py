@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.vertex_names import Named
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
 from hetero_bfs.timeline.rendering import as_html, with_unit
@@ -84,7 +85,7 @@ class Sums:
 
 
 @dataclass(eq=False)
-class ManySearches:
+class ManySearches(Named):
     """The results of searches from many vertices, in the caller's ids.
 
     Parameters
@@ -134,4 +135,4 @@ class ManySearches:
             "greatest level": int(self.eccentricity.max(initial=0)),
             "time": with_unit(self.seconds),
         }
-        return as_html("Multi-source searches", facts, self.traces)
+        return as_html("Multi-source searches", facts, self.traces, self.seconds)

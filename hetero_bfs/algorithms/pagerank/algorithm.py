@@ -11,14 +11,18 @@ from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.host import HostRanks
 from hetero_bfs.algorithms.pagerank.lists import RankLists, RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
+from hetero_bfs.algorithms.pagerank.serial import rank_by_scipy
 from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_flag
+from hetero_bfs.support.cold import is_cold
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
     from hetero_bfs.ranks.gathered_result import RankProgramResult
 
+_USUAL_STEPS, _SECONDS_PER_ENTRY = 30, 3e-9  # of SciPy's product, 2 cores, 2026-11-26
 _NEGLIGIBLE = 1e-30  # a share of restarts that counts as 0
 
 
@@ -30,11 +34,22 @@ class PageRanks(Analysis[PageRank]):
     executors = HostRanks, DeviceRanks, StreamedRanks
     weighted: ClassVar[bool] = False
 
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph, settings: RankSettings) -> PageRank:
+        """See `Analysis`, and serial.py."""
+        entries = graph.num_stored_edges
+        if (
+            max(entries, graph.num_vertices) < 2**31
+            and graph.num_vertices
+            and is_cold(cls.__name__, _USUAL_STEPS * _SECONDS_PER_ENTRY * entries)
+        ):
+            return rank_by_scipy(graph, settings, cls.weighted)
+        return super().by_one_thread(graph, settings)
+
     def _make_lists(self) -> RankLists:
         return RankLists(self.graph, self.weighted)
 
     def _known(self, settings: RankSettings) -> PageRank | None:
-        """Return the result if restarts lead only to isolated vertices."""
         n, rank = self.graph.num_vertices, settings.personalization
         if self.lists.shares(rank)[0] >= _NEGLIGIBLE:
             return None

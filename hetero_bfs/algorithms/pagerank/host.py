@@ -62,10 +62,10 @@ class HostRanks(HostRun):
             fields["weights"] = backward.weights
         return fields
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.pagerank.kernels.sweeps import link_work
+    def _phases(self) -> Any:
+        from hetero_bfs.algorithms.pagerank.kernels.sweeps import PHASES, WEIGHTED_PHASES
 
-        link_work(struct, self.fields["work"], self.lists.weighted)
+        return WEIGHTED_PHASES if self.lists.weighted else PHASES
 
     def run(self, settings: RankSettings) -> Ranks:
         """Compute the scores of a graph with edges."""

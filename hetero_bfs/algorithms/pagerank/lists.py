@@ -140,7 +140,6 @@ class RankLists:
 
     @property
     def backward(self) -> CSRGraph:
-        """The incoming edges in CSR form."""
         return self.graph.graph.transpose
 
     def shares(self, personalization: npt.NDArray[np.float64] | None) -> tuple[float, float]:
@@ -158,11 +157,9 @@ class RankLists:
 
 
 def sum_weights(lists: CSRGraph) -> npt.NDArray[np.float64]:
-    """Return the sum of the weights of each vertex's edges."""
-    from hetero_bfs.algorithms.pagerank.kernels.sweeps import sum_lists
-
-    total = np.empty(lists.num_vertices)
-    sum_lists(lists.indptr, needed_weights(lists), total)
+    total, has_edges = np.zeros(lists.num_vertices), np.diff(lists.indptr) > 0
+    weights = needed_weights(lists).astype(np.float64, copy=False)
+    total[has_edges] = np.add.reduceat(weights, lists.indptr[:-1][has_edges])
     return total
 
 
@@ -207,6 +204,5 @@ def _near_one(lists: CSRGraph) -> npt.NDArray[np.float64]:
 
 
 def _times(lists: CSRGraph, factors: npt.NDArray[np.float64]) -> CSRGraph:
-    """Return a graph with each weight multiplied by its factor."""
     weights = needed_weights(lists)
     return replace_weights(lists, (weights * factors).astype(weights.dtype))

@@ -78,7 +78,7 @@ class PageRank(Iterated):
             "converged": self.converged,
             "time": with_unit(self.seconds),
         }
-        return as_html("PageRank", facts, self.traces)
+        return as_html("PageRank", facts, self.traces, self.seconds)
 
 
 class PageRankReport(Report[PageRank]):

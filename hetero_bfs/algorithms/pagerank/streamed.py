@@ -29,7 +29,6 @@ class StreamedRanks(StreamedBuiltIn):
         self.run(RankSettings(0.5, 1.0, 1))  # compiles the program
 
     def run(self, settings: RankSettings) -> Ranks:
-        """Compute the scores of a graph with edges."""
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         start = 1.0 / self.graph.num_vertices

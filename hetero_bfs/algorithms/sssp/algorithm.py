@@ -40,7 +40,6 @@ class PathSearches(Analysis[ShortestPaths]):
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, source: int) -> ShortestPaths:
-        """See sssp/serial.py."""
         refuse_negative(graph, np.arange(graph.num_vertices, dtype=np.uint32), cls.what)
         if may_round(graph):
             return answer_serially(graph, source)
@@ -130,7 +129,6 @@ class PathSearches(Analysis[ShortestPaths]):
         return paths
 
     def complete(self, result: ShortestPaths) -> ShortestPaths:
-        """Find the parents while the adjacency is available."""
         _ = result.parent
         return result
 

@@ -260,7 +260,6 @@ def _check_source(source: int, distance: _Distances, parent: _Parents) -> str | 
 
 
 def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:
-    """Describe an edge that fails check 3."""
     u, v, weight = edge
     if not (one_way or float(distance[u]) + float(weight) < distance[v]):
         u, v = v, u
@@ -271,7 +270,6 @@ def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> s
 
 
 def no_tree_edge(child: int, distance: npt.NDArray[Any], parent: npt.NDArray[np.uint32]) -> str:
-    """Describe a vertex that fails check 4."""
     up = int(parent[child])
     return (
         f"check 4 (edges of the tree): no edge from parent {up} to vertex {child} makes up "

@@ -142,7 +142,6 @@ class HostSearch:
         return self._run_of(left.distance.dtype).go_on(source, left, self.lists.plan)
 
     def prepare(self) -> None:
-        """Start the workers and compile the kernels of a search."""
         self._run_of(self.lists.distance_dtypes[0])
 
     def _run_of(self, dtype: np.dtype[Any]) -> _Run:
@@ -233,10 +232,10 @@ class _Run(HostRun):
             "work": np.zeros(NUM_TASKS, np.int64),
         }
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.sssp.kernels.loop import link_work
+    def _phases(self) -> Any:
+        from hetero_bfs.algorithms.sssp.kernels.loop import PHASES
 
-        link_work(struct, self.fields["work"])
+        return PHASES
 
     def _arguments(
         self, source: int, plan: Plan, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
@@ -260,7 +259,6 @@ class _Run(HostRun):
         return self._windows(self._arguments(source, plan))
 
     def go_on(self, source: int, left: Unfinished, plan: Plan) -> Windows | None:
-        """Continue a search whose windows relax full lists; None as in `search`."""
         from hetero_bfs.algorithms.sssp.kernels.relax import adopt
 
         names = "distance", "bits", "relaxed", "listed"

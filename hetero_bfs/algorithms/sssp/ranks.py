@@ -57,19 +57,10 @@ class RankWindow:
 
 @dataclass(eq=False)
 class RankPaths:
-    """Shortest paths on one rank.
+    """Shortest paths on one rank; `source` is the caller's id.
 
-    Parameters
-    ----------
-    source : int
-        In the caller's ids.
-    distance : float64 array, shape (own old ids,)
-        Infinity where not reached.
-    parent : uint32 array, shape (own old ids,)
-        Old ids; NO_VERTEX where not reached.
-    seconds : float
-        Of the slowest rank, until distances and parents are complete.
-    windows : list of RankWindow
+    `distance` and `parent` have shape (own old ids,): infinity and NO_VERTEX where not reached;
+    parents are old ids. `seconds` are of the slowest rank, until both are complete.
     """
 
     source: int
@@ -252,7 +243,6 @@ class _Run:
         return RankWindow(start, name, rounds, *times, sent, int(vertices), int(edges))
 
     def _end_of(self, start: float, width: float) -> Any:
-        """Return the end of a window; infinity if the type cannot send it from the start."""
         if self._dtype.kind == "i":
             return int(start + width) if start < _EXACT else self._infinity
         with np.errstate(over="ignore"):
@@ -290,7 +280,6 @@ class _Run:
         loops.take_in(self._arrays, numbers, distances)
 
     def _give_distances(self) -> None:
-        """Send the distances of own vertices to all ranks."""
         part, distance = self._part, self._fields["distance"]
         mine = distance[: int(part.sizes[part.rank])]
         self._communicator.gather_to_all(mine, distance, part.sizes, part.first_column)
@@ -324,7 +313,6 @@ class _Run:
         return parent
 
     def distances(self) -> npt.NDArray[np.float64]:
-        """Return the distances of own vertices with edges."""
         mine = self._fields["distance"][: self._lists.num_vertices]
         found: npt.NDArray[np.float64] = mine.astype(np.float64)
         found[mine == self._infinity] = np.inf
@@ -347,5 +335,4 @@ class _Clock:
         self.work_seconds += self._lap()
 
     def exchange_ended(self) -> None:
-        """Count the time since the last call as an exchange."""
         self.exchange_seconds += self._lap()

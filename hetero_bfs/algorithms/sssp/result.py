@@ -129,19 +129,18 @@ class ShortestPaths(Traced):
             "edges scanned": self.edges_scanned,
             "time": with_unit(self.seconds),
         }
-        return as_html(f"Shortest paths from vertex {self.source}", facts, self.traces)
+        title = f"Shortest paths from vertex {self.source}"
+        return as_html(title, facts, self.traces, self.seconds)
 
 
 class PathReport(Report[ShortestPaths]):
     """The report of `hetero-bfs sssp`."""
 
     def check(self) -> CheckOutcome:
-        """Check distances and parents against all edges."""
         result = self.result
         return check_paths(self.edges, result.source, result.distance, result.parent)
 
     def notes(self) -> list[str]:
-        """Return a note if the source reaches no other vertex."""
         alone = self.result.reached == 1
         return [f"no edge leads from vertex {self.result.source} to another"] * alone
 

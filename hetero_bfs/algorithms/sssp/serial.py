@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.serial import as_parents
+from hetero_bfs.algorithms.bfs.serial import as_matrix, as_parents, fits_scipy
 from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.scheduling.trace import SERIAL
+from hetero_bfs.support.cold import is_cold
 
 
 class HeapSearch(NamedTuple):
@@ -65,10 +66,34 @@ def distances_by_weight(
     of sources and of vertices not reached are not written. It is faster than `search_by_weight`,
     but gives no order.
     """
+    if distance.dtype == np.float64 and fits_scipy(lists) and is_cold("paths"):
+        _search_by_scipy(lists, weights, sources, limit, distance, parent)
+        return
     from hetero_bfs.algorithms.sssp.kernels.serial import search_in_log_buckets
 
     starts = np.asarray(sources, np.int64)
     search_in_log_buckets(*lists, weights, starts, float(limit), distance, parent)
+
+
+def _search_by_scipy(
+    lists: Lists,
+    weights: npt.NDArray[Any],
+    sources: Sequence[int],
+    limit: float,
+    distance: npt.NDArray[Any],
+    parent: VertexArray,
+) -> None:
+    from scipy.sparse.csgraph import dijkstra
+
+    distance[:], before, _ = dijkstra(
+        as_matrix(lists, weights),
+        indices=list(sources),
+        limit=limit,
+        min_only=True,
+        return_predecessors=True,
+    )
+    known = (before >= 0) & (distance < np.inf)
+    parent[known] = before[known]
 
 
 def may_round(graph: CSRGraph) -> bool:

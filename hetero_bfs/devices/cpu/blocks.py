@@ -29,7 +29,6 @@ SIZE, ORDER = range(2)
 
 
 def most_blocks(items: int, threads: int) -> int:
-    """Return the most blocks of a list with `items` items."""
     return items // BLOCK + threads + 1
 
 

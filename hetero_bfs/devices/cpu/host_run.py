@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -33,7 +33,6 @@ def check_threads(threads: Any) -> int:
 
 
 def make_control(threads: int) -> npt.NDArray[np.int64]:
-    """Return the control block of a pool of `threads` threads, the caller's thread included."""
     from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
 
     control: npt.NDArray[np.int64] = aligned_empty(control_words(threads), np.int64)
@@ -104,9 +103,16 @@ class HostRun:
     def _make_fields(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    def _phases(self) -> Mapping[int, Any]:
+        """Return the kernels of phases by task (thread_pool.py)."""
+        raise NotImplementedError
+
     def _link(self, struct: Any) -> None:
         """Compile the phases for these arrays, and store their addresses in the arrays."""
-        raise NotImplementedError
+        from hetero_bfs.support.parallel import chunk_address
+
+        for task, function in self._phases().items():
+            self.fields["work"][task] = chunk_address(function, struct.numba_type)
 
     def _visible(self, struct: Any) -> Any:
         """Return the part of the arrays that loops see, by default all of them."""

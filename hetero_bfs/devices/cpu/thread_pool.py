@@ -71,13 +71,11 @@ _AWAKE_SECONDS = 2e-3
 
 
 def control_words(threads: int) -> int:
-    """Return the size of a control block in words."""
     return SHARES + _LINES * threads
 
 
 @kernel(counted=False)
 def initialise(control):
-    """Prepare a control block of zeros."""
     mutex_init(control, MUTEX)
     condition_init(control, CONDITION)
 
@@ -266,13 +264,12 @@ def even_size(arrays, items, least):
 
 @njit(inline="always")
 def chunk_of(control, chunk):
-    """Return begin and end of a chunk's items."""
     begin = chunk * control[SIZE]
     return begin, min(begin + control[SIZE], control[ITEMS])
 
 
 @kernel(counted=False, inner=True)
-def _take_part(control, arrays, me):
+def take_part(control, arrays, me):
     """Take chunks of the phase until none is left; return the sums of their results."""
     address = arrays.work[control[TASK]]
     first, second, third = np.int64(0), np.int64(0), np.int64(0)
@@ -296,7 +293,7 @@ def run_worker(control, arrays, me):
             return
         if take_share(control, me, phase):
             report = report_of(control, me)
-            report[0], report[1], report[2] = _take_part(control, arrays, me)
+            report[0], report[1], report[2] = take_part(control, arrays, me)
             end_share(control, me, phase)
 
 
@@ -306,11 +303,15 @@ def share(control, arrays, task, items, size):
 
     The job's other words must be written before. Returns the sums of the chunks' results.
     """
-    chunks = -(-items // size)
-    control[CHUNKS], control[TASK], control[SIZE], control[ITEMS] = chunks, task, size, items
-    if chunks == 0:
-        return np.int64(0), np.int64(0), np.int64(0)
-    if chunks == 1 or arrays.threads == 1:
+    control[SIZE], control[ITEMS] = size, items
+    return run_chunks(control, arrays, task, -(-items // size))
+
+
+@kernel(counted=False, inner=True)
+def run_chunks(control, arrays, task, chunks):
+    """Run a task whose other words are written; return the sums of the chunks' results."""
+    control[CHUNKS], control[TASK] = chunks, task
+    if chunks <= 1 or arrays.threads == 1:
         address = arrays.work[task]
         first, second, third = np.int64(0), np.int64(0), np.int64(0)
         for chunk in range(chunks):
@@ -320,6 +321,6 @@ def share(control, arrays, task, items, size):
             third += more[2]
         return first, second, third
     phase = begin_phase(control, min(chunks, arrays.threads), arrays.threads)
-    first, second, third = _take_part(control, arrays, 0)
+    first, second, third = take_part(control, arrays, 0)
     more = end_chunks(control, phase)
     return first + more[0], second + more[1], third + more[2]

@@ -7,7 +7,6 @@ faster. The last two functions pack vectors. They need an instruction for it (`c
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +33,6 @@ def _splat(value: int) -> Any:
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """Return a vector with one value in all lanes."""
     one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _WORD(0))
     return builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), _splat(0))
 
@@ -84,7 +82,6 @@ def _add_degrees(builder: Any, total: Any, degrees: Any, index: Any, lanes: Any)
 
 
 def _sum(builder: Any, total: Any) -> Any:
-    """Return the sum over all lanes."""
     edges = _LONG(0)
     for lane in range(_LANES):
         edges = builder.add(edges, builder.extract_element(total, _WORD(lane)))
@@ -214,7 +211,6 @@ def _pack(builder: Any, vector: Any, lanes: Any, data: Any, place: Any) -> None:
 
 
 def _count(builder: Any, lanes: Any) -> Any:
-    """Return the number of lanes that are set, as 64 bits."""
     return builder.ctpop(builder.zext(builder.bitcast(lanes, _BYTE), _LONG))
 
 
@@ -376,25 +372,11 @@ write_row_8, write_row_16, write_row_32 = (_writer(bits, keep=False) for bits in
 """write_row(address, words, levels): write levels[i] where word i has a bit, -1 elsewhere.
 
 `words` and `levels` are tuples of `WORDS` entries. The row begins on a cache line. Call
-`finish_rows` after the last row.
+`end_stream` after the last row.
 """
 
 add_to_row_8, add_to_row_16, add_to_row_32 = (_writer(bits, keep=True) for bits in (8, 16, 32))
 """add_to_row(address, words, levels): as `write_row`, but other items keep their values."""
-
-
-@intrinsic
-def finish_rows(typing_context: Any) -> Any:
-    """finish_rows(): make this thread's rows visible to others (x86 only; else no-op)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if platform.machine() in ("x86_64", "AMD64"):
-            function_type = ir.FunctionType(ir.VoidType(), [])
-            fence = builder.module.declare_intrinsic("llvm.x86.sse.sfence", (), function_type)
-            builder.call(fence, [])
-        return context.get_dummy_value()
-
-    return types.void(), codegen
 
 
 @intrinsic

@@ -88,7 +88,6 @@ def _without_warnings(program: Any, options: list[str]) -> Any:
 
 
 def _identity(device: Any) -> tuple[str, ...]:
-    """Return all that a program depends on besides its source and options."""
     import pyopencl as cl
 
     platform = device.platform

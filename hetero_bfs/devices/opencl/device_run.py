@@ -158,7 +158,6 @@ class DeviceRun:
         self.device.info.check_room(self.need, max(every), sum(every))
 
     def _slot_bytes(self) -> list[int]:
-        """Return the bytes per entry in each array of `slots`."""
         return [count * np.dtype(kind).itemsize for count, kind in self.slots]
 
     @property
@@ -196,16 +195,13 @@ class DeviceRun:
     def launch(
         self, kernel: BoundKernel, items: int, *arguments: Any, after: Sequence[Any] = ()
     ) -> Any:
-        """Queue a kernel with enough work-groups for `items` items; return its event."""
         groups = min(max(-(-items // self.group), 1), self.groups)
         return kernel.launch(groups * self.group, self.group, *arguments, after=after)
 
     def launch_all(self, kernel: BoundKernel, *arguments: Any, after: Sequence[Any] = ()) -> Any:
-        """Queue a kernel with the most work-groups; return its event."""
         return kernel.launch(self.groups * self.group, self.group, *arguments, after=after)
 
     def read(self, buffer: Any, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return the first `size` items of a buffer, after all queued work."""
         array = np.empty(size, dtype)
         self.device.read(array, buffer)
         return array
@@ -226,11 +222,9 @@ class Grid:
 
     @property
     def arguments(self) -> list[Any]:
-        """The buffers, as kernel arguments."""
         return [self.sync, self.cells]
 
     def clear(self) -> None:
-        """Reset barriers that gave up."""
         self._device.fill(self.sync, 0)
 
     def largest(self, probe: Callable[[int, np.uint32], bool]) -> int | None:

@@ -70,7 +70,6 @@ class OpenCLDevice:
 
     @property
     def is_nvidia(self) -> bool:
-        """Whether NVIDIA's compiler builds the kernels."""
         return "nvidia" in self.info.platform.lower()
 
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
@@ -349,5 +348,4 @@ def _release(memories: list[MappedMemory], generation: int) -> None:
 
 @cache
 def kernel_source(file: str) -> str:
-    """Return the text of a kernel file by its path below the package."""
     return resources.files("hetero_bfs").joinpath(file).read_text()

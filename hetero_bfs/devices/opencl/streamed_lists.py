@@ -103,7 +103,6 @@ def lay_out(
 
 
 def bytes_of_slots(entries: Any, entry_bytes: int) -> Any:
-    """Return the bytes of all slots, each with room for this number of entries."""
     return NUM_SLOTS * (entry_bytes * entries + _ROW_BYTES * _rows(entries))
 
 
@@ -238,7 +237,6 @@ class BlockMemory:
 
     @property
     def bytes_sent(self) -> int:
-        """Bytes of blocks sent since the memory was taken."""
         return 0 if self._slots is None else self._slots.bytes_sent
 
     @property
@@ -274,7 +272,6 @@ class BlockMemory:
             raise refused from None
 
     def give(self) -> None:
-        """Release the blocks on the device."""
         self.device.finish()  # an interrupted run may still read them
         self.parts, self._slots = [], None
         self._forget()
@@ -420,7 +417,6 @@ class StreamedRun(DeviceRun):
         self.memory.launch_along(way, chosen, launch)
 
     def marked(self) -> Numbers:
-        """Read `marks` from the device, and return the marked blocks."""
         self.device.read(self.marks, self.marks_buffer)
         return np.flatnonzero(self.marks[:-1])
 

@@ -130,16 +130,13 @@ class Tuning:
         return fitted
 
     def for_graph(self, num_searched: int) -> Tuning:
-        """Return the tuning for a graph with this number of searched vertices."""
         return self if self.small is None or num_searched >= SMALL_VERTICES else self.small
 
     def step_by_step(self) -> Tuning:
-        """Return the tuning with one launch per step."""
         small = None if self.small is None else self.small.step_by_step()
         return replace(self, one_launch=False, small=small)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields for a model file; without `small` if it is None."""
         data = asdict(self)
         del data["small"]
         return data if self.small is None else {**data, "small": self.small.to_json()}
@@ -163,7 +160,6 @@ def read_tuning(data: Mapping[str, Any]) -> Tuning:
 
 
 def default_tuning(device_type: str) -> Tuning:
-    """Return the default for a type of device ("GPU", "CPU", ...)."""
     if device_type == "GPU":
         return Tuning(vertices_per_item=16)
     return Tuning(groups_per_unit=2)

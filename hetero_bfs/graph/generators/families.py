@@ -57,6 +57,9 @@ TAILS = "tails"
 """The family of cores with tails, combs and joined graphs."""
 
 _SEED = 2018
+SEEDS = {"seed1": KroneckerEdges.seed1, "seed2": KroneckerEdges.seed2, "families": _SEED}
+"""All seeds of generated graphs and of their search keys, for records of runs."""
+
 _LEAST_DEGREE = 3  # of the vertices where chains start and end, if there are such vertices
 
 
@@ -278,6 +281,67 @@ def comb(spine: int, tooth: int) -> EdgeList:
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1, 0]))
     dst = np.concatenate((ids[:, 1:].ravel(), ids[1:, 0]))
     return EdgeList(src, dst, ids.size)
+
+
+def bipartite(left: int, right: int, degree: int = 16, seed: int = _SEED) -> EdgeList:
+    """Make `degree` edges from each of `left` vertices to drawn ones of `right` others.
+
+    The ids are those of the left vertices, then those of the right ones. Raises `GraphError` for
+    too many vertices, or none on a side.
+    """
+    if min(left, right, degree) < 1 or left + right > MAX_VERTICES:
+        raise GraphError(
+            f"{left} left and {right} right vertices of degree {degree}; each must be at least 1, "
+            f"and all vertices at most {MAX_VERTICES}"
+        )
+    src = np.repeat(np.arange(left, dtype=np.uint32), degree)
+    dst = np.random.default_rng(seed).integers(left, left + right, src.size, np.uint32)
+    return EdgeList(src, dst, left + right)
+
+
+def generated(
+    family: str,
+    scale: int = 16,
+    degree: int | None = None,
+    seed: int | None = None,
+    *,
+    right_scale: int | None = None,
+    rows: int = 256,
+    columns: int | None = None,
+    rewired: float = REWIRED_SHARE,
+    chains: int = 8,
+    length: int = 500,
+    weighted: bool = False,
+    directed: bool = False,
+    **quadrants: float,
+) -> EdgeList:
+    """Make a graph of the command `generate`; a family takes only some of the options.
+
+    Raises `GraphError` for numbers out of range.
+    """
+    edgefactor = degree or (NEIGHBOURS if family == "smallworld" else 16)
+    check_scale(scale, edgefactor)
+    drawn = _SEED if seed is None else seed
+    if family in ("kronecker", "tails"):
+        seed1 = 2 if seed is None else seed
+        core = KroneckerEdges(scale, edgefactor, seed1, 3, directed, weighted).materialise()
+        return core if family == "kronecker" else tails(core, chains, length, seed=drawn)
+    if family in ("rmat", "uniform"):
+        shares = dict.fromkeys("abcd", 0.25) if family == "uniform" else quadrants
+        seed = drawn if family == "uniform" else (1 if seed is None else seed)
+        source = RMATEdges(scale, **shares, edgefactor=edgefactor, seed=seed, directed=directed)
+        return source.materialise()
+    if family == "bipartite":
+        return bipartite(1 << scale, 1 << (right_scale or scale), edgefactor, drawn)
+    if family == "grid":
+        if rows * (columns or rows) > MAX_VERTICES:
+            raise GraphError(f"{rows} x {columns or rows} vertices; at most {MAX_VERTICES}")
+        return grid(rows, columns)
+    if not 0 <= rewired <= 1:
+        raise GraphError(f"a share of {rewired} rewired edges; give 0 to 1")
+    if edgefactor >= 1 << scale:
+        raise GraphError(f"degree {edgefactor} of {1 << scale} vertices; give a smaller one")
+    return small_world(scale, drawn, edgefactor, rewired)
 
 
 def _check_chains(chains: int, length: int, others: int = 0) -> int:

@@ -139,11 +139,14 @@ class KroneckerEdges(_Drawn):
         return src, dst, weights
 
     def _fill(self, start: int, src: VertexArray, dst: VertexArray, weights: WeightArray) -> None:
-        from hetero_bfs.graph.generators.kronecker_kernels import kronecker_range
+        from hetero_bfs.graph.generators.kronecker_kernels import kronecker_range, runs
 
         processes.use_loops()
         values, scramble = _seed_values(self.seed1, self.seed2)
-        kronecker_range(start, self.scale, values, scramble, _skip_tables(), src, dst, weights)
+        kronecker_range(
+            start, self.scale, values, scramble, _skip_tables(), src, dst, weights,
+            parts=runs(start, src.size),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -190,12 +193,13 @@ class RMATEdges(_Drawn):
         return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
 
     def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
-        from hetero_bfs.graph.generators.kronecker_kernels import rmat_range
+        from hetero_bfs.graph.generators.kronecker_kernels import rmat_range, runs
 
         processes.use_loops()
         # Draws are multiples of 2**-53; as integers they compare the same, and faster.
         thresholds = np.ceil(np.cumsum([self.a, self.b, self.c]) * 2.0**53).astype(np.int64)
-        rmat_range(start, self.scale, np.uint64(self.seed % 2**64), thresholds, src, dst)
+        seed, parts = np.uint64(self.seed % 2**64), runs(0, src.size)
+        rmat_range(start, self.scale, seed, thresholds, src, dst, parts=parts)
 
 
 def kronecker(

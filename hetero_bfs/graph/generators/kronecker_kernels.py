@@ -13,16 +13,11 @@ would not vectorise.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import in_parallel, part_of
-
-Array = npt.NDArray[Any]
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 _LANES = 256
 _BLOCKS_PER_RUN = 16  # blocks that a thread makes with the same scratch arrays
@@ -203,39 +198,19 @@ def _scramble(vertices, scale, value0, value1, result):
         result[i] = np.uint32(_reverse_bits(vertex) >> shift)
 
 
-def kronecker_range(
-    start: int,
-    scale: int,
-    seed_values: Array,
-    scramble: Array,
-    tables: Array,
-    src: Array,
-    dst: Array,
-    weights: Array,
-) -> None:
+def runs(start: int, size: int) -> int:
+    """Return the parts in which edges start, ..., start + size - 1 are made."""
+    return -(-(-(-(start + size) // _LANES) - start // _LANES) // _BLOCKS_PER_RUN)
+
+
+@parallel_kernel("start scale seed_values scramble tables src dst weights")
+def kronecker_range(given, run, runs):
     """Fill src and dst (uint32) with edges start, start + 1, ... of the Graph500 graph.
 
     `seed_values` is uint32 (5,), oldest first; `scramble` uint64 (2,); `tables` uint32
     (bytes, 5, 256), the weights of kronecker.py. `weights` (float32) gets the edges' weights, or is
     empty.
     """
-    blocks = -(-(start + src.size) // _LANES) - start // _LANES
-    in_parallel(
-        _kronecker_run,
-        -(-blocks // _BLOCKS_PER_RUN),
-        start=start,
-        scale=scale,
-        seed_values=seed_values,
-        scramble=scramble,
-        tables=tables,
-        src=src,
-        dst=dst,
-        weights=weights,
-    )
-
-
-@kernel(inner=True)
-def _kronecker_run(given, run, runs):
     start, scale, scramble = given.start, given.scale, given.scramble
     stop = start + given.src.size
     values = np.empty(9, np.uint32)
@@ -278,27 +253,12 @@ def _rmat_block(first, scale, seed, thresholds, states, ends):
             ends[1, lane] = np.uint32(ends[1, lane] << 1) | np.uint32(dst_bit)
 
 
-def rmat_range(
-    start: int, scale: int, seed: np.uint64, thresholds: Array, src: Array, dst: Array
-) -> None:
+@parallel_kernel("start scale seed thresholds src dst")
+def rmat_range(given, run, runs):
     """Fill src and dst (uint32) with R-MAT edges start, start + 1, ...
 
     `thresholds` is int64 (3,): a, a + b, a + b + c in units of 2**-53, rounded up.
     """
-    in_parallel(
-        _rmat_run,
-        -(-src.size // (_LANES * _BLOCKS_PER_RUN)),
-        start=start,
-        scale=scale,
-        seed=seed,
-        thresholds=thresholds,
-        src=src,
-        dst=dst,
-    )
-
-
-@kernel(inner=True)
-def _rmat_run(given, run, runs):
     scale, src, dst = given.scale, given.src, given.dst
     value0 = splitmix(given.seed + _GOLDEN)
     value1 = splitmix(value0 + _GOLDEN)
@@ -312,18 +272,14 @@ def _rmat_run(given, run, runs):
         _scramble(ends[1], scale, value0, value1, dst[low:high])
 
 
-def preferential_edges(degree: int, seed: np.uint64, src: Array, dst: Array) -> None:
+@parallel_kernel("degree seed src dst", counted=False)
+def preferential_edges(given, part, parts):
     """Fill src and dst (uint32) by preferential attachment, `degree` edges per vertex.
 
     All ends form one sequence: source and target of each edge in order. A target copies a random
     earlier end, so a vertex is chosen in proportion to its degree so far. That end may not be
     written yet, so its draw is repeated instead of reading it.
     """
-    in_parallel(_preferential_edges, degree=degree, seed=seed, src=src, dst=dst)
-
-
-@kernel(counted=False, inner=True)
-def _preferential_edges(given, part, parts):
     degree, src, dst = given.degree, given.src, given.dst
     key = splitmix(given.seed)
     begin, stop = part_of(src.size, part, parts)

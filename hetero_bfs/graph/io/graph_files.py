@@ -3,67 +3,210 @@
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.io.formats import BY_SUFFIX, COMPRESSIONS, recognised, suffixes
 from hetero_bfs.graph.list_checks import Fault
+from hetero_bfs.support.messages import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a file for reading, through gzip if its name ends in .gz.
+_HEAD_BYTES = 1 << 12
+_STDIN = "-"
 
-    This alone turns errors of the system and of gzip into `GraphFileError`.
+
+class Wanted(NamedTuple):
+    """How a file is to be read; see `registry.read`."""
+
+    directed: bool = False
+    weighted: bool = False
+    renumber: bool = False
+    columns: tuple[str, ...] | None = None
+
+
+class GraphFile:
+    """A graph file, its format and its compression.
+
+    Standard input, named "-", and pipes are copied to an unnamed temporary file, since readers read
+    the beginning twice. Messages show `str(file)`.
+
+    Raises `GraphFileError` for a missing file, an unknown suffix, or a file that is neither regular
+    nor a pipe.
     """
-    try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise GraphFileError(f"{path}: is not a regular file, which it must be: save it as one")
-        with open(path, "rb") as raw:
-            if path.suffix.lower() == ".gz":
-                with _unzipped(raw, path) as handle:
+
+    def __init__(self, path: str | os.PathLike[str], form: str | None = None) -> None:
+        """Take the format from `form`, a suffix, or from the name; recognise that of a pipe."""
+        self.path = Path(path)
+        self._copy: IO[bytes] | None = None
+        is_pipe = self._check_kind()
+        if is_pipe:
+            self._copy = _copied(self.path)
+        name = self.path.name.lower()
+        if form is not None:
+            name = f"x.{form.lower().lstrip('.')}"
+        self.compression = next((end for end in COMPRESSIONS if name.endswith(end)), "")
+        self.suffix = Path(name.removesuffix(self.compression)).suffix
+        if form is not None and self.compression == "":
+            self.compression = self._recognised_compression()
+        elif form is None and is_pipe:
+            self.compression = self._recognised_compression()
+            with self.opened() as handle:
+                self.suffix = recognised(handle.read(_HEAD_BYTES))
+        elif form is None and name.startswith("out.") and self.suffix not in BY_SUFFIX:
+            self.suffix = ".txt"  # KONECT's
+        row = BY_SUFFIX.get(self.suffix)
+        if row is None or (self.compression and not row.is_text):
+            raise unknown_suffix(self, self.suffix + self.compression, suffixes())
+        self.format = row
+
+    def __str__(self) -> str:
+        return "standard input" if str(self.path) == _STDIN else str(self.path)
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    def _check_kind(self) -> bool:
+        """Return whether this is a pipe; raise `GraphFileError` if it cannot be read at all."""
+        if str(self.path) == _STDIN:
+            return True
+        with _system_errors(self):
+            mode = os.stat(self.path).st_mode
+        if stat.S_ISDIR(mode):
+            raise GraphFileError(f"{self}: is a directory; name a file in it")
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+            raise GraphFileError(f"{self}: is neither a file nor a pipe: save it as a file")
+        return stat.S_ISFIFO(mode)
+
+    def _recognised_compression(self) -> str:
+        with self._raw() as raw:
+            head = raw.read(_HEAD_BYTES)
+        return next((end for end, mark in COMPRESSIONS.items() if head.startswith(mark)), "")
+
+    @contextmanager
+    def opened(self) -> Iterator[io.BufferedIOBase]:
+        """Open for reading, decompressed.
+
+        This alone turns errors of the system and of decompression into `GraphFileError`.
+        """
+        with _system_errors(self), self._raw() as raw:
+            if self.compression:
+                with _decompressed(raw, self) as handle:
                     yield handle
             else:
                 yield raw
+
+    def _raw(self) -> io.BufferedIOBase:
+        if self._copy is None:
+            return open(self.path, "rb")
+        self._copy.seek(0)
+        return open(os.dup(self._copy.fileno()), "rb")
+
+
+def unknown_suffix(path: Any, suffix: str, known: list[str]) -> GraphFileError:
+    text = ", ".join(s for s in known if BY_SUFFIX[s].is_text)
+    other = ", ".join(s for s in known if not BY_SUFFIX[s].is_text)
+    return GraphFileError(
+        f"{path}: unknown ending {suffix!r}; known are {text}, all of them also with "
+        f"{', '.join(COMPRESSIONS)}, and {other}: rename or convert the file, or name its format "
+        f"by {setting('format', '.txt')}"
+    )
+
+
+def _copied(path: Path) -> IO[bytes]:
+    """Copy standard input or a pipe to a temporary file without a name."""
+    copy = tempfile.TemporaryFile()  # noqa: SIM115  (stays open with the file)
+    with _system_errors(path):
+        if str(path) != _STDIN:
+            with open(path, "rb") as pipe:
+                shutil.copyfileobj(pipe, copy)
+        elif sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+            raise GraphFileError("-: standard input is no file or pipe; redirect one to it")
+        else:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+    return copy
+
+
+@contextmanager
+def _system_errors(path: Any) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise GraphFileError(f"{path}: no such file; check the name and the directory") from None
-    except IsADirectoryError:
-        raise GraphFileError(f"{path}: is a directory; name a file in it") from None
     except OSError as error:
         raise GraphFileError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 @contextmanager
-def _unzipped(raw: io.BufferedIOBase, path: Path) -> Iterator[io.BufferedIOBase]:
-    import gzip
-    import zlib
-
+def _decompressed(raw: io.BufferedIOBase, file: GraphFile) -> Iterator[io.BufferedIOBase]:
+    name = file.compression[1:]
+    opener, damage = _decompressor(file)
     try:
-        with gzip.GzipFile(fileobj=raw, mode="rb") as handle:
+        with opener(raw) as handle:
             yield handle
     except EOFError:
         raise GraphFileError(
-            f"{path}: the gzip data stop at byte {raw.tell()} without their end marker; "
-            "the file is truncated: fetch it again"
+            f"{file}: the {_LONG_NAMES[name]} data stop at byte {raw.tell()} without their end "
+            "marker; the file is truncated: fetch it again"
         ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
+    except damage as error:
         raise GraphFileError(
-            f"{path}: bad gzip data before byte {raw.tell()} ({error}); fetch it again, or take "
-            ".gz off its name if it is not compressed"
+            f"{file}: bad {_LONG_NAMES[name]} data before byte {raw.tell()} ({error}); fetch it "
+            f"again, or take {file.compression} off its name if it is not compressed"
         ) from error
 
 
-def check_size(path: Path, actual: int, expected: int) -> None:
+_LONG_NAMES = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "Zstandard"}
+_Opener = Callable[[Any], AbstractContextManager[Any]]
+
+
+def _decompressor(file: GraphFile) -> tuple[_Opener, tuple[type[Exception], ...]]:
+    """Return what opens compressed data, and the errors of damaged ones."""
+    if file.compression == ".gz":
+        import gzip
+        import zlib
+
+        return lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"), (gzip.BadGzipFile, zlib.error)
+    if file.compression == ".bz2":
+        import bz2
+
+        return bz2.BZ2File, (OSError,)
+    if file.compression == ".xz":
+        import lzma
+
+        return lzma.LZMAFile, (lzma.LZMAError,)
+    zstd = import_zstd(file)
+    return zstd.ZstdFile, (zstd.ZstdError,)
+
+
+def import_zstd(path: Any) -> Any:
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            return import_module(name)
+    raise GraphFileError(
+        f"{path}: Zstandard data need Python 3.14 or the package backports.zstd: pip install "
+        "backports.zstd"
+    )
+
+
+def check_size(path: GraphFile, actual: int, expected: int) -> None:
     if actual != expected:
         what = "truncated" if actual < expected else "too long"
         raise GraphFileError(
@@ -79,7 +222,7 @@ class Place(NamedTuple):
     step: int
 
 
-def refuse(path: Path, fault: Fault | None, places: Mapping[str, Place]) -> None:
+def refuse(path: GraphFile, fault: Fault | None, places: Mapping[str, Place]) -> None:
     """Raise `GraphFileError` if there is a fault; `places` maps section names to positions."""
     if fault is None:
         return
@@ -113,7 +256,7 @@ class Line(NamedTuple):
     text: bytes
 
 
-def lines(handle: BufferedIOBase, path: Path) -> Iterator[Line]:
+def lines(handle: BufferedIOBase, path: GraphFile | Path) -> Iterator[Line]:
     """Yield the lines of a file that is read from its beginning.
 
     Raises `GraphFileError` if a line has over 64 KiB or a zero byte.
@@ -148,7 +291,7 @@ def _pieces(handle: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
         yield start, rest.removesuffix(b"\r")
 
 
-_OF_DAMAGED_FILES = (
+OF_DAMAGED_FILES = (
     ValueError, EOFError, OSError, TypeError, OverflowError, MemoryError, SyntaxError,
     RecursionError, TokenError,
 )  # fmt: skip
@@ -161,11 +304,11 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
     Empty lines, and lines that begin with #, are ignored. Raises `GraphFileError` if the file
     cannot be read, or a line is not an id.
     """
-    with opened(path) as file:
+    with _system_errors(path), open(path, "rb") as file:
         if path.suffix == ".npy":
             try:
                 return np.lib.format.read_array(file, allow_pickle=False)
-            except _OF_DAMAGED_FILES as error:
+            except OF_DAMAGED_FILES as error:
                 reason = " ".join(str(error).split())[:200]
                 raise GraphFileError(
                     f"{path}: is not a NumPy array ({reason}); write it by numpy.save"

@@ -21,6 +21,8 @@ zeros), then as uint64 the section's first byte, its length in bytes, and the ch
 (file_kernels.py) of the section and its padding. The sections follow in the table's order:
 `indptr` (<i8), `indices` (<u4) and `input_degree` (<u4), as in `CSRGraph`, are always there.
 `weights` (<i4, <f4 or <f8) has the weight of each stored edge, and only weighted graphs have it.
+`names` has the names of the vertices, and only graphs with names have it: integers (<i8 or <u8), or
+UTF-8 (|u1) of one name after the other, and then `name_ends` (<i8) where each ends.
 Sections of other names are checked and otherwise ignored.
 
 Version 1 is read too. Its header has the first five fields and zeros up to byte 63. The three
@@ -32,7 +34,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,13 +42,14 @@ import numpy.typing as npt
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.graph_files import Place, check_size, opened, refuse
+from hetero_bfs.graph.io.graph_files import GraphFile, Place, Wanted, check_size, refuse
 from hetero_bfs.graph.list_checks import (
     MAX_VERTICES,
     degree_fault,
     lists_faults,
     range_fault,
 )
+from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.graph.weights import nan_fault, symmetry_fault
 from hetero_bfs.support.files import write_array
 from hetero_bfs.support.memory import aligned_empty
@@ -94,7 +96,7 @@ class _Header(NamedTuple):
     sections: Sequence[_Section]
 
 
-def read_hbg(path: Path, directed: bool, weighted: bool) -> CSRGraph:
+def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
     """Read a file of version 1 or 2; its arrays are read-only.
 
     Without `weighted`, weights are only checked by their checksum. If a directed file is read as
@@ -107,30 +109,33 @@ def read_hbg(path: Path, directed: bool, weighted: bool) -> CSRGraph:
     Raises `GraphFileError` for a missing or damaged file, a newer version, and, with `weighted`, a
     file without weights.
     """
-    with opened(path) as handle:
-        header = _read_header(handle, path)
-        content = _content(handle, path)
+    with file.opened() as handle:
+        header = _read_header(handle, file)
+        content = _content(handle, file)
     for section in header.sections:
-        _check_section(path, section, content)
-    graph = _checked_graph(path, header, content, weighted)
-    if graph.directed == directed:
+        _check_section(file, section, content)
+    graph = _checked_graph(file, header, content, wanted.weighted)
+    names = _names_of(file, header.sections, content, graph.num_vertices)
+    if graph.directed == wanted.directed:
+        graph.__dict__["names"] = names
         return graph
     if graph.directed:
         rows = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
         ends = rows, graph.indices
         return CSRGraph.from_edge_source(
-            EdgeList.trusted(*ends, graph.num_vertices, weights=graph.weights)
+            EdgeList.trusted(*ends, graph.num_vertices, weights=graph.weights, names=names)
         )
     num_loops = graph.num_self_loops
     num_input = 2 * (graph.num_input_edges - num_loops) + num_loops
     lists = graph.indptr, graph.indices
-    return CSRGraph.trusted(*lists, True, num_input, graph.input_degree, graph.weights)
+    degree = graph.input_degree
+    return CSRGraph.trusted(*lists, True, num_input, degree, graph.weights, names)
 
 
-def hbg_size(path: Path) -> int:
+def hbg_size(file: GraphFile) -> int:
     """Return the number of vertices in the header."""
-    with opened(path) as handle:
-        sections = _read_header(handle, path).sections
+    with file.opened() as handle:
+        sections = _read_header(handle, file).sections
     return next(s.num_bytes for s in sections if s.name == "indptr") // 8 - 1
 
 
@@ -146,6 +151,8 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     if graph.weights is not None:
         dtype = graph.weights.dtype.newbyteorder("<")
         arrays["weights"] = np.ascontiguousarray(graph.weights, dtype)
+    if graph.names is not None:
+        arrays |= _sections_of_names(graph.names)
     num_loops = graph.num_self_loops
     sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
     head = _FIELDS.pack(_MAGIC, _VERSION, _DIRECTED if graph.directed else 0, *sizes)
@@ -160,6 +167,52 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
     for array in arrays.values():
         write_array(handle, array)
         handle.write(bytes(_align(array.nbytes) - array.nbytes))
+
+
+def _sections_of_names(names: NameArray) -> dict[str, npt.NDArray[Any]]:
+    if names.dtype.kind in "iu":
+        return {"names": names.astype("<u8" if names.dtype.kind == "u" else "<i8")}
+    raw = [str(name).encode() for name in names.tolist()]
+    ends = np.cumsum([len(name) for name in raw], dtype="<i8")
+    return {"names": np.frombuffer(b"".join(raw), np.uint8), "name_ends": ends}
+
+
+def _names_of(
+    file: GraphFile, sections: Sequence[_Section], content: npt.NDArray[np.uint8], count: int
+) -> NameArray | None:
+    """Return the names of the vertices, None if there are none."""
+    at = {section.name: section for section in sections}
+    found = at.get("names")
+    if found is None or found.checksum is None:
+        return None
+    raw, names = content[found.start : found.start + found.num_bytes], None
+    if found.dtype in ("<i8", "<u8") and raw.size == 8 * count:
+        names = raw.view(found.dtype)
+    elif found.dtype == "|u1" and "name_ends" in at:
+        part = at["name_ends"]
+        ends = content[part.start : part.start + part.num_bytes]
+        if part.dtype == "<i8" and ends.size == 8 * count:
+            names = _decoded(raw, ends.view("<i8"))
+    if names is None:
+        raise GraphFileError(
+            f"{file}: header: byte {_ALIGNMENT_BYTES}: section names holds {found.num_bytes} bytes "
+            f"of {found.dtype}, which are not {count} names: damaged, write the file again"
+        )
+    return names
+
+
+def _decoded(raw: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> NameArray | None:
+    """Return UTF-8 as strings; None if that is not possible."""
+    starts = np.append(0, ends[:-1])
+    if (ends < starts).any() or (ends[-1:] != raw.size).any():
+        return None
+    text = raw.tobytes()
+    names = np.empty(ends.size, object)
+    try:
+        names[:] = [text[i:j].decode() for i, j in zip(starts, ends, strict=True)]
+    except UnicodeDecodeError:
+        return None
+    return names
 
 
 def _align(offset: int) -> int:
@@ -181,51 +234,51 @@ def _checksum(array: npt.NDArray[Any]) -> int:
     return (int(words) + int(sum_of_words(rest.view("<u8"), whole // 8))) % 2**64
 
 
-def _content(handle: BufferedIOBase, path: Path) -> npt.NDArray[np.uint8]:
+def _content(handle: BufferedIOBase, file: GraphFile) -> npt.NDArray[np.uint8]:
     """Return the whole file: mapped, or copied if it is small."""
     num_bytes = os.fstat(handle.fileno()).st_size
     if num_bytes >= _MAPPED_FROM_BYTES:
         return np.memmap(handle, np.uint8, "r").view(np.ndarray)
     content: npt.NDArray[np.uint8] = aligned_empty(num_bytes, np.uint8)
     handle.seek(0)
-    check_size(path, handle.readinto(content.data), num_bytes)
+    check_size(file, handle.readinto(content.data), num_bytes)
     content.flags.writeable = False
     return content
 
 
-def _read_header(handle: BufferedIOBase, path: Path) -> _Header:
+def _read_header(handle: BufferedIOBase, file: GraphFile) -> _Header:
     num_bytes = os.fstat(handle.fileno()).st_size
     head = handle.read(_ALIGNMENT_BYTES)
     if not head.startswith(_MAGIC[: len(head)]):
         raise GraphFileError(
-            f"{path}: header: byte 0: {head[:8]!r} is not the mark of an .hbg file, {_MAGIC!r}; "
+            f"{file}: header: byte 0: {head[:8]!r} is not the mark of an .hbg file, {_MAGIC!r}; "
             "check the name, or write the file again"
         )
     if len(head) < _ALIGNMENT_BYTES:
-        check_size(path, num_bytes, _ALIGNMENT_BYTES)
+        check_size(file, num_bytes, _ALIGNMENT_BYTES)
     _, version, flags, num_vertices, num_stored, num_input = _FIELDS.unpack_from(head)
     if not 1 <= version <= _VERSION:
         raise GraphFileError(
-            f"{path}: header: byte 8: .hbg version {version}; this hetero_bfs reads versions 1 "
+            f"{file}: header: byte 8: .hbg version {version}; this hetero_bfs reads versions 1 "
             f"and {_VERSION}: update hetero_bfs or write the file again"
         )
-    num_loops, table = _read_table(handle, path, head) if version > 1 else (None, None)
+    num_loops, table = _read_table(handle, file, head) if version > 1 else (None, None)
     if table is None and any(head[_FIELDS.size :]):
         raise GraphFileError(
-            f"{path}: header: byte {_FIELDS.size}: {head[_FIELDS.size :]!r}; zeros are expected: "
+            f"{file}: header: byte {_FIELDS.size}: {head[_FIELDS.size :]!r}; zeros are expected: "
             "damaged, write the file again"
         )
     if flags & ~_DIRECTED or num_vertices > MAX_VERTICES:
         raise GraphFileError(
-            f"{path}: header: byte 12: flags {flags:#x}, {num_vertices} vertices; at most flag "
+            f"{file}: header: byte 12: flags {flags:#x}, {num_vertices} vertices; at most flag "
             f"{_DIRECTED:#x} and {MAX_VERTICES} vertices: damaged, write the file again"
         )
     sections = _needed_sections(num_vertices, num_stored)
     if table is None:
-        check_size(path, num_bytes, sections[-1].start + sections[-1].num_bytes)
+        check_size(file, num_bytes, sections[-1].start + sections[-1].num_bytes)
     else:
-        check_size(path, num_bytes, table[-1].end)
-        _check_table(path, table, sections)
+        check_size(file, num_bytes, table[-1].end)
+        _check_table(file, table, sections)
     return _Header(bool(flags & _DIRECTED), num_input, num_loops, table or sections)
 
 
@@ -236,29 +289,29 @@ def _needed_sections(num_vertices: int, num_stored: int) -> list[_Section]:
     return [indptr, indices, _Section("input_degree", "<u4", indices.end, 4 * num_vertices, None)]
 
 
-def _read_table(handle: BufferedIOBase, path: Path, head: bytes) -> tuple[int, list[_Section]]:
+def _read_table(handle: BufferedIOBase, file: GraphFile, head: bytes) -> tuple[int, list[_Section]]:
     """Check all bytes before the sections; return the number of self-loops and the sections."""
     import zlib
 
     num_loops, num_sections, zeros, expected = _MORE_FIELDS.unpack_from(head, _FIELDS.size)
     if not 0 < num_sections <= _MOST_SECTIONS:
         raise GraphFileError(
-            f"{path}: header: byte 48: {num_sections} sections; 1 to {_MOST_SECTIONS} are known: "
+            f"{file}: header: byte 48: {num_sections} sections; 1 to {_MOST_SECTIONS} are known: "
             "damaged, or of a newer hetero_bfs: write the file again, or update"
         )
     end = _table_end(num_sections)
     table = handle.read(end - len(head))
-    check_size(path, len(head + table), end)
+    check_size(file, len(head + table), end)
     actual = zlib.crc32(head[: -_CHECKSUM.size] + table)
     if actual != expected:
         raise GraphFileError(
-            f"{path}: header: byte 60: its checksum is {actual:#010x}, and {expected:#010x} is "
+            f"{file}: header: byte 60: its checksum is {actual:#010x}, and {expected:#010x} is "
             "stored: the file is damaged, write or fetch it again"
         )
     used = num_sections * _ENTRY.size
     if any(zeros) or any(table[used:]):
         raise GraphFileError(
-            f"{path}: header: byte 52: the reserved bytes are {zeros!r}, and {table[used:]!r} "
+            f"{file}: header: byte 52: the reserved bytes are {zeros!r}, and {table[used:]!r} "
             "behind the table; zeros are expected: update hetero_bfs"
         )
     sections = []
@@ -268,13 +321,13 @@ def _read_table(handle: BufferedIOBase, path: Path, head: bytes) -> tuple[int, l
     return num_loops, sections
 
 
-def _check_table(path: Path, table: list[_Section], needed: list[_Section]) -> None:
+def _check_table(file: GraphFile, table: list[_Section], needed: list[_Section]) -> None:
     """Check that the sections are contiguous, and that each required section exists once."""
     start = _table_end(len(table))
     for number, section in enumerate(table):
         if section.start != start:
             raise GraphFileError(
-                f"{path}: header: byte {_ALIGNMENT_BYTES + _ENTRY.size * number}: section "
+                f"{file}: header: byte {_ALIGNMENT_BYTES + _ENTRY.size * number}: section "
                 f"{section.name!r} starts at byte {section.start}; it must start at {start}: "
                 "damaged, write the file again"
             )
@@ -283,40 +336,40 @@ def _check_table(path: Path, table: list[_Section], needed: list[_Section]) -> N
         found = [(s.dtype, s.num_bytes) for s in table if s.name == section.name]
         if found != [(section.dtype, section.num_bytes)]:
             raise GraphFileError(
-                f"{path}: header: byte {_ALIGNMENT_BYTES}: of section {section.name} the table has "
+                f"{file}: header: byte {_ALIGNMENT_BYTES}: of section {section.name} the table has "
                 f"{found or 'nothing'}; it must have one of dtype {section.dtype} and "
                 f"{section.num_bytes} bytes: damaged, write the file again"
             )
-    _check_weights_entry(path, [s for s in table if s.name == "weights"], needed[1].num_bytes // 4)
+    _check_weights_entry(file, [s for s in table if s.name == "weights"], needed[1].num_bytes // 4)
 
 
-def _check_weights_entry(path: Path, found: list[_Section], num_stored: int) -> None:
+def _check_weights_entry(file: GraphFile, found: list[_Section], num_stored: int) -> None:
     """Check type and size of the weights, which may be missing."""
     if not found:
         return
     dtype, num_bytes = found[0].dtype, found[0].num_bytes
     if len(found) > 1 or dtype not in _WEIGHTS or num_bytes != num_stored * int(dtype[-1]):
         raise GraphFileError(
-            f"{path}: header: byte {_ALIGNMENT_BYTES}: of section weights the table has "
+            f"{file}: header: byte {_ALIGNMENT_BYTES}: of section weights the table has "
             f"{[(s.dtype, s.num_bytes) for s in found]}; it may have one of dtype "
             f"{', '.join(_WEIGHTS)} for {num_stored} stored edges: damaged, write the file again"
         )
 
 
-def _check_section(path: Path, section: _Section, content: npt.NDArray[np.uint8]) -> None:
+def _check_section(file: GraphFile, section: _Section, content: npt.NDArray[np.uint8]) -> None:
     if section.checksum is None:
         return
     actual = _checksum(content[section.start : section.end])
     if actual != section.checksum:
         raise GraphFileError(
-            f"{path}: section {section.name}: bytes {section.start} to {section.end - 1}: their "
+            f"{file}: section {section.name}: bytes {section.start} to {section.end - 1}: their "
             f"checksum is {actual:#018x}, and {section.checksum:#018x} is stored: the file is "
             "damaged, write or fetch it again"
         )
 
 
 def _checked_graph(
-    path: Path, header: _Header, content: npt.NDArray[np.uint8], weighted: bool
+    file: GraphFile, header: _Header, content: npt.NDArray[np.uint8], weighted: bool
 ) -> CSRGraph:
     """Check every entry, and build a graph from views of the content.
 
@@ -326,7 +379,7 @@ def _checked_graph(
     at = {section.name: section for section in header.sections if section.name in _NAMES}
     if weighted and "weights" not in at:
         raise GraphFileError(
-            f"{path}: header: byte 48: the file has no section weights; write it again with "
+            f"{file}: header: byte 48: the file has no section weights; write it again with "
             f"some, or read it without weights"
         )
     arrays = {
@@ -335,23 +388,23 @@ def _checked_graph(
     }
     places = {name: Place(at[name].start, array.itemsize) for name, array in arrays.items()}
     indptr, indices, input_degree = (arrays[name] for name in _NAMES[:3])
-    refuse(path, range_fault(indptr, indices), places)
+    refuse(file, range_fault(indptr, indices), places)
     order, reverse = lists_faults(indptr, indices)
-    refuse(path, order, places)
+    refuse(file, order, places)
     if not header.directed:
-        refuse(path, reverse, places)
-    refuse(path, degree_fault(input_degree, indptr), places)
-    _check_input_edges(path, header, int(input_degree.sum(dtype=np.int64)))
+        refuse(file, reverse, places)
+    refuse(file, degree_fault(input_degree, indptr), places)
+    _check_input_edges(file, header, int(input_degree.sum(dtype=np.int64)))
     weights = arrays["weights"] if weighted else None
     if weights is not None:
-        refuse(path, nan_fault(weights), places)
+        refuse(file, nan_fault(weights), places)
         if not header.directed:
-            refuse(path, symmetry_fault(indptr, indices, weights), places)
+            refuse(file, symmetry_fault(indptr, indices, weights), places)
     lists = indptr, indices
     return CSRGraph.trusted(*lists, header.directed, header.num_input, input_degree, weights)
 
 
-def _check_input_edges(path: Path, header: _Header, ends: int) -> None:
+def _check_input_edges(file: GraphFile, header: _Header, ends: int) -> None:
     """Check that the input edges without self-loops have `ends` ends, the sum of the degrees."""
     ends_per_edge = 1 if header.directed else 2
     num_loops = header.num_loops
@@ -361,6 +414,6 @@ def _check_input_edges(path: Path, header: _Header, ends: int) -> None:
     if not fit or num_loops < 0 or header.num_input * ends_per_edge >= 2**63:
         loops = "" if header.num_loops is None else f", {num_loops} of them self-loops"
         raise GraphFileError(
-            f"{path}: header: byte 32: {header.num_input} input edges{loops}, and their ends at "
+            f"{file}: header: byte 32: {header.num_input} input edges{loops}, and their ends at "
             f"vertices are {ends}: the file is damaged, write it again"
         )

@@ -1,67 +1,63 @@
-"""Graph files: `read`, `load` and `write` choose the format by the file's suffix.
-
-| name ends in | format | holds | weights |
-|---|---|---|---|
-| .txt .el .tsv, with or without .gz | two ids a line (SNAP, GAP) | edges | third column |
-| .wel, with or without .gz | GAP's weighted edge list | edges | third column |
-| .mtx, with or without .gz | Matrix Market coordinate | edges | values |
-| .gr .col, with or without .gz | DIMACS, read only (dimacs.py) | edges | third number |
-| .sg | GAP's serialized graph (serialized.py) | neighbour lists | none |
-| .wsg | GAP's weighted serialized graph | neighbour lists | int32 |
-| .hbg | ours (hbg.py), mapped into memory | neighbour lists | a section |
-"""
+"""Reads and writes graph files; formats.py has the table of formats."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
-from hetero_bfs.errors import GraphFileError
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError, GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io import dimacs
-from hetero_bfs.graph.io.graph_files import opened
-from hetero_bfs.graph.io.hbg import hbg_size, read_hbg, write_hbg
-from hetero_bfs.graph.io.matrix_market import (
-    matrix_market_size,
-    read_matrix_market,
-    write_matrix_market,
-)
-from hetero_bfs.graph.io.serialized import (
-    check_fits,
-    read_serialized,
-    serialized_size,
-    write_serialized,
-)
-from hetero_bfs.graph.io.text import edge_list_note, read_edge_list, write_edge_list
+from hetero_bfs.graph.io.formats import BY_SUFFIX, COMPRESSIONS, Format, suffixes
+from hetero_bfs.graph.io.graph_files import GraphFile, Wanted, import_zstd, unknown_suffix
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.support.checks import check_flag, check_type
 from hetero_bfs.support.files import replacing
 from hetero_bfs.support.messages import setting
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-def load(path: str | os.PathLike[str], directed: bool = False, weighted: bool = False) -> CSRGraph:
+
+def load(
+    path: str | os.PathLike[str],
+    directed: bool = False,
+    weighted: bool = False,
+    renumber: bool = False,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
+) -> CSRGraph:
     """Read a graph file of any format into sorted neighbour lists; see `read`.
 
     If an edge occurs several times, its smallest weight counts.
     """
-    graph = read(path, directed, weighted)
+    graph = read(path, directed, weighted, renumber, columns, format)
     return CSRGraph.from_edge_source(graph) if isinstance(graph, EdgeList) else graph
 
 
 def read(
-    path: str | os.PathLike[str], directed: bool = False, weighted: bool = False
+    path: str | os.PathLike[str] | GraphFile,
+    directed: bool = False,
+    weighted: bool = False,
+    renumber: bool = False,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
 ) -> EdgeList | CSRGraph:
     """Read a graph file; the suffix selects the format.
 
-    Ids start at 0. Where a format's ids start at 1 (Matrix Market, DIMACS, edge lists with KONECT's
-    header), they are 1 less than in the file.
+    Ids start at 0. Where a format's ids start at 1 (Matrix Market, DIMACS, METIS, edge lists with
+    KONECT's header), they are 1 less than in the file.
 
     Parameters
     ----------
     path : path
-        See the table at the head of this module.
+        A file, a pipe, or "-" for standard input. The page "File formats" lists the suffixes.
     directed : bool
         How to read the edges. Edge lists and general matrices do not say whether they are directed.
         An undirected file read as directed gives every edge in both directions. A directed `.sg`,
@@ -70,6 +66,14 @@ def read(
         Whether to keep the edges' weights, which the file must then have. Weights in text are int32
         if each is written as an integer within int32, else float64; a real matrix gives float64. A
         `.wsg` file gives int32. A `.hbg` file gives the type it was written with.
+    renumber : bool
+        Whether the vertices have names: strings, 64-bit ids, or ids with gaps. They are numbered
+        from 0 in sorted order, and the graph's `names` has them. In formats whose ids start at 1,
+        the names are these ids.
+    columns : sequence of str, optional
+        Names, or positions from 1 on, of the columns of sources, targets and weights in a table.
+    format : str, optional
+        A suffix, such as ".csv", that selects the format instead of the file's own.
 
     Returns
     -------
@@ -84,118 +88,164 @@ def read(
         Missing, truncated or malformed files; the message names file and line or byte offset. With
         `weighted`, a file without weights.
     """
-    check_type("path", path, (str, os.PathLike), "the name of a graph file")
+    check_type("path", path, (str, os.PathLike, GraphFile), "the name of a graph file")
     check_flag("directed", directed)
     check_flag("weighted", weighted)
-    path = Path(path)
-    return _READERS[_suffix(path, list(_READERS), reading=True)](path, directed, weighted)
+    check_flag("renumber", renumber)
+    if format is not None:
+        check_type("format", format, str, 'a suffix, such as ".csv"')
+    wanted = Wanted(directed, weighted, renumber, _checked_columns(columns))
+    file = path if isinstance(path, GraphFile) else GraphFile(path, format)
+    row = file.format
+    if wanted.columns is not None and not row.has_columns:
+        raise GraphFileError(
+            f"{file}: {file.suffix} has no columns to name; leave out {setting('columns')}"
+        )
+    graph: EdgeList | CSRGraph = row.function("reader")(file, wanted)
+    if renumber and graph.names is None and row.first_id:
+        graph.__dict__["names"] = np.arange(row.first_id, graph.num_vertices + row.first_id)
+    return graph
 
 
-def vertices_by_header(path: Path) -> int | None:
+def _checked_columns(columns: Any) -> tuple[str, ...] | None:
+    if columns is None:
+        return None
+    found = tuple(columns.split(",") if isinstance(columns, str) else map(str, columns))
+    if len(found) not in (2, 3) or "" in found:
+        raise ArgumentError(
+            f"{setting('columns')} is {columns!r}; name two columns, or three with weights, such "
+            "as source,target,weight"
+        )
+    return found
+
+
+def vertices_by_header(path: str | os.PathLike[str] | GraphFile) -> int | None:
     """Return the number of vertices in a file's header; None for a format without it.
 
     Raises `GraphFileError` as `read` does, for errors up to the end of the header.
     """
-    size = _SIZES.get(_suffix(path, list(_READERS), reading=True))
-    return None if size is None else size(path)
+    file = path if isinstance(path, GraphFile) else GraphFile(path)
+    return None if file.format.size is None else file.format.function("size")(file)
 
 
-def header_note(path: Path, directed: bool) -> str | None:
+def header_note(file: GraphFile, directed: bool) -> str | None:
     """Return a note for the user on a file's vertex ids, or None.
 
     Raises `GraphFileError` as `read` does, for errors up to the end of the header.
     """
-    suffix = _suffix(path, list(_READERS), reading=True)
-    if suffix in _TEXT:
-        return edge_list_note(path, directed)
-    return dimacs.NOTE if suffix in _DIMACS else None
+    note: str | None = None
+    if file.format.note is not None:
+        note = file.format.function("note")(file, directed)
+    return note
 
 
-def check_output(path: Path, weighted: bool) -> None:
-    """Raise `GraphFileError` if the format lacks or needs weights, and the graph does not fit."""
-    suffix = _suffix(path, list(_WRITERS), reading=False)
-    if weighted and suffix == ".sg":
+def gaps_note(graph: EdgeList | CSRGraph) -> str | None:
+    """Return a note for the user on vertices without edges in a file of edges, or None."""
+    if graph.names is not None or not isinstance(graph, EdgeList):
+        return None
+    missing = int(np.count_nonzero(~_named_by_edges(graph)))
+    if not missing:
+        return None
+    return (
+        f"no edge names {missing} of the {graph.num_vertices} vertices; {setting('renumber')} "
+        "numbers those that edges name"
+    )
+
+
+def _named_by_edges(graph: EdgeList | CSRGraph) -> npt.NDArray[np.bool_]:
+    named = np.zeros(graph.num_vertices, np.bool_)
+    for src, dst in graph.chunks():
+        named[src] = True
+        named[dst] = True
+    return named
+
+
+def check_output(path: Path, weighted: bool, directed: bool) -> Format:
+    """Return the format of a file to write; raise `GraphFileError` if it cannot hold the graph."""
+    row = BY_SUFFIX.get(_suffixes(path)[0])
+    suffix, compression = _suffixes(path)
+    if row is None or row.writer is None or (compression and not row.is_text):
+        raise unknown_suffix(path, suffix + compression, suffixes(writable=True))
+    if weighted and row.weights == "none":
         raise GraphFileError(
-            f"{path}: .sg holds no weights; write .wsg, .hbg or .wel, or read the graph "
+            f"{path}: {suffix} holds no weights; write .wsg, .hbg or .wel, or read the graph "
             f"without {setting('weighted')}"
         )
-    if not weighted and suffix in (".wsg", ".wel"):
+    if not weighted and row.weights == "needed":
         raise GraphFileError(
             f"{path}: {suffix} holds weights, and the graph has none; write "
-            f"{suffix.replace('w', '')}, or read the graph with {setting('weighted')}"
+            f"{'.col' if suffix == '.gr' else suffix.replace('w', '')}, or read the graph with "
+            f"{setting('weighted')}"
         )
+    if directed and not row.keeps_direction:
+        raise GraphFileError(
+            f"{path}: {suffix} holds undirected graphs alone; write .hbg or .mtx, or read the "
+            f"graph without {setting('directed')}"
+        )
+    return row
 
 
-def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> None:
+def write(graph: EdgeList | CSRGraph, path: str | os.PathLike[str]) -> list[str]:
     """Write a graph, with its weights if any, in the format of the suffix; see `read`.
 
     Text formats get the edges of an `EdgeList` unchanged, and of a `CSRGraph` without loops and
     duplicates. An undirected edge is written once. float32 weights in text are read back as float64
-    of the same values. The file appears under its name only when complete.
+    of the same values. Tables have the vertices' names if there are any, `.hbg` has them beside the
+    numbers, and other formats have the numbers. The file appears under its name only when complete.
+
+    Returns notes for the user, on vertices that the format leaves out.
 
     Raises
     ------
     GraphFileError
-        Unknown ending, too many vertices for `.sg` or `.wsg`, weights for `.sg`, none or others
-        than int32 for `.wsg`, none for `.wel`, failures of the system. An existing file of that
-        name is then untouched.
+        Unknown suffix, a format that cannot hold the graph (see the table of formats), failures of
+        the system. An existing file of that name is then untouched.
     """
+    check_type("path", path, (str, os.PathLike), "the name of a graph file")
     path = Path(path)
-    suffix = _suffix(path, list(_WRITERS), reading=False)
-    check_output(path, weight_dtype_of(graph) is not None)
-    if suffix in (".sg", ".wsg"):
-        check_fits(path, graph)
-    if suffix in _BINARY and isinstance(graph, EdgeList):
+    row = check_output(path, weight_dtype_of(graph) is not None, graph.directed)
+    if row.writes_lists and isinstance(graph, EdgeList):
         graph = CSRGraph.from_edge_source(graph)
-    with replacing(path, "wb", GraphFileError) as stream:
-        if path.suffix.lower() == ".gz":
-            import gzip
-
-            with gzip.GzipFile("", "wb", 6, stream, mtime=0) as handle:
-                _WRITERS[suffix](graph, handle)
-        else:
-            _WRITERS[suffix](graph, stream)
-
-
-def _suffix(path: Path, known: list[str], reading: bool) -> str:
-    zipped = path.suffix.lower() == ".gz"
-    suffix = (path.with_suffix("") if zipped else path).suffix.lower()
-    if suffix in known and not (zipped and suffix in _BINARY):
-        return suffix
-    remedy = "rename or convert the file"
-    if reading:
-        with opened(path):
-            pass  # raises a better message for a missing file or a directory
-        if path.name.startswith("out."):
-            remedy = "rename one of KONECT's, such as this, to end in .tsv"
-    raise GraphFileError(
-        f"{path}: unknown ending {suffix + '.gz' * zipped!r}; known are {', '.join(known)}, "
-        f"all but {', '.join(_BINARY)} also with .gz: {remedy}"
-    )
+    with replacing(path, "wb", GraphFileError) as stream, _compressed(stream, path) as handle:
+        try:
+            row.function("writer")(graph, handle)
+        except GraphFileError as error:
+            raise GraphFileError(f"{path}: {error}") from None
+    if row.keeps_isolated or graph.names is not None:
+        return []
+    missing = int(np.argmax(_named_by_edges(graph)[::-1])) if graph.num_input_edges else None
+    missing = graph.num_vertices if missing is None else missing
+    return [f"{path}: the last {missing} vertices have no edges and are not in it"] * bool(missing)
 
 
-_TEXT = (".txt", ".el", ".tsv", ".wel")
-_DIMACS = (".gr", ".col")
-_BINARY = (".sg", ".wsg", ".hbg")
-_READERS: dict[str, Callable[[Path, bool, bool], EdgeList | CSRGraph]] = {
-    **dict.fromkeys(_TEXT, read_edge_list),
-    ".mtx": read_matrix_market,
-    ".sg": read_serialized,
-    ".wsg": read_serialized,
-    ".hbg": read_hbg,
-    **dict.fromkeys(_DIMACS, dimacs.read_dimacs),
-}
-_SIZES: dict[str, Callable[[Path], int]] = {
-    ".mtx": matrix_market_size,
-    **dict.fromkeys(_DIMACS, dimacs.dimacs_size),
-    ".sg": serialized_size,
-    ".wsg": serialized_size,
-    ".hbg": hbg_size,
-}
-_WRITERS: dict[str, Callable[..., None]] = {
-    **dict.fromkeys(_TEXT, write_edge_list),
-    ".mtx": write_matrix_market,
-    ".sg": write_serialized,
-    ".wsg": write_serialized,
-    ".hbg": write_hbg,
-}
+def _suffixes(path: Path) -> tuple[str, str]:
+    """Return the suffix of the format, and that of the compression or nothing."""
+    name = path.name.lower()
+    compression = next((end for end in COMPRESSIONS if name.endswith(end)), "")
+    return Path(name.removesuffix(compression)).suffix, compression
+
+
+@contextmanager
+def _compressed(stream: IO[bytes], path: Path) -> Iterator[Any]:
+    """Yield a stream that compresses by the suffix; the result depends on the data alone."""
+    compression = _suffixes(path)[1]
+    if compression == ".gz":
+        import gzip
+
+        with gzip.GzipFile("", "wb", 6, stream, mtime=0) as handle:
+            yield handle
+    elif compression == ".bz2":
+        import bz2
+
+        with bz2.BZ2File(stream, "wb") as handle:
+            yield handle
+    elif compression == ".xz":
+        import lzma
+
+        with lzma.LZMAFile(stream, "wb") as handle:
+            yield handle
+    elif compression == ".zst":
+        with import_zstd(path).ZstdFile(stream, "wb") as handle:
+            yield handle
+    else:
+        yield stream

@@ -1,4 +1,4 @@
-"""Edge lists as text, in the style of SNAP and GAP, plain or gzipped.
+"""Edge lists as text, in the style of SNAP and GAP.
 
 KONECT's files begin with a header of two comments (Kunegis, WWW Companion 2013).
 """
@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
-from hetero_bfs.graph.io.graph_files import Line, lines, opened
+from hetero_bfs.graph.io.graph_files import GraphFile, Line, Wanted, lines
+from hetero_bfs.graph.io.tables import (
+    has_known_header,
+    has_separators,
+    read_text_table,
+    vertices_beside,
+)
 from hetero_bfs.graph.io.text_columns import (
     Ids,
     edges_once,
@@ -30,17 +37,18 @@ if TYPE_CHECKING:
 
 
 class _Head(NamedTuple):
-    """Counts in the comments above the first edge, None if missing, and their line numbers."""
+    """Counts in the comments above the first edge, None if missing, their lines, and that edge."""
 
     lines: int
     num_vertices: int | None
     num_edges: int | None
     vertices_line: int
     edges_line: int
+    first: str = ""
     konect: Konect | None = None
 
 
-def read_edge_list(path: Path, directed: bool, weighted: bool) -> EdgeList:
+def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
     """Read lines of two vertex ids: the format of SNAP and of GAP's .el and .wel.
 
     Lines that begin with `#` or `%` are comments. The number of vertices is the largest id plus 1,
@@ -51,6 +59,9 @@ def read_edge_list(path: Path, directed: bool, weighted: bool) -> EdgeList:
     vertex 1 becomes 0. The sizes give the number of vertices. The right vertices of a bipartite
     file are numbered after its left vertices.
 
+    Lines with commas or a header line, named columns, and vertices to be renumbered are read by
+    `tables.read_text_table`.
+
     With `weighted` the third column is the weight. The weights are int32 if each is written as an
     integer within int32, and float64 otherwise. Other columns are ignored.
 
@@ -58,39 +69,51 @@ def read_edge_list(path: Path, directed: bool, weighted: bool) -> EdgeList:
     this machine's memory, fewer lines than E, an empty file, and damaged gzip data. With `weighted`
     also for a line whose third column is not a number.
     """
-    with opened(path) as handle:
-        head = _read_head(handle, path)
+    with file.opened() as handle:
+        head = _read_head(handle, file)
+        if head.konect is None and _is_table(head.first, file, wanted):
+            return read_text_table(file, wanted)
         ids = ids_that_fit()
-        where = f"{path}:{head.vertices_line}"
+        where = f"{file}:{head.vertices_line}"
         if head.konect is not None:
             ids = head.konect.ids(where)
         elif head.num_vertices:
             ids.check_count(head.num_vertices, where)
-        columns = read_columns(handle, path, head.lines, ids, "any" if weighted else None)
+        columns = read_columns(handle, file, head.lines, ids, "any" if wanted.weighted else None)
     num_lines, src, dst, weights = columns
     if head.num_edges is not None and num_lines < head.num_edges:
         raise GraphFileError(
-            f"{path}:{head.edges_line}: the header says Edges: {head.num_edges}, but the file "
+            f"{file}:{head.edges_line}: the header says Edges: {head.num_edges}, but the file "
             f"holds {num_lines} edge lines; it is truncated: fetch it again or correct the header"
         )
     if num_lines == 0 and head.num_vertices is None:
         raise GraphFileError(
-            f"{path}: holds no edges after {head.lines} lines; write 'source target' lines, or a "
+            f"{file}: holds no edges after {head.lines} lines; write 'source target' lines, or a "
             "header '# Nodes: V Edges: 0' for a graph without edges"
         )
     if head.konect is not None:
         src, dst, num_vertices = head.konect.numbered(src, dst, where)
-        return EdgeList.trusted(src, dst, num_vertices, directed, weights)
+        names = None
+        if wanted.renumber and head.konect.form != "bip":
+            names = np.arange(1, num_vertices + 1)
+        return EdgeList.trusted(src, dst, num_vertices, wanted.directed, weights, names=names)
     num_vertices = head.num_vertices or 0
     if num_lines > 0:
         num_vertices = max(num_vertices, int(max(src.max(), dst.max())) + 1)
-    return EdgeList.trusted(src, dst, num_vertices, directed, weights)
+    return EdgeList.trusted(src, dst, num_vertices, wanted.directed, weights)
 
 
-def edge_list_note(path: Path, directed: bool) -> str | None:
+def _is_table(first: str, file: GraphFile, wanted: Wanted) -> bool:
+    if not first:
+        return False
+    asked = wanted.renumber or wanted.columns is not None or vertices_beside(file) is not None
+    return asked or has_separators(first) or has_known_header(first)
+
+
+def edge_list_note(file: GraphFile, directed: bool) -> str | None:
     """Return a note for the user if the ids of a file are renumbered."""
-    with opened(path) as handle:
-        konect = _read_head(handle, path).konect
+    with file.opened() as handle:
+        konect = _read_head(handle, file).konect
     return None if konect is None else konect.note(directed)
 
 
@@ -108,20 +131,21 @@ def write_edge_list(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
         write_columns(handle, "\t", *columns)
 
 
-def _read_head(handle: BufferedIOBase, path: Path) -> _Head:
+def _read_head(handle: BufferedIOBase, file: GraphFile) -> _Head:
     """Parse the comments above the first edge; leave the handle at that edge."""
     found: dict[str, tuple[int, int]] = {}
     comments: list[str] = []  # the first two
-    count = 0
-    for line in lines(handle, path):
+    count, first = 0, ""
+    for line in lines(handle, file):
         if not is_comment(line):
-            _refuse_dimacs(line, path)
+            _refuse_dimacs(line, file)
+            first = line.text.decode("utf-8", "replace").strip("\r\n")
             handle.seek(line.start)
             break
         count, text = line.number, line.text.lower()
         if count == 1 and text.startswith(b"%%matrixmarket"):
             raise GraphFileError(
-                f"{path}:1: this is a Matrix Market file; rename it to end in .mtx"
+                f"{file}:1: this is a Matrix Market file; rename it to end in .mtx"
             )
         if count <= 2:
             comments.append(line.text.decode("utf-8", "replace"))
@@ -132,17 +156,17 @@ def _read_head(handle: BufferedIOBase, path: Path) -> _Head:
     konect = konect_of(comments)
     if konect is not None:
         last = min(count, 2)
-        return _Head(count, konect.num_vertices, konect.num_edges, last, last, konect)
+        return _Head(count, konect.num_vertices, konect.num_edges, last, last, first, konect)
     num_vertices, vertices_line = found.get("nodes", (None, 0))
     num_edges, edges_line = found.get("edges", (None, 0))
-    return _Head(count, num_vertices, num_edges, vertices_line, edges_line)
+    return _Head(count, num_vertices, num_edges, vertices_line, edges_line, first)
 
 
-def _refuse_dimacs(line: Line, path: Path) -> None:
+def _refuse_dimacs(line: Line, file: GraphFile) -> None:
     """Raise `GraphFileError` if the first line that is not a comment begins a DIMACS file."""
     if line.text.split()[0] in (b"c", b"p"):
         raise GraphFileError(
-            f"{path}:{line.number}: {line.text[:80].decode('utf-8', 'replace')!r} begins a DIMACS "
+            f"{file}:{line.number}: {line.text[:80].decode('utf-8', 'replace')!r} begins a DIMACS "
             "file; rename it to end in .gr (arcs, 'a' lines) or .col (edges, 'e' lines)"
         )
 

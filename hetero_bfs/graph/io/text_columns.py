@@ -12,7 +12,6 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,10 +21,11 @@ from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
-from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, Line, lines, opened
+from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, GraphFile, Line, lines
 from hetero_bfs.graph.list_checks import MAX_VERTICES
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.support.memory import GIB, free_bytes
+from hetero_bfs.support.messages import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Numbers = Literal["any", "integer", "real"]
 """The numbers that weights may be; "real" gives float64 even if all are integers."""
 
+_LIMIT = "the 32-bit limit: renumber the vertices without gaps,"
 _BYTES_PER_VERTEX = 40  # rough bytes per vertex of a search's arrays
 _BLOCK_BYTES = 1 << 22
 _BYTES_PER_PAIR = 8
@@ -79,10 +80,11 @@ def ids_that_fit() -> Ids:
     if available // _BYTES_PER_VERTEX < MAX_VERTICES:
         remedy = (
             f"as much as {available / GIB:.1f} GiB of available memory hold at "
-            f"{_BYTES_PER_VERTEX} bytes per vertex: renumber the vertices without gaps"
+            f"{_BYTES_PER_VERTEX} bytes per vertex: renumber the vertices without gaps, "
+            f"by {setting('renumber')}"
         )
         return Ids(0, available // _BYTES_PER_VERTEX - 1, remedy)
-    return Ids(0, MAX_VERTICES - 1, "the 32-bit limit: renumber the vertices without gaps")
+    return Ids(0, MAX_VERTICES - 1, f"{_LIMIT} by {setting('renumber')}")
 
 
 class Columns(NamedTuple):
@@ -105,7 +107,7 @@ def is_comment(line: Line) -> bool:
 
 def read_columns(
     handle: BufferedIOBase,
-    path: Path,
+    file: GraphFile,
     skipped: int,
     ids: Ids,
     numbers: Numbers | None,
@@ -120,9 +122,9 @@ def read_columns(
     without `numbers` there are none. Raises `GraphFileError` for the first line without the
     expected fields.
     """
-    columns = _fast_columns(handle, path, ids, numbers, wanted, mark)
+    columns = _fast_columns(handle, file, ids, numbers, wanted, mark)
     if columns is None:
-        columns = _slow_columns(path, skipped, ids, numbers, wanted, mark)
+        columns = _slow_columns(file, skipped, ids, numbers, wanted, mark)
     if numbers == "real" and columns.weights is not None:
         return columns._replace(weights=columns.weights.astype(np.float64))
     return columns
@@ -152,7 +154,7 @@ def write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[
 
 def _fast_columns(
     handle: BufferedIOBase,
-    path: Path,
+    file: GraphFile,
     ids: Ids,
     numbers: Numbers | None,
     wanted: int | None,
@@ -163,7 +165,7 @@ def _fast_columns(
     if numbers is not None:
         none = *none, np.empty(0, np.int32)
     parts, total = [none], 0
-    for block in _blocks_of_lines(handle):
+    for block in blocks_of_lines(handle):
         limits = LONGEST_LINE_BYTES, ord(mark or "\0"), ids.lowest, ids.highest
         rows = (
             _pairs_of(block, limits)
@@ -176,7 +178,7 @@ def _fast_columns(
         if wanted is not None and total > wanted:
             parts = [none]
             continue
-        _check_room(path, total, numbers)
+        check_room(file, total, numbers)
         parts.append(tuple(column.copy() for column in rows))
     return Columns(total, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
@@ -208,18 +210,18 @@ def _weighted_rows_of(block: bytes, limits: tuple[int, ...], numbers: Numbers) -
     return src, dst, weights.astype(np.int32) if whole else weights
 
 
-def _check_room(path: Path, num_lines: int, numbers: Numbers | None) -> None:
+def check_room(file: GraphFile, num_lines: int, numbers: Numbers | None) -> None:
     """Raise `GraphFileError` if memory is too small for a joined copy of the edges."""
     free = free_bytes()
     each = _BYTES_PER_PAIR + (0 if numbers is None else _BYTES_PER_WEIGHT)
     if num_lines * each > free:
         raise GraphFileError(
-            f"{path}: holds {num_lines} edges or more; to join them takes {each} bytes "
+            f"{file}: holds {num_lines} edges or more; to join them takes {each} bytes "
             f"each, and {free / GIB:.1f} GiB of memory are free: use a machine with more"
         )
 
 
-def _blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
+def blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
     """Yield the rest of a file in blocks of whole lines; stop at a line that is too long."""
     rest = b""
     while len(rest) <= LONGEST_LINE_BYTES and (block := handle.read(_BLOCK_BYTES)):
@@ -230,7 +232,7 @@ def _blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
 
 
 def _slow_columns(
-    path: Path,
+    file: GraphFile,
     skipped: int,
     ids: Ids,
     numbers: Numbers | None,
@@ -241,20 +243,20 @@ def _slow_columns(
     codes = "II" if numbers is None else "IId"
     columns: list[array[Any]] = [array(code) for code in codes]
     count, whole = 0, True
-    with opened(path) as handle:
-        for line in lines(handle, path):
+    with file.opened() as handle:
+        for line in lines(handle, file):
             text = line.text.decode("utf-8", "replace")
             fields = re.split("[#%]", text, maxsplit=1)[0].split()
             if line.number <= skipped or not fields:
                 continue
-            where = f"{path}:{line.number}"
+            where = f"{file}:{line.number}"
             if mark:
                 if fields[0].startswith("c"):
                     continue
                 fields = _without_mark(fields, mark, where)
-            row: tuple[float, ...] = _parse_pair(fields, ids, where)
+            row: tuple[float, ...] = parse_pair(fields, ids, where)
             if numbers is not None:
-                row = *row, _parse_weight(fields, numbers, where)
+                row = *row, parse_weight(fields, numbers, where)
                 whole = whole and _is_int32(fields[2], row[2])
             count += 1
             if wanted is not None and count > wanted:
@@ -263,7 +265,7 @@ def _slow_columns(
             for column, value in zip(columns, row, strict=True):
                 column.append(value)
             if count % _LINES_PER_CHECK == 0:
-                _check_room(path, count, numbers)
+                check_room(file, count, numbers)
     dtypes = np.uint32, np.uint32, np.int32 if whole else np.float64
     arrays: list[npt.NDArray[Any]] = [np.array(c, t) for c, t in zip(columns, dtypes, strict=False)]
     return Columns(count, *arrays)
@@ -279,23 +281,24 @@ def _without_mark(fields: list[str], mark: str, where: str) -> list[str]:
     return fields[1:]
 
 
-def _parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:
+def parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:
     """Return the first two fields as ids, minus the lowest id."""
-    if len(fields) == 1:
+    if len(fields) < 2:
         raise GraphFileError(
-            f"{where}: only one column, {fields[0][:80]!r}; expected two integers "
-            "separated by white space"
+            f"{where}: only one column, {''.join(fields)[:80]!r}; expected two integers "
+            "separated by white space, or by commas in all lines"
         )
     for field in fields[:2]:
         if not _ID.fullmatch(field):
             raise GraphFileError(
-                f"{where}: {field[:80]!r} is not a vertex id; expected two integers"
+                f"{where}: {field[:80]!r} is not a vertex id; expected two integers, or "
+                f"{setting('renumber')} for names"
             )
         ids.check(int(field), where)
     return int(fields[0]) - ids.lowest, int(fields[1]) - ids.lowest
 
 
-def _parse_weight(fields: list[str], numbers: Numbers, where: str) -> float:
+def parse_weight(fields: list[str], numbers: Numbers, where: str) -> float:
     if len(fields) == 2:
         raise GraphFileError(
             f"{where}: only two columns, {' '.join(fields)[:80]!r}; write the edge's weight as "

@@ -23,7 +23,7 @@ from numba.extending import intrinsic
 
 from hetero_bfs.graph.edge_source import NO_ID, NO_VERTEX
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 Array = npt.NDArray[Any]
 
@@ -69,34 +69,14 @@ class KeyLines(NamedTuple):
     weights: Array
 
 
-def count_edges(
-    src: Array,
-    dst: Array,
-    out_degree: Array,
-    in_degree: Array,
-    count_dst: bool,
-    strays: Array,
-) -> None:
+@parallel_kernel("src dst out_degree in_degree count_dst strays", counted=False)
+def count_edges(given, worker, workers):
     """Add every edge that is not a loop to out_degree[worker, src] and in_degree[worker, dst].
 
     Both are uint32 (workers, vertices), and may be the same array. Without `count_dst`, `in_degree`
     is unchanged. Each worker has its own counters, since atomics would wait for every cache miss.
     An edge with an end that is not a vertex is counted in strays[worker], int64, instead.
     """
-    in_parallel(
-        _count_edges,
-        out_degree.shape[0],
-        src=src,
-        dst=dst,
-        out_degree=out_degree,
-        in_degree=in_degree,
-        count_dst=count_dst,
-        strays=strays,
-    )
-
-
-@kernel(counted=False, inner=True)
-def _count_edges(given, worker, workers):
     src, dst, count_dst = given.src, given.dst, given.count_dst != 0
     out, into, strays = given.out_degree[worker], given.in_degree[worker], np.int64(0)
     begin, end = part_of(src.size, worker, workers)
@@ -112,13 +92,8 @@ def _count_edges(given, worker, workers):
     given.strays[worker] += strays
 
 
-def add_up(counts: Array) -> None:
-    """Add to each row of uint32 (workers, vertices) all later rows: row 0 becomes the sum."""
-    in_parallel(_add_up, counts=counts)
-
-
-@kernel(counted=False, inner=True)
-def _add_up(given, part, parts):
+@parallel_kernel("counts", counted=False)
+def add_up(given, part, parts):
     counts = given.counts
     begin, end = part_of(counts.shape[1], part, parts)
     for w in range(counts.shape[0] - 1, 0, -1):
@@ -207,32 +182,12 @@ def cut_buckets(
     return buckets
 
 
-def find_runs(
-    counts: Array,
-    old_of_new: Array,
-    num_single: int,
-    bucket_of: Array,
-    first_key: Array,
-    run: Array,
-) -> None:
+@parallel_kernel("counts old_of_new num_single bucket_of first_key run", counted=False)
+def find_runs(given, worker, workers):
     """Set run[worker, bucket] to the first position of the worker's keys.
 
     `counts` is as `add_up` leaves it.
     """
-    in_parallel(
-        _find_runs,
-        run.shape[0],
-        counts=counts,
-        old_of_new=old_of_new,
-        num_single=num_single,
-        bucket_of=bucket_of,
-        first_key=first_key,
-        run=run,
-    )
-
-
-@kernel(counted=False, inner=True)
-def _find_runs(given, worker, workers):
     run, bucket_of, num_single = given.run[worker], given.bucket_of, np.uint64(given.num_single)
     for b in range(run.size):
         run[b] = given.first_key[b]
@@ -295,38 +250,15 @@ def _collect(given, worker, vertices, neighbours, chunk_weights):
             weights[position] = chunk_weights[i]
 
 
-def partition_edges(
-    chunk: tuple[Array, Array, Array],
-    new_of_old: Array,
-    buckets: Buckets,
-    lines: KeyLines,
-    forward: bool,
-    backward: bool,
-) -> None:
+@kernel(inner=True)
+def partition_edges(given, worker, workers):
     """Move edges into their buckets: (src, dst) if `forward`, (dst, src) if `backward`.
 
-    `chunk` is (src, dst, weights); without weights in `lines` the last is not read. Every worker
-    takes the same part of the edges as in `count_edges`, and has its own run in each bucket. After
-    the last call `flush_lines` writes the keys that remain in the lines. Loops and edges with an
-    end that is not a vertex are left out.
+    `given` has these, `src`, `dst`, `chunk_weights`, `new_of_old`, and the fields of `Buckets` and
+    `KeyLines`. Every worker takes the same part of the edges as in `count_edges`, and has its own
+    run in each bucket. After the last call `flush_lines` writes the keys that remain in the lines.
+    Loops and edges with an end that is not a vertex are left out.
     """
-    src, dst, chunk_weights = chunk
-    in_parallel(
-        _partition_edges,
-        buckets.run.shape[0],
-        src=src,
-        dst=dst,
-        chunk_weights=chunk_weights,
-        new_of_old=new_of_old,
-        forward=forward,
-        backward=backward,
-        **buckets._asdict(),
-        **lines._asdict(),
-    )
-
-
-@kernel(inner=True)
-def _partition_edges(given, worker, workers):
     src, dst, new_of_old = given.src, given.dst, given.new_of_old
     if new_of_old.size == 0:
         return
@@ -380,7 +312,6 @@ def _look_up(src, dst, new_of_old, u, v):
 
 @kernel(counted=False, inner=True)
 def _make_loops(u, v, n, limit):
-    """Turn edges that have an end of `limit` or more into loops."""
     for i in range(n):
         if max(u[i], v[i]) >= limit:
             u[i] = v[i] = np.uint32(0)

@@ -13,18 +13,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.graph.kernels.sorting import sort_lists
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import in_parallel
-
-Array = npt.NDArray[Any]
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
-_CHUNK = 4096
 _SMALL_COMPONENT = 1 << 11  # vertices that fit in the caches in any order
 _THIN = 16  # vertices of a mean level; such levels share cache lines, and a walk's order is local
 _DIGIT_BITS = np.uint64(11)
@@ -171,36 +166,23 @@ def sort_by_key(keys, items, scratch):
         shift += _DIGIT_BITS
 
 
-def permute_lists(
-    lists: tuple[Array, Array, Array],
-    order: Array,
-    position: Array,
-    new_lists: tuple[Array, Array, Array],
-) -> None:
-    """Renumber sorted neighbour lists: vertex order[v] becomes v.
+@parallel_kernel(
+    "indptr indices weights order position new_indptr new_indices new_weights", counted=False
+)
+def permute_lists(given, part, parts):
+    """Renumber neighbour lists: vertex order[v] becomes v; `position` inverts `order`.
 
-    Lists are (indptr, indices, weights). The new indptr is given, the other two are filled. The
-    arrays of weights may be empty.
+    The new indptr is given, the new indices and weights are filled; lists are not sorted again. The
+    arrays of weights may be empty. Vertices beyond `indptr` have no edges.
     """
-    names = ("indptr", "indices", "weights")
-    in_parallel(
-        _permute_chunk,
-        -(-order.size // _CHUNK),
-        order=order,
-        position=position,
-        **dict(zip(names, lists, strict=True)),
-        **{f"new_{name}": array for name, array in zip(names, new_lists, strict=True)},
-    )
-    sort_lists(new_lists[0], new_lists[2], new_lists[1])
-
-
-@kernel(counted=False, inner=True)
-def _permute_chunk(given, chunk, chunks):
     indptr, indices, order, position = given.indptr, given.indices, given.order, given.position
     new_indptr, new_indices = given.new_indptr, given.new_indices
     weights, new_weights = given.weights, given.new_weights
-    for v in range(chunk * _CHUNK, min(order.size, (chunk + 1) * _CHUNK)):
-        old = order[v]
+    begin, end = part_of(order.size, part, parts)
+    for v in range(begin, end):
+        old = np.int64(order[v])
+        if old >= indptr.size - 1:
+            continue
         shift = new_indptr[v] - indptr[old]
         for k in range(indptr[old], indptr[old + 1]):
             new_indices[k + shift] = position[indices[k]]
@@ -238,24 +220,3 @@ def order_by_level(indptr, indices, root, order, ends):
             order[end] = v
             end += 1
     return levels
-
-
-@kernel
-def arrange_lists(graph, order, position, new_graph):
-    """Fill `new_graph`, where vertex v is vertex order[v] of `graph`; `position` inverts `order`.
-
-    A graph is (indptr, indices, weights); `weights` is as long as `indices` or empty.
-    """
-    indptr, indices, weights = graph
-    new_indptr, new_indices, new_weights = new_graph
-    end = 0
-    new_indptr[0] = 0
-    for v in range(order.size):
-        old = np.int64(order[v])
-        if old < indptr.size - 1:
-            for k in range(indptr[old], indptr[old + 1]):
-                new_indices[end] = position[indices[k]]
-                if new_weights.size:
-                    new_weights[end] = weights[k]
-                end += 1
-        new_indptr[v + 1] = end

@@ -12,7 +12,7 @@ from numba import njit, prange
 from hetero_bfs.graph.generators.kronecker_kernels import splitmix
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import bits_of
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import in_parallel, parallel_kernel, part_of
 
 Array = npt.NDArray[Any]
 
@@ -121,16 +121,12 @@ def _find_neighbour(indptr, indices, u, v):
     return low if low < indptr[u + 1] and indices[low] == v else np.int64(-1)
 
 
-def fill_rows(indptr: Array, start: int, rows: Array) -> None:
+@parallel_kernel("indptr start rows", counted=False)
+def fill_rows(given, part, parts):
     """Set rows[i] to the vertex whose list has the entry start + i; `rows` is uint32.
 
     Offsets may change meanwhile: an entry of no list gets `NO_VERTEX`.
     """
-    in_parallel(_fill_rows, indptr=indptr, start=start, rows=rows)
-
-
-@kernel(counted=False, inner=True)
-def _fill_rows(given, part, parts):
     indptr, rows, start = given.indptr, given.rows, np.int64(given.start)
     begin, end = part_of(rows.size, part, parts)
     n = np.int64(indptr.size - 1)
@@ -200,7 +196,6 @@ def join_with_transpose(indptr, indices, weights, joined_indptr, joined_indices,
 
 @kernel(inner=True)
 def largest_of(indices, first, last):
-    """Return the largest of indices[first:last], 0 if the range is empty."""
     largest = np.uint32(0)
     for k in range(np.uint64(first), np.uint64(last)):
         largest = max(largest, indices[k])

@@ -5,18 +5,18 @@ A key is one uint32 that holds a vertex and a neighbour; see buckets.py.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.graph.kernels.buckets import Buckets, are_weights
+from hetero_bfs.graph.kernels.buckets import are_weights
 from hetero_bfs.graph.kernels.neighbour_lists import PARTS_PER_THREAD, cut_lists
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, bits_of, population_count, trailing_zeros
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import in_parallel, parallel_kernel, part_of
 
 Array = npt.NDArray[Any]
 
@@ -30,21 +30,6 @@ _INT32_LIMIT = 2**31
 _INSERTION = 48  # longest list sorted by insertion
 _DIGIT_BITS = 8
 _MOST_BITS = 64  # of a key of a list
-
-
-class Combining(NamedTuple):
-    """How the weights of an edge that occurs several times are combined.
-
-    rule : an index into `weights.DUPLICATES`
-    is_int32 : whether weights are int32
-    identity : shape (1,), of the weights' type; combined with a weight it gives that weight
-    overflow : int64 (workers,); a sum beyond int32 sets an entry
-    """
-
-    rule: int
-    is_int32: bool
-    identity: Array
-    overflow: Array
 
 
 @njit(inline="always")
@@ -175,42 +160,19 @@ def _combine_long_list(given, worker, keys, weights, bitmap):
         weights[i] = combined[i]
 
 
-def sort_buckets(
-    next_bucket: Array,
-    stop: int,
-    buckets: Buckets,
-    keyed: tuple[Array, Array],
-    scratch: tuple[Array, Array],
-    found: tuple[Array, Array],
-    combining: Combining,
-) -> None:
+@kernel(inner=True)
+def sort_buckets(given, worker, workers):
     """Sort the buckets from next_bucket[0] up to `stop`, and combine duplicates.
 
-    `keyed` is (keys, weights). The neighbour lists of bucket b are then contiguous, starting at
-    first_key[b]. `found` is (degree, unique): the lists' lengths go to `degree` (zero before),
-    their sum to unique[b]. `scratch` is two arrays (workers, size), as keys and as weights. A
-    bucket of more keys than `size` holds a single vertex; a bitmap of its neighbours fits into the
-    scratch. Arrays of weights are empty if edges have none.
+    The neighbour lists of bucket b are then contiguous, starting at first_key[b]. Their lengths go
+    to `degree` (zero before), their sum to unique[b]. `scratch` and `weight_scratch` have shape
+    (workers, size). A bucket of more keys than `size` holds a single vertex; a bitmap of its
+    neighbours fits into the scratch. Arrays of weights are empty if edges have none.
+
+    Weights of an edge that occurs several times are combined by `rule`, an index into
+    `weights.DUPLICATES`; `identity`, shape (1,), changes no weight. A sum beyond int32 sets an
+    entry of `overflow`, int64 (workers,), if `is_int32`.
     """
-    in_parallel(
-        _sort_buckets,
-        scratch[0].shape[0],
-        next_bucket=next_bucket,
-        stop=stop,
-        keys=keyed[0],
-        weights=keyed[1],
-        scratch=scratch[0],
-        weight_scratch=scratch[1],
-        degree=found[0],
-        unique=found[1],
-        **buckets._asdict(),
-        **combining._asdict(),
-    )
-    next_bucket[0] = stop
-
-
-@kernel(inner=True)
-def _sort_buckets(given, worker, workers):
     first_key, degree, unique = given.first_key, given.degree, given.unique
     bits, scratch = given.neighbour_bits, given.scratch[worker]
     weight_scratch = given.weight_scratch[worker]
@@ -250,13 +212,9 @@ def close_up(first_key, unique, entries):
     return written
 
 
-def first_neighbours(indptr: Array, indices: Array, first: Array) -> None:
+@parallel_kernel("indptr indices first", counted=False)
+def first_neighbours(given, part, parts):
     """Set first[v] to the first neighbour of vertex v, or to v if it has none."""
-    in_parallel(_first_neighbours, indptr=indptr, indices=indices, first=first)
-
-
-@kernel(counted=False, inner=True)
-def _first_neighbours(given, part, parts):
     indptr, indices, first = given.indptr, given.indices, given.first
     begin, end = part_of(first.size, part, parts)
     for v in range(begin, end):

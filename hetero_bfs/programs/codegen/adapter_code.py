@@ -26,11 +26,9 @@ class Adapters:
         self.fractions = list(plan.parameters.fractions)
 
     def array(self, name: str) -> str:
-        """Return the code that names an array of the run."""
         raise NotImplementedError
 
     def of_run(self, name: str) -> str:
-        """Return the code of "num_vertices", "iteration" or "num_active"."""
         raise NotImplementedError
 
     def truth(self, code: str) -> str:

@@ -223,7 +223,6 @@ class Expressions:
         return self.choice(test, self.value(node.body), self.value(node.orelse), node)
 
     def choice(self, test: str, first: Value, second: Value, node: Any) -> Value:
-        """Return the choice between two values, in their common type."""
         kind, weak = first.type, first.weak and second.weak
         if {first.type, second.type} != {"bool"}:
             if "bool" in (first.type, second.type):

@@ -159,7 +159,6 @@ class _HostAdapters(Adapters):
         )
 
     def _store(self, method: str) -> list[str]:
-        """Return the lines that call `initial` or `apply` and store the new state."""
         fields = list(self.plan.fields)
         results = [f"state_{name}" for name in fields]
         if self.returns_activity(method):
@@ -168,7 +167,6 @@ class _HostAdapters(Adapters):
         return lines + [f"arrays.state_{name}[v] = state_{name}" for name in fields]
 
     def _measured(self) -> list[str]:
-        """Return the lines that add the vertex's shares to the sums."""
         if not self.plan.totals:
             return []
         held = [f"{word}_{name}" for word in ("state", "before") for name in self.plan.fields]

@@ -32,24 +32,12 @@ class Source(NamedTuple):
 class Method:
     """A method to translate.
 
-    Parameters
-    ----------
-    program : object
-        The user's program; attributes of `self` are constants.
-    fields : mapping of name to type
-        The state's fields.
-    owners : sequence of str
-        Names under which fields can be read here, "state" or "previous".
-    names : mapping of str to Source
-        Other names that parameters may have here.
-    results : sequence of str
-        Types of the returned values.
-    optional : str, optional
-        The type of one more value that may be returned.
-    digits : mapping of str to Digits
-        Digits of Python's numbers and the caller's arrays, where the type does not say.
-    stored : sequence of str
-        Where each result is stored, for errors. A result that would lose digits there is refused.
+    Attributes of `self`, the user's `program`, are constants. `fields` has the types of the state's
+    fields, `owners` the names under which they can be read here ("state", "previous"), and `names`
+    the other names that parameters may have here. `results` are the types of the returned values,
+    `optional` that of one more that may be returned. `digits` has those of Python's numbers and the
+    caller's arrays, where the type does not say. `stored` tells where each result is stored, for
+    errors: a result that would lose digits there is refused.
     """
 
     program: Any
@@ -144,7 +132,6 @@ class MethodSource:
         return eval(code, {"__builtins__": {}}, self.constants)  # the user's own code
 
     def place(self, node: Any) -> str:
-        """Return class, method and line of a node, for errors."""
         return f"{self.title}, line {self._first + node.lineno - 1}"
 
     def refuse(self, node: Any, what: str, remedy: str) -> NoReturn:
@@ -158,7 +145,6 @@ def _are_alike(one: Any, other: Any) -> bool:
 
 
 def _parsed(lines: Sequence[str]) -> ast.stmt | None:
-    """Return the first statement of lines that may be indented."""
     text = "".join(lines)
     try:
         if not text[:1].isspace():

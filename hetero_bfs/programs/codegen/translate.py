@@ -287,7 +287,6 @@ class Statements(Expressions):
         return kinds[: self.num_results]
 
     def _items(self, node: ast.expr | None, place: ast.AST) -> list[Value]:
-        """Return the values of a returned expression; a choice between tuples is split."""
         if isinstance(node, ast.IfExp) and self._length(node) > 1:
             test = self.condition(node.test)
             pairs = zip(self._items(node.body, place), self._items(node.orelse, place), strict=True)
@@ -351,7 +350,6 @@ def _walk_outside_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _nesting(text: str) -> int:
-    """Return the depth of nested brackets."""
     deepest = depth = 0
     for sign in re.findall(r"[()]", text):
         depth += 1 if sign == "(" else -1

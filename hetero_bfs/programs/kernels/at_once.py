@@ -15,6 +15,7 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
+from hetero_bfs.programs.kernels import loop
 from hetero_bfs.programs.kernels.adapters import (
     HAS_IDENTITY,
     WEIGHTED,
@@ -24,26 +25,14 @@ from hetero_bfs.programs.kernels.adapters import (
     takes,
 )
 from hetero_bfs.programs.kernels.host import (
+    PHASES,
     activate,
     gathered,
     is_active,
     is_due,
-    link_phases,
     prefetch_list,
     take_lowest,
     written,
-)
-from hetero_bfs.programs.kernels.loop import (
-    ACTIVE,
-    APPLY,
-    FAR,
-    GATHER,
-    LIST,
-    NEXT,
-    PUSH,
-    ROUND,
-    SIDES,
-    TRACKS,
 )
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import exchange, population_count
@@ -93,11 +82,11 @@ def _gather_and_apply(control, arrays, chunk, me):
     neighbour, so 64 vertices look there first.
     """
     begin, end = chunk_of(control, chunk)
-    far_at = arrays.cursor[me, FAR]
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
-    next_active = arrays.active[written(control, ACTIVE)]
+    far_at = arrays.cursor[me, loop.FAR]
+    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
+    next_active = arrays.active[written(control, loop.ACTIVE)]
     scanned, receivers, activated, next_edges = _NONE, _NONE, _NONE, _NONE
-    listed, tracks = _NONE, arrays.loop[TRACKS] != 0
+    listed, tracks = _NONE, arrays.loop[loop.TRACKS] != 0
     for base in range(begin, end, 64):
         receiving, hits = _receivers(arrays, base, min(base + 64, end)), np.uint64(0)
         receivers += np.int64(population_count(receiving))
@@ -127,7 +116,7 @@ def _gather_and_apply(control, arrays, chunk, me):
                 word |= bit
         next_active[base >> 6] = word
         listed += np.int64(population_count(word))
-    arrays.cursor[me, FAR] = far_at
+    arrays.cursor[me, loop.FAR] = far_at
     arrays.activated[me, 0] += activated
     arrays.activated[me, 1] += next_edges
     return scanned, receivers, listed
@@ -137,12 +126,12 @@ def _gather_and_apply(control, arrays, chunk, me):
 def _push_and_apply(control, arrays, chunk, me):
     """Push and apply; return edges scanned, vertices made active, and their edges."""
     begin, end = block_of(arrays.next_blocks, chunk)
-    items = arrays.next[control[SIDES] >> NEXT & 1]
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
+    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
-    number = np.int32(control[ROUND])
+    number = np.int32(control[loop.ROUND])
     scanned, activated, next_edges = _NONE, _NONE, _NONE
-    tracks = arrays.loop[TRACKS] != 0
+    tracks = arrays.loop[loop.TRACKS] != 0
     for i in range(begin, end):
         prefetch_list(arrays, items, i, end)
         u = np.int64(items[i])
@@ -164,7 +153,7 @@ def _push_and_apply(control, arrays, chunk, me):
                     activated += 1
                     at, far_at, edges = activate(control, arrays, v, at, far_at, me)
                     next_edges += edges
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
     return scanned, activated, next_edges
 
 
@@ -172,21 +161,19 @@ def _push_and_apply(control, arrays, chunk, me):
 def _list_marked(control, arrays, chunk, me):
     """List the vertices whose bits are set. A chunk has words of the bitmap."""
     begin, end = chunk_of(control, chunk)
-    at = arrays.cursor[me, NEXT]
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    at = arrays.cursor[me, loop.NEXT]
+    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
     for i in range(begin, end):
         word = active[i]
         while word != 0:
             word, place = take_lowest(word)
             v = (i << 6) + place
-            at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
-    arrays.cursor[me, NEXT] = at
+            at = push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me)
+    arrays.cursor[me, loop.NEXT] = at
     return _NONE, _NONE, _NONE
 
 
-def link_work(arrays, work):
-    """Link these phases, and the other ones from host.py."""
-    phases = {GATHER: _gather_and_apply, LIST: _list_marked}
-    if not HAS_IDENTITY:
-        phases |= {PUSH: _push_and_apply, APPLY: None}
-    link_phases(arrays, work, phases)
+PHASES = PHASES | {loop.GATHER: _gather_and_apply, loop.LIST: _list_marked}
+if not HAS_IDENTITY:
+    PHASES[loop.PUSH] = _push_and_apply
+    del PHASES[loop.APPLY]

@@ -13,7 +13,7 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.programs.kernels.adapters import IDENTITY, WEIGHTED, receives, send, takes
-from hetero_bfs.programs.kernels.host import link_phases
+from hetero_bfs.programs.kernels.host import PHASES
 from hetero_bfs.programs.kernels.loop import GATHER
 from hetero_bfs.programs.schema import HASH_FACTOR, SLOTS
 from hetero_bfs.support.compiling import kernel
@@ -76,6 +76,4 @@ def _count(control, arrays, chunk, me):
     return edges, receivers, _NONE
 
 
-def link_work(arrays, work):
-    """Link this phase, and the other ones from host.py."""
-    link_phases(arrays, work, {GATHER: _count})
+PHASES = PHASES | {GATHER: _count}

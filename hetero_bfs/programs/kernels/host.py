@@ -24,10 +24,11 @@ Arrays in addition to those of loop.py (n vertices; vertices below `searched` ha
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
+from hetero_bfs.programs.kernels import loop
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,
     HAS_FINISHED,
@@ -46,28 +47,6 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
-from hetero_bfs.programs.kernels.loop import (
-    ACTIVE,
-    APPLY,
-    APPLY_ALL,
-    END,
-    FAR,
-    FINISHED,
-    GATHER,
-    MARK,
-    NEXT,
-    NOT_LISTED,
-    PREPARE,
-    PUSH,
-    ROUND,
-    RUN,
-    SELECT,
-    SIDES,
-    START,
-    TOUCHED,
-    TRACKS,
-    WAITING,
-)
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_or,
@@ -79,7 +58,6 @@ from hetero_bfs.support.intrinsics import (
     trailing_zeros,
     value_of,
 )
-from hetero_bfs.support.parallel import chunk_address
 
 _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
@@ -88,7 +66,7 @@ _ZERO = np.int64(0)
 @njit(inline="always")
 def written(control, which):
     """Return which array of a pair is written."""
-    return 1 - (control[SIDES] >> which & 1)
+    return 1 - (control[loop.SIDES] >> which & 1)
 
 
 @njit(inline="always")
@@ -98,14 +76,16 @@ def is_due(control, arrays, v, far_at, me):
         return False, far_at
     if HAS_PRIORITY:
         due = priority(arrays, v)
-        if due >= arrays.limits[END] and arrays.limits[END] < np.inf:
+        if due >= arrays.limits[loop.END] and arrays.limits[loop.END] < np.inf:
             arrays.lowest[me, 0] = min(arrays.lowest[me, 0], due)
-            if arrays.waiting[v] == NOT_LISTED:
-                far_at = push_item(arrays, FAR, arrays.far[written(control, FAR)], far_at, v, me)
-            arrays.waiting[v] = WAITING
+            if arrays.waiting[v] == loop.NOT_LISTED:
+                far_at = push_item(
+                    arrays, loop.FAR, arrays.far[written(control, loop.FAR)], far_at, v, me
+                )
+            arrays.waiting[v] = loop.WAITING
             return False, far_at
-        if arrays.waiting[v] == WAITING:
-            arrays.waiting[v] = RUN
+        if arrays.waiting[v] == loop.WAITING:
+            arrays.waiting[v] = loop.RUN
     return True, far_at
 
 
@@ -115,7 +95,7 @@ def activate(control, arrays, v, at, far_at, me):
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
     if not in_bucket:
         return at, far_at, _ZERO
-    at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
+    at = push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me)
     return at, far_at, np.int64(arrays.degree[v])
 
 
@@ -128,7 +108,7 @@ def take_lowest(bits):
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
     for i in range(NUM_TOTALS):
         sums[i] = 0.0
@@ -137,14 +117,14 @@ def _start(control, arrays, chunk, me):
         bits = np.uint64(0)
         for v in range(np.uint64(base), np.uint64(min(base + 64, end))):
             if HAS_PRIORITY and v < np.uint64(arrays.searched):
-                arrays.waiting[v] = NOT_LISTED
+                arrays.waiting[v] = loop.NOT_LISTED
             bits |= np.uint64(start(arrays, v, sums)) << (v & np.uint64(63))
         active += np.int64(population_count(bits))
         while not ALL_ACTIVE and bits != 0:
             bits, place = take_lowest(bits)
             at, far_at, more = activate(control, arrays, base + place, at, far_at, me)
             edges += more
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
     return active, edges, _ZERO
 
 
@@ -176,11 +156,11 @@ def prefetch_list(arrays, items, i, end):
 @kernel(counted=False, inner=True)
 def _push(control, arrays, chunk, me):
     begin, end = block_of(arrays.next_blocks, chunk)
-    items = arrays.next[control[SIDES] >> NEXT & 1]
+    items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
     touched_items = arrays.touched_items
-    at = arrays.cursor[me, TOUCHED]
+    at = arrays.cursor[me, loop.TOUCHED]
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
-    number = np.int32(control[ROUND])
+    number = np.int32(control[loop.ROUND])
     edges = _ZERO
     for i in range(begin, end):
         prefetch_list(arrays, items, i, end)
@@ -197,17 +177,16 @@ def _push(control, arrays, chunk, me):
             if not takes(arrays, v, message) or not merge(arrays, v, message):
                 continue
             if exchange(arrays.touched, v, number) != number:
-                at = push_item(arrays, TOUCHED, touched_items, at, v, me)
-    arrays.cursor[me, TOUCHED] = at
+                at = push_item(arrays, loop.TOUCHED, touched_items, at, v, me)
+    arrays.cursor[me, loop.TOUCHED] = at
     return edges, _ZERO, _ZERO
 
 
 @kernel(counted=False, inner=True)
 def _mark(control, arrays, chunk, me):
-    """Set the bits of active vertices."""
     begin, end = block_of(arrays.next_blocks, chunk)
-    items = arrays.next[control[SIDES] >> NEXT & 1]
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
+    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
     for i in range(begin, end):
         u = np.int64(items[i])
         atomic_or(active, u >> 6, np.uint64(1) << np.uint64(u & 63))
@@ -225,7 +204,7 @@ def _prepare(control, arrays, chunk, me):
     """Write each vertex's message, or the identity for inactive vertices."""
     begin, end = chunk_of(control, chunk)
     outgoing, weights = arrays.outgoing, arrays.weights
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
     for u in range(begin, end):
         if ALL_ACTIVE or is_active(active, u):
             outgoing[u] = send(arrays, u, weights[0])
@@ -266,8 +245,8 @@ def gathered(arrays, active, v):
 @kernel(counted=False, inner=True)
 def _gather(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
-    at = arrays.cursor[me, TOUCHED]
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    at = arrays.cursor[me, loop.TOUCHED]
+    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
     combined, touched_items = arrays.combined, arrays.touched_items
     edges, receivers = _ZERO, _ZERO
     for v in range(begin, end):
@@ -282,17 +261,17 @@ def _gather(control, arrays, chunk, me):
             combined[v] = total
         elif found:
             combined[v] = total
-            at = push_item(arrays, TOUCHED, touched_items, at, v, me)
-    arrays.cursor[me, TOUCHED] = at
+            at = push_item(arrays, loop.TOUCHED, touched_items, at, v, me)
+    arrays.cursor[me, loop.TOUCHED] = at
     return edges, receivers, _ZERO
 
 
 @kernel(counted=False, inner=True)
 def _apply(control, arrays, chunk, me):
     begin, end = block_of(arrays.touched_blocks, chunk)
-    tracks = arrays.loop[TRACKS] != 0
+    tracks = arrays.loop[loop.TRACKS] != 0
     items = arrays.touched_items
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
     for i in range(NUM_TOTALS):
         sums[i] = 0.0
@@ -309,7 +288,7 @@ def _apply(control, arrays, chunk, me):
             active += 1
             at, far_at, more = activate(control, arrays, v, at, far_at, me)
             edges += more
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
     return active, edges, _ZERO
 
 
@@ -330,18 +309,18 @@ def _apply_all(control, arrays, chunk, me):
 def _select(control, arrays, chunk, me):
     """List the vertices of FAR that are in the bucket now; keep the others in FAR."""
     begin, end = block_of(arrays.far_blocks, chunk)
-    items = arrays.far[control[SIDES] >> FAR & 1]
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    items = arrays.far[control[loop.SIDES] >> loop.FAR & 1]
+    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     active, edges = _ZERO, _ZERO
     for i in range(begin, end):
         v = np.int64(items[i])
-        waits = arrays.waiting[v] == WAITING
-        arrays.waiting[v] = NOT_LISTED
+        waits = arrays.waiting[v] == loop.WAITING
+        arrays.waiting[v] = loop.NOT_LISTED
         if waits:
             active += 1
             at, far_at, more = activate(control, arrays, v, at, far_at, me)
             edges += more
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
     return active, edges, _ZERO
 
 
@@ -350,27 +329,15 @@ def _finished(control, arrays, chunk, me):
     return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
-def link_phases(arrays, work, others):
-    """Compile the phases that the program needs, and write their addresses to `work`.
-
-    `others` maps tasks to phases that replace or extend the phases here; None drops a phase.
-    """
-    control = types.Array(int64, 1, "C")
-    tasks = {START: _start, GATHER: _gather}
-    if HAS_IDENTITY and not WEIGHTED:
-        tasks[PREPARE] = _prepare
-    if ALL_ACTIVE:
-        tasks[APPLY_ALL] = _apply_all
-    else:
-        tasks |= {PUSH: _push, MARK: _mark, APPLY: _apply}
-    if HAS_PRIORITY:
-        tasks[SELECT] = _select
-    if HAS_FINISHED:
-        tasks[FINISHED] = _finished
-    for task, function in (tasks | others).items():
-        if function is not None:
-            work[task] = chunk_address(function, control, arrays.numba_type)
-
-
-def link_work(arrays, work):
-    link_phases(arrays, work, {})
+PHASES = {loop.START: _start, loop.GATHER: _gather}
+"""The phases that the program needs, by task; files that extend this one replace some."""
+if HAS_IDENTITY and not WEIGHTED:
+    PHASES[loop.PREPARE] = _prepare
+if ALL_ACTIVE:
+    PHASES[loop.APPLY_ALL] = _apply_all
+else:
+    PHASES |= {loop.PUSH: _push, loop.MARK: _mark, loop.APPLY: _apply}
+if HAS_PRIORITY:
+    PHASES[loop.SELECT] = _select
+if HAS_FINISHED:
+    PHASES[loop.FINISHED] = _finished

@@ -86,7 +86,6 @@ _ZERO = np.int64(0)
 
 @njit(inline="always")
 def add_sums(arrays, chunks):
-    """Add the chunks' sums to the totals."""
     for i in range(arrays.num_totals):
         total = 0.0
         for chunk in range(chunks):
@@ -206,7 +205,6 @@ def _planned_direction(records, planned, iteration):
 
 @njit(inline="always")
 def _decide(arrays, direction, listed, edges, receivers):
-    """Return whether to pull, and the predicted seconds; 0.0 if the direction is given."""
     if arrays.all_active != 0 or direction != 0:
         return arrays.all_active != 0 or direction == 2, 0.0
     return choose(arrays, listed, edges, receivers)
@@ -305,24 +303,13 @@ def _begin_or_resume(control, arrays):
 def run(control, arrays, planned, max_iterations, records):
     """Run the program, or continue a run (RESUMES).
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; the arrays above.
-    planned : int
-        Number of planned iterations; 0 to choose. The rows of `records` say in STRATEGY whether
-        they pull; the last one is for all later iterations. If all vertices are active, all
-        iterations pull.
-    max_iterations : int
-        Of the whole run.
-    records : float64 (any, RECORD_WIDTH)
-        A row for each iteration; later iterations that do not fit are not recorded.
+    `planned` is the number of planned iterations, 0 to choose. The rows of `records` say in
+    STRATEGY whether they pull; the last one is for all later iterations. If all vertices are
+    active, all iterations pull. `max_iterations` is of the whole run. `records`, float64 (any,
+    RECORD_WIDTH), gets a row for each iteration; later ones that do not fit are not recorded.
 
-    Returns
-    -------
-    iterations : int
-    converged : bool
-        False if max_iterations ended the run, or if it will migrate.
+    Returns the iterations, and whether the run converged: False if max_iterations ended it, or if
+    it will migrate.
     """
     n = arrays.num_vertices
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0

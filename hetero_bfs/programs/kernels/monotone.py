@@ -23,6 +23,7 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
+from hetero_bfs.programs.kernels import loop, monotone_loop
 from hetero_bfs.programs.kernels.adapters import (
     IDENTITY,
     NUM_TOTALS,
@@ -34,30 +35,7 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
-from hetero_bfs.programs.kernels.host import is_active, link_phases, merge, written
-from hetero_bfs.programs.kernels.loop import (
-    ACTIVE,
-    APPLY,
-    END,
-    FAR,
-    GATHER,
-    MARK,
-    NEXT,
-    PUSH,
-    ROUND,
-    SELECT,
-    SIDES,
-    START,
-    TOUCHED,
-)
-from hetero_bfs.programs.kernels.monotone_loop import (
-    FLOOR,
-    IS_LAST,
-    LIMIT,
-    LOWEST_SENDER,
-    SENDER,
-    SENDER_PRIORITY,
-)
+from hetero_bfs.programs.kernels.host import PHASES, is_active, merge, written
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
 
@@ -74,7 +52,7 @@ def _wait(control, arrays, v, due, far_at, me):
     arrays.lowest[me, 0] = min(arrays.lowest[me, 0], due)
     if arrays.waiting[v] & LISTED == 0:
         arrays.waiting[v] |= LISTED
-        far_at = push_item(arrays, FAR, arrays.far[written(control, FAR)], far_at, v, me)
+        far_at = push_item(arrays, loop.FAR, arrays.far[written(control, loop.FAR)], far_at, v, me)
     return far_at
 
 
@@ -85,16 +63,16 @@ def _list_changed(control, arrays, v, at, far_at, me):
         return at, far_at
     arrays.waiting[v] |= CHANGED
     due = priority(arrays, v)
-    if due >= arrays.limits[END]:
+    if due >= arrays.limits[loop.END]:
         return at, _wait(control, arrays, v, due, far_at, me)
     arrays.due[v] = np.inf
-    return push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me), far_at
+    return push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me), far_at
 
 
 @kernel(counted=False, inner=True)
 def _start_waiting(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
     for i in range(NUM_TOTALS):
         sums[i] = 0.0
@@ -106,7 +84,7 @@ def _start_waiting(control, arrays, chunk, me):
         if start(arrays, v, sums):
             active += 1
             at, far_at = _list_changed(control, arrays, v, at, far_at, me)
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
     return active, _NONE, _NONE
 
 
@@ -122,11 +100,11 @@ def _push_below_limit(control, arrays, chunk, me):
     lists.
     """
     begin, end = block_of(arrays.next_blocks, chunk)
-    items = arrays.next[control[SIDES] >> NEXT & 1]
+    items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
     touched_items = arrays.touched_items
-    at, far_at = arrays.cursor[me, TOUCHED], arrays.cursor[me, FAR]
+    at, far_at = arrays.cursor[me, loop.TOUCHED], arrays.cursor[me, loop.FAR]
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
-    limit, number = arrays.limits[LIMIT], np.int32(control[ROUND])
+    limit, number = arrays.limits[monotone_loop.LIMIT], np.int32(control[loop.ROUND])
     has_limit = limit < np.inf  # without a limit all is sent, and no vertex waits
     scanned, left, fresh = _NONE, _NONE, _NONE
     for i in range(begin, end):
@@ -156,7 +134,7 @@ def _push_below_limit(control, arrays, chunk, me):
             if not _is_taken(arrays, v, message) or not merge(arrays, v, message):
                 continue
             if exchange(arrays.touched, v, number) != number:
-                at = push_item(arrays, TOUCHED, touched_items, at, v, me)
+                at = push_item(arrays, loop.TOUCHED, touched_items, at, v, me)
         scanned += k
         if has_limit:
             arrays.waiting[u] = (arrays.waiting[u] & LISTED) | SENT
@@ -166,7 +144,7 @@ def _push_below_limit(control, arrays, chunk, me):
                 k = last
             arrays.position[u] = k - first
             left += last - k
-    arrays.cursor[me, TOUCHED], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.TOUCHED], arrays.cursor[me, loop.FAR] = at, far_at
     return scanned, left, fresh
 
 
@@ -185,8 +163,8 @@ def _mark_senders(control, arrays, chunk, me):
     Returns the change in unread edges of begun lists, and edges of newly begun lists.
     """
     begin, end = block_of(arrays.next_blocks, chunk)
-    items = arrays.next[control[SIDES] >> NEXT & 1]
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
+    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
     left, fresh = _NONE, _NONE
     for i in range(begin, end):
         u = np.int64(items[i])
@@ -198,21 +176,21 @@ def _mark_senders(control, arrays, chunk, me):
         arrays.position[u] = degree
         atomic_or(active, u >> 6, np.uint64(1) << np.uint64(u & 63))
         own = priority(arrays, u)
-        if not own >= arrays.lowest[me, SENDER_PRIORITY]:
-            arrays.lowest[me, SENDER_PRIORITY] = own
-            arrays.lowest[me, SENDER] = u
+        if not own >= arrays.lowest[me, monotone_loop.SENDER_PRIORITY]:
+            arrays.lowest[me, monotone_loop.SENDER_PRIORITY] = own
+            arrays.lowest[me, monotone_loop.SENDER] = u
     return left, fresh, _NONE
 
 
 @kernel(counted=False, inner=True)
 def _gather_in_order(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
-    at = arrays.cursor[me, TOUCHED]
-    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    at = arrays.cursor[me, loop.TOUCHED]
+    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
     weights, combined = arrays.backward_weights, arrays.combined
-    lowest = np.int64(arrays.limits[LOWEST_SENDER])
-    floor = arrays.limits[FLOOR]
+    lowest = np.int64(arrays.limits[monotone_loop.LOWEST_SENDER])
+    floor = arrays.limits[monotone_loop.FLOOR]
     order, is_directed = arrays.backward_order, arrays.is_directed != 0
     edges, receivers = _NONE, _NONE
     for v in range(begin, end):
@@ -237,8 +215,8 @@ def _gather_in_order(control, arrays, chunk, me):
         edges += k - first
         if total < IDENTITY:
             combined[v] = total
-            at = push_item(arrays, TOUCHED, arrays.touched_items, at, v, me)
-    arrays.cursor[me, TOUCHED] = at
+            at = push_item(arrays, loop.TOUCHED, arrays.touched_items, at, v, me)
+    arrays.cursor[me, loop.TOUCHED] = at
     return edges, receivers, _NONE
 
 
@@ -246,7 +224,7 @@ def _gather_in_order(control, arrays, chunk, me):
 def _apply_in_order(control, arrays, chunk, me):
     begin, end = block_of(arrays.touched_blocks, chunk)
     items = arrays.touched_items
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
+    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
     for i in range(NUM_TOTALS):
         sums[i] = 0.0
@@ -260,7 +238,7 @@ def _apply_in_order(control, arrays, chunk, me):
             # The only edge of a vertex leads back to the sender of its message.
             if arrays.is_directed or arrays.indptr[v + 1] - arrays.indptr[v] != 1:
                 at, far_at = _list_changed(control, arrays, v, at, far_at, me)
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
     return active, _NONE, _NONE
 
 
@@ -268,9 +246,9 @@ def _apply_in_order(control, arrays, chunk, me):
 def _select_due(control, arrays, chunk, me):
     """List vertices of FAR that are in the bucket, or sent a part if IS_LAST; keep the others."""
     begin, end = block_of(arrays.far_blocks, chunk)
-    items = arrays.far[control[SIDES] >> FAR & 1]
-    at, far_at = arrays.cursor[me, NEXT], arrays.cursor[me, FAR]
-    bucket_end, is_last = arrays.limits[END], arrays.limits[IS_LAST] != 0.0
+    items = arrays.far[control[loop.SIDES] >> loop.FAR & 1]
+    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
+    bucket_end, is_last = arrays.limits[loop.END], arrays.limits[monotone_loop.IS_LAST] != 0.0
     active = _NONE
     for i in range(begin, end):
         v = np.int64(items[i])
@@ -281,17 +259,14 @@ def _select_due(control, arrays, chunk, me):
         if due < bucket_end or (is_last and arrays.waiting[v] == SENT):
             active += 1
             arrays.due[v] = np.inf
-            at = push_item(arrays, NEXT, arrays.next[written(control, NEXT)], at, v, me)
+            at = push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me)
         else:
             far_at = _wait(control, arrays, v, due, far_at, me)
-    arrays.cursor[me, NEXT], arrays.cursor[me, FAR] = at, far_at
+    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
     return active, _NONE, _NONE
 
 
-def link_work(arrays, work):
-    """Link these phases instead of the phases of host.py."""
-    phases = {
-        START: _start_waiting, PUSH: _push_below_limit, MARK: _mark_senders,
-        GATHER: _gather_in_order, APPLY: _apply_in_order, SELECT: _select_due,
-    }  # fmt: skip
-    link_phases(arrays, work, phases)
+PHASES = PHASES | {
+    loop.START: _start_waiting, loop.PUSH: _push_below_limit, loop.MARK: _mark_senders,
+    loop.GATHER: _gather_in_order, loop.APPLY: _apply_in_order, loop.SELECT: _select_due,
+}  # fmt: skip

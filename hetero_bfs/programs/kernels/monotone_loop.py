@@ -17,32 +17,8 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.thread_pool import even_size, share
-from hetero_bfs.programs.kernels.loop import (
-    ACTIVE,
-    APPLY,
-    EDGES,
-    END,
-    FAR,
-    GATHER,
-    ITERATION,
-    MARK,
-    NEXT,
-    NUM_ACTIVE,
-    PUSH,
-    ROUND,
-    SECONDS,
-    SELECT,
-    SIDES,
-    STRATEGY,
-    TOUCHED,
-    VERTICES,
-    WIDTH,
-    add_sums,
-    begin_run,
-    flip,
-    is_finished,
-    next_round,
-)
+from hetero_bfs.programs.kernels import loop
+from hetero_bfs.programs.kernels.loop import add_sums, begin_run, flip, is_finished, next_round
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
@@ -71,17 +47,17 @@ def _next_bucket(control, arrays, is_last, sends_all):
         for thread in range(arrays.threads):
             lowest = min(lowest, arrays.lowest[thread, 0])
             arrays.lowest[thread, 0] = np.inf
-        far, _ = close_list(arrays, FAR, arrays.far_blocks)
-        flip(control, FAR)
+        far, _ = close_list(arrays, loop.FAR, arrays.far_blocks)
+        flip(control, loop.FAR)
         limits[IS_LAST] = np.float64(is_last)
         if not is_last:
-            limits[END] = lowest + (limits[FULL_WIDTH] if sends_all else limits[WIDTH])
-            if not limits[END] > lowest:  # the width is lost in rounding
-                limits[END] = np.inf
-            limits[LIMIT] = np.inf if sends_all else limits[END]
-        active, _, _ = share(control, arrays, SELECT, far, 1)
-        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-        flip(control, NEXT)
+            limits[loop.END] = lowest + (limits[FULL_WIDTH] if sends_all else limits[loop.WIDTH])
+            if not limits[loop.END] > lowest:  # the width is lost in rounding
+                limits[loop.END] = np.inf
+            limits[LIMIT] = np.inf if sends_all else limits[loop.END]
+        active, _, _ = share(control, arrays, loop.SELECT, far, 1)
+        blocks, _ = close_list(arrays, loop.NEXT, arrays.next_blocks)
+        flip(control, loop.NEXT)
         if blocks != 0 or is_last or lowest == np.inf:
             return blocks, active
 
@@ -89,10 +65,10 @@ def _next_bucket(control, arrays, is_last, sends_all):
 @njit(inline="always")
 def _pull(control, arrays, blocks, floor):
     """Gather from listed vertices; return scanned edges, and both results of `_mark_senders`."""
-    arrays.active[control[SIDES] >> ACTIVE & 1][:] = 0
+    arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1][:] = 0
     for thread in range(arrays.threads):
         arrays.lowest[thread, SENDER_PRIORITY] = np.inf
-    left, fresh, _ = share(control, arrays, MARK, blocks, 1)
+    left, fresh, _ = share(control, arrays, loop.MARK, blocks, 1)
     first, limits = 0, arrays.limits
     for thread in range(arrays.threads):
         if arrays.lowest[thread, SENDER_PRIORITY] < arrays.lowest[first, SENDER_PRIORITY]:
@@ -101,15 +77,14 @@ def _pull(control, arrays, blocks, floor):
     limits[FLOOR] = max(floor, arrays.lowest[first, SENDER_PRIORITY])
     searched = arrays.searched
     size = even_size(arrays, searched, _FIRST_CHUNK)
-    scanned, _, _ = share(control, arrays, GATHER, searched, size)
+    scanned, _, _ = share(control, arrays, loop.GATHER, searched, size)
     return scanned, left, fresh
 
 
 @kernel(counted=False)
 def run(control, arrays, planned, max_iterations, records):
-    """Run the program; see `loop.run`. A plan has one row."""
     blocks, _, _, _ = begin_run(control, arrays, -np.inf)
-    always_pulls = planned != 0 and records[0, STRATEGY] != 0.0
+    always_pulls = planned != 0 and records[0, loop.STRATEGY] != 0.0
     sends_all = arrays.limits[SENDS_ALL] != 0.0 or always_pulls
     unmet, left = np.int64(arrays.num_edges), np.int64(0)
     active = np.int64(0)
@@ -118,7 +93,7 @@ def run(control, arrays, planned, max_iterations, records):
         pulls, floor = always_pulls, -np.inf
         if blocks == 0 and planned == 0 and not sends_all and left > unmet:
             sends_all = True
-            floor = arrays.limits[END]
+            floor = arrays.limits[loop.END]
             blocks, active = _next_bucket(control, arrays, True, True)
             pulls = blocks != 0
         if blocks == 0:
@@ -130,21 +105,21 @@ def run(control, arrays, planned, max_iterations, records):
         if pulls:
             scanned, more_left, fresh = _pull(control, arrays, blocks, floor)
         else:
-            control[ROUND] = next_round(control, arrays)
-            scanned, more_left, fresh = share(control, arrays, PUSH, blocks, 1)
+            control[loop.ROUND] = next_round(control, arrays)
+            scanned, more_left, fresh = share(control, arrays, loop.PUSH, blocks, 1)
         left += more_left
         unmet -= fresh
-        touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
-        active, _, _ = share(control, arrays, APPLY, touched, 1)
+        touched, _ = close_list(arrays, loop.TOUCHED, arrays.touched_blocks)
+        active, _, _ = share(control, arrays, loop.APPLY, touched, 1)
         add_sums(arrays, touched)
-        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-        flip(control, NEXT)
+        blocks, _ = close_list(arrays, loop.NEXT, arrays.next_blocks)
+        flip(control, loop.NEXT)
         if iteration < records.shape[0]:
             record = records[iteration]
-            record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-            record[SECONDS] = clock_seconds() - began
+            record[loop.STRATEGY], record[loop.VERTICES], record[loop.EDGES] = pulls, sent, scanned
+            record[loop.SECONDS] = clock_seconds() - began
         iteration += 1
-        arrays.loop[ITERATION], arrays.loop[NUM_ACTIVE] = iteration, active
+        arrays.loop[loop.ITERATION], arrays.loop[loop.NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):
             return iteration, True
     if blocks == 0:

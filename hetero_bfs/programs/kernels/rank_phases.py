@@ -167,7 +167,6 @@ def take_in(arrays, numbers, messages, number, touched, count):
 
 @kernel(counted=False)
 def apply_touched(arrays, touched, count, listed, num_listed, sums):
-    """Apply the messages of touched vertices; return how many are listed, and active."""
     _clear(sums)
     active = _ZERO
     for i in range(count):

@@ -21,9 +21,10 @@ Arrays in addition to those of sweep_loop.py (n vertices, numbered part by part)
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
+from hetero_bfs.programs.kernels import sweep_loop
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,
     HAS_FINISHED,
@@ -40,20 +41,8 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
-from hetero_bfs.programs.kernels.sweep_loop import (
-    APPLY,
-    FINISHED,
-    GATHER,
-    PART,
-    PENDING,
-    SETTLED,
-    SPREAD,
-    START,
-    STEP,
-)
 from hetero_bfs.programs.renumbered import BEGIN, EXACT
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import chunk_address
 
 PREPARED = HAS_IDENTITY and not WEIGHTED
 _ZERO = np.int64(0)
@@ -92,7 +81,7 @@ def _mark_neighbours(arrays, v, message, step):
     Neighbours that apply in this step are always marked, since their state may change.
     """
     neighbours, weights, dirty = arrays.neighbours, arrays.weights, arrays.dirty
-    settled = arrays.loop[SETTLED]
+    settled = arrays.loop[sweep_loop.SETTLED]
     first, last = np.int64(arrays.indptr[v]), np.int64(arrays.indptr[v + 1])
     for k in range(first, last):
         u = np.int64(neighbours[k])
@@ -105,7 +94,7 @@ def _mark_neighbours(arrays, v, message, step):
                 continue
         dirty[u] = 1
         if u < settled:
-            arrays.loop[PENDING] = 1
+            arrays.loop[sweep_loop.PENDING] = 1
     return last - first
 
 
@@ -138,9 +127,9 @@ def _change(arrays, v, total, step, sums):
 @kernel(counted=False, inner=True)
 def _gather(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
-    part = arrays.parts[arrays.loop[PART]]
+    part = arrays.parts[arrays.loop[sweep_loop.PART]]
     exact = part[EXACT] != 0
-    step = np.int32(arrays.loop[STEP])
+    step = np.int32(arrays.loop[sweep_loop.STEP])
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
     weights, outgoing, sent = arrays.backward_weights, arrays.outgoing, arrays.sent
     dirty, words, combined = arrays.dirty, arrays.words, arrays.combined
@@ -192,8 +181,8 @@ def _gather(control, arrays, chunk, me):
 @kernel(counted=False, inner=True)
 def _apply(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
-    shift = arrays.parts[arrays.loop[PART], BEGIN]
-    step = np.int32(arrays.loop[STEP])
+    shift = arrays.parts[arrays.loop[sweep_loop.PART], BEGIN]
+    step = np.int32(arrays.loop[sweep_loop.STEP])
     gathered, combined = arrays.gathered, arrays.combined
     sums = arrays.sums[chunk]
     _clear(sums)
@@ -211,13 +200,8 @@ def _finished(control, arrays, chunk, me):
     return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
-def link_work(arrays, work):
-    """Compile the phases that the program needs, and write their addresses to `work`."""
-    control = types.Array(int64, 1, "C")
-    tasks = {START: _start, GATHER: _gather, APPLY: _apply}
-    if not ALL_ACTIVE:
-        tasks[SPREAD] = _spread
-    if HAS_FINISHED:
-        tasks[FINISHED] = _finished
-    for task, function in tasks.items():
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = {sweep_loop.START: _start, sweep_loop.GATHER: _gather, sweep_loop.APPLY: _apply}
+if not ALL_ACTIVE:
+    PHASES[sweep_loop.SPREAD] = _spread
+if HAS_FINISHED:
+    PHASES[sweep_loop.FINISHED] = _finished

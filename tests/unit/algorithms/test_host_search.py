@@ -137,7 +137,7 @@ def test_few_vertices_remain(threads, directed):
     edges = core_with_tails(directed)
     representations = set()
     with hb.Engine(edges, device="cpu", threads=threads) as engine:
-        room = engine.platform.host._arrays.unvisited_list.size
+        room = engine.platform.host.fields["unvisited_list"].size
         for selector in ("BC", "TC,TC,TC,BC", "TC,BC,BC,BC,BC,TC,BC", "TC,BC,BC,BC,BC,BC,TC"):
             engine.set_selector("fixed:" + selector)
             for source in (20_000 + 7 * 200, 5, 22_000, 20_006):
@@ -157,7 +157,7 @@ def test_few_vertices_of_many_edges_are_no_list():
     both = np.concatenate([np.stack([core.src, core.dst]), clique], axis=1)
     edges = hb.EdgeList.from_arrays(*both, num_vertices=22_303)
     with hb.Engine(edges, device="cpu", selector="fixed:BC", threads=2) as engine:
-        assert engine.platform.host._arrays.unvisited_list.size > 500
+        assert engine.platform.host.fields["unvisited_list"].size > 500
         representations = [
             trace.features.representation for trace in check_search(engine, edges, 5).traces
         ]

@@ -26,7 +26,9 @@ COMMANDS = [
     "view",
     "devices",
     "doctor",
+    "warm-up",
     "convert",
+    "generate",
     "completion",
 ]
 

@@ -210,3 +210,20 @@ def test_scipys_own_tests_pass():
     suite = TOP / "tests" / "scipy_suite.py"
     ran = subprocess.run([sys.executable, suite], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-2000:]
+
+
+def test_all_names_are_those_of_scipy():
+    assert sorted(csgraph.__all__) == sorted(theirs.__all__)
+    for name in theirs.__all__:
+        assert (getattr(csgraph, name) is getattr(theirs, name)) == (name not in csgraph.OURS), name
+    assert set(csgraph.OURS) < set(theirs.__all__)
+
+
+def test_names_of_scipy_are_imported_from_here():
+    program = (
+        "import hetero_bfs.csgraph as csgraph\n"
+        "from hetero_bfs.csgraph import NegativeCycleError, dijkstra, minimum_spanning_tree\n"
+        "assert csgraph.dijkstra is dijkstra and dijkstra.__module__.startswith('hetero_bfs')\n"
+        "import scipy.sparse.csgraph\nassert csgraph.johnson is scipy.sparse.csgraph.johnson\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=TOP)

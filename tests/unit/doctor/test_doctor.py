@@ -265,7 +265,7 @@ def test_without_mpi4py(monkeypatch):
     monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Answer([], "No module 'mpi4py'"))
     (found,) = check_mpi()
     assert found.state == "missing"
-    assert found.remedy == "pip install 'hetero_bfs[mpi]'"
+    assert found.remedy == "pip install mpi4py mpich"
 
 
 # Caches.

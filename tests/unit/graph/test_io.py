@@ -21,6 +21,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.io import text_columns
+from hetero_bfs.graph.io.formats import Format
 
 FORMATS = ["g.txt", "g.el", "g.tsv", "g.mtx", "g.sg", "g.hbg", "g.el.gz", "g.TXT.GZ", "g.mtx.gz"]
 
@@ -160,7 +161,6 @@ def test_non_integer(tmp_path: Path, word: str, row: str) -> None:
 
 def test_one_column(tmp_path: Path) -> None:
     error_of(put(tmp_path / "g.txt", "0 1\n7\n"), "g.txt:2: only one column, '7'")
-    error_of(put(tmp_path / "g.el", "1,2\n"), "g.el:1: only one column, '1,2'", "white space")
 
 
 def test_negative_and_large_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,15 +216,9 @@ def test_missing_directory_and_unreadable(tmp_path: Path) -> None:
     error_of(tmp_path / ("x" * 300 + ".txt"), "cannot be read", "name too long")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_pipe_is_no_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.txt")
-    error_of(tmp_path / "pipe.txt", "is not a regular file")
-
-
-@pytest.mark.parametrize("name", ["g", "g.csv", "g.txt.bz2", "g.sg.gz", "g.hbg.gz", "g.gz"])
+@pytest.mark.parametrize("name", ["g", "g.xls", "g.txt.lz4", "g.sg.gz", "g.hbg.gz", "g.gz"])
 def test_unknown_suffix(tmp_path: Path, name: str) -> None:
-    parts = "unknown ending", ".txt, .el, .tsv", ".mtx, .sg, .wsg, .hbg"
+    parts = "unknown ending", ".txt, .el, .tsv", ".mtx, ", ".sg, .wsg, .hbg", ".gz, .bz2, .xz"
     error_of(put(tmp_path / name, "0 1\n"), *parts, ".wel")
     with pytest.raises(GraphFileError, match="unknown ending") as caught:
         io.write(small_graph(), tmp_path / name)
@@ -274,7 +268,7 @@ def test_failed_write_leaves_the_old_file(
         handle.write(b"half")  # type: ignore[attr-defined]
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(io, "_WRITERS", dict.fromkeys(io._WRITERS, fail))
+    monkeypatch.setattr(Format, "function", lambda self, role: fail)
     with pytest.raises(GraphFileError, match="cannot be written: No space left") as caught:
         io.write(small_graph(), tmp_path / name)
     assert str(tmp_path / name) in str(caught.value)

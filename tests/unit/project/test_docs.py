@@ -32,6 +32,7 @@ COMMANDS = (
     "devices",
     "doctor",
     "convert",
+    "generate",
     "completion",
 )
 

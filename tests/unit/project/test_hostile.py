@@ -153,7 +153,7 @@ def test_a_crash_and_a_wrong_answer_with_foreign_arrays_are_found(tmp_path, monk
 
 
 @pytest.mark.skipif(
-    not Path(sys.executable).with_name("mpirun").exists(), reason="pip install 'hetero_bfs[mpi]'"
+    not Path(sys.executable).with_name("mpirun").exists(), reason="pip install mpi4py mpich"
 )
 def test_runs_on_ranks_are_right_and_an_error_ends_all_ranks(tmp_path) -> None:
     step = {"sources": [0], "reverse": True}

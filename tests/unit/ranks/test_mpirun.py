@@ -24,7 +24,7 @@ SMALL = ["graph500", "--scale", "10", "--sources", "6", "--device", "cpu"]
 AS_TWO_HOSTS = os.environ | {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
 """For MPICH: ranks of even and of odd numbers share no memory."""
 
-pytestmark = pytest.mark.skipif(not MPIRUN.exists(), reason="pip install 'hetero_bfs[mpi]'")
+pytestmark = pytest.mark.skipif(not MPIRUN.exists(), reason="pip install mpi4py mpich")
 
 
 def ranks(count: int, *arguments) -> list[str]:

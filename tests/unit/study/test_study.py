@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from in_browser import measured, picture
+from json_page import differences, fields_of, sections
 from matplotlib.colors import to_rgb
 from study_runs import TINY, study, table
 
@@ -165,7 +166,9 @@ def test_summary(made):
     summary = json.loads((out / "study.json").read_text())
     assert set(summary["findings"]) == set(NAMES)
     assert set(summary["files"]) == {p.name for p in out.iterdir()} - {"study.json"}
-    assert summary["machine"]["cpu"]
+    listed = sections()["Every command"] | sections()["study"]
+    assert differences(fields_of(summary), listed) == []
+    assert summary["seeds"] == {"seed1": 2, "seed2": 3, "families": 2018}
 
 
 # Pictures are drawn from the numbers of the CSV.

@@ -307,3 +307,45 @@ def test_a_library_user_is_warned_once(monkeypatch):
     finally:
         private_cache.folder.cache_clear()
         private_cache._tell_of_failure.cache_clear()
+
+
+def test_a_second_folder_is_only_read(copied, cache, tmp_path, monkeypatch):
+    """That of an image: it may belong to root and be readable by all."""
+    (given,) = cache.iterdir()
+    given.chmod(0o755)
+    monkeypatch.setenv("HETERO_BFS_COMPILED", str(given))
+    before = [(path.name, path.stat().st_mtime_ns) for path in given.iterdir()]
+    assert counts(tmp_path / "own", copied) == "1 0"
+    assert files_of(tmp_path / "own") == []
+    assert [(path.name, path.stat().st_mtime_ns) for path in given.iterdir()] == before
+    (path,) = given.iterdir()
+    path.chmod(0o664)
+    assert counts(tmp_path / "own", copied) == "0 1"  # others could have written it
+    assert counts(tmp_path / "own", copied) == "1 0"
+
+
+@pytest.mark.parametrize("kind", ["others can write", "another user's", "not there"])
+def test_a_second_folder_that_is_not_used(copied, cache, tmp_path, monkeypatch, kind):
+    (given,) = cache.iterdir()
+    monkeypatch.setenv("HETERO_BFS_COMPILED", str(given))
+    if kind == "others can write":
+        given.chmod(0o777)
+    elif kind == "not there":
+        shutil.rmtree(given)
+    elif os.geteuid() == 0:
+        os.chown(given, 12345, 12345)
+    else:
+        pytest.skip("only root can give folders away")
+    done = run(tmp_path / "own", copied)
+    assert done.stdout.strip() == "0 1"
+    assert "HETERO_BFS_COMPILED" in done.stderr
+    assert "is not used" in done.stderr
+
+
+def test_code_for_another_cpu_is_compiled_anew(copied, cache, monkeypatch):
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert counts(cache, copied) == "0 1"
+    assert counts(cache, copied) == "1 0"
+    monkeypatch.delenv("NUMBA_CPU_NAME")
+    assert counts(cache, copied) == "1 0"
+    assert len(files_of(cache)) == 2

@@ -92,6 +92,14 @@ def test_long_runs_stay_small():
     assert len(as_html("many steps", {}, traces)) < 60_000
 
 
+def test_the_timeline_ends_with_the_run():
+    """The time after the last step, here 6 of 10 us, is drawn as the result's."""
+    traces = [IterationTrace(i, "push", 1, 1, 2e-6) for i in range(2)]
+    shown = as_html("program", {}, traces, 10e-6)
+    assert "result: 6 µs" in shown
+    assert "result" not in as_html("program", {}, traces, 4e-6)
+
+
 def test_hostile_text_is_escaped():
     hostile = "</td><script>alert(1)</script>"
     shown = as_html(hostile, {hostile: hostile}, [IterationTrace(0, hostile, 1, 1, 1.0)])
@@ -119,7 +127,7 @@ def test_the_tutorial_runs_from_top_to_bottom(runner):
         return [[sorted(o["data"]) for o in c.get("outputs", ())] for c in notebook["cells"]]
 
     assert kinds(fresh) == kinds(kept)
-    assert any("image/png" in kind for outputs in kinds(fresh) for kind in outputs)
+    assert any("image/svg+xml" in kind for outputs in kinds(fresh) for kind in outputs)
     for cell in fresh["cells"]:
         for output in cell.get("outputs", ()):
             if "text/html" in output["data"]:

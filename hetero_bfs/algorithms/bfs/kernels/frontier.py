@@ -8,16 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    BLANK,
-    INVALIDATE,
-    NONE,
-    QUEUE,
-    SIZE,
-    TASK,
-    VISITED,
-    words_of,
-)
+from hetero_bfs.algorithms.bfs.kernels import job
+from hetero_bfs.algorithms.bfs.kernels.job import words_of
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, trailing_zeros
@@ -39,11 +31,11 @@ def reserve(arrays, vertices, edges):
 @kernel(counted=False, inner=True)
 def queue_words(control, arrays, chunk, me):
     """Queue the vertices that the last level found in a chunk of the bitmap."""
-    visited, old = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
-    queue, offsets = arrays.queue[control[QUEUE]], arrays.offsets[control[QUEUE]]
+    visited, old = arrays.visited[control[job.VISITED]], arrays.visited[1 - control[job.VISITED]]
+    queue, offsets = arrays.queue[control[job.QUEUE]], arrays.offsets[control[job.QUEUE]]
     degree = arrays.degree
-    low = chunk * control[SIZE]
-    high = min(low + control[SIZE], arrays.written.size)
+    low = chunk * control[job.SIZE]
+    high = min(low + control[job.SIZE], arrays.written.size)
     count, edges = np.uint64(0), np.uint64(0)
     for word in range(low, high):
         fresh = visited[word] & ~old[word]
@@ -54,7 +46,7 @@ def queue_words(control, arrays, chunk, me):
                 count += np.uint64(1)
                 edges += np.uint64(degree[v])
     if count == 0:
-        return NONE, NONE, NONE
+        return job.NONE, job.NONE, job.NONE
     slot, offset = reserve(arrays, count, edges)
     for word in range(low, high):
         fresh = visited[word] & ~old[word]
@@ -66,7 +58,7 @@ def queue_words(control, arrays, chunk, me):
                 offsets[slot] = offset
                 slot += 1
                 offset += degree[v]
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False)
@@ -81,12 +73,12 @@ def set_bits(bitmap, pairs):
 def blank_or_invalidate(control, arrays, chunk, me):
     """Invalidate stale parents, clear the bitmap, or both, for a chunk of the bitmap."""
     low, high = words_of(control, arrays, chunk)
-    visited = arrays.visited[control[VISITED]]
-    if control[TASK] != BLANK:
+    visited = arrays.visited[control[job.VISITED]]
+    if control[job.TASK] != job.BLANK:
         invalidate_stale_parents(low, high, visited, arrays.written, arrays.parent)
-    if control[TASK] != INVALIDATE:
+    if control[job.TASK] != job.INVALIDATE:
         visited[low:high] = 0
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False, inner=True)

@@ -10,16 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import finish_queue, set_one_segment
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    BOTTOM_UP,
-    EXPAND,
-    NEXT_OWN,
-    OWNED,
-    PUSH_DENSE,
-    RESOLVE_PUSH,
-    TOP_DOWN,
-)
 from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES, bottom_up_by_list, unmask
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     CHUNKS_PER_THREAD,
@@ -30,31 +22,17 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
     share_among_owners,
     share_words,
 )
-from hetero_bfs.scheduling.schema import (
-    BITMAP,
-    BOTTOM_UP_QUEUE,
-    DENSE_PUSH_BITMAP,
-    FOUND_VERTICES,
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    LEAST_SHARED_EDGES,
-    LEVEL,
-    QUEUE,
-    QUEUE_INDEX,
-    UNVISITED_EDGES,
-    UNVISITED_LISTED,
-    UNVISITED_VERTICES,
-    is_dense_push,
-)
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.schema import is_dense_push
 from hetero_bfs.support.compiling import kernel
 
-_PART_EDGES = LEAST_SHARED_EDGES // 2  # minimum in a chunk
+_PART_EDGES = schema.LEAST_SHARED_EDGES // 2  # minimum in a chunk
 # Largest mean degree of the vertices in a full `unvisited_list`, which one thread scans.
 _UNVISITED_LIST_DEGREE = 16
 
 _UNCOUNTED = np.int64(-1)
 
-DEFERRED = NEXT_OWN
+DEFERRED = job.NEXT_OWN
 """Control word: the number of deferred edges while `OWNED` is set. Phases do not change it."""
 
 _is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
@@ -69,9 +47,9 @@ def top_down_level(control, arrays, state, records):
     """
     if _is_dense_push(arrays, state):
         found, edges = _dense_push(control, arrays, state)
-        return DENSE_PUSH_BITMAP, found, edges, _UNCOUNTED
+        return schema.DENSE_PUSH_BITMAP, found, edges, _UNCOUNTED
     found, edges = _top_down(control, arrays, state, records)
-    return QUEUE, found, edges, _UNCOUNTED
+    return schema.QUEUE, found, edges, _UNCOUNTED
 
 
 @njit(inline="always")
@@ -80,9 +58,11 @@ def _expand_among_owners(control, arrays, state, records):
 
     Vertices at the ends of deferred edges are not counted.
     """
-    found, edges, deferred, late, late_edges = share_among_owners(control, arrays, state, EXPAND)
+    found, edges, deferred, late, late_edges = share_among_owners(
+        control, arrays, state, job.EXPAND
+    )
     count_late(state, records, late, late_edges)
-    control[OWNED], control[DEFERRED] = 1, deferred
+    control[job.OWNED], control[DEFERRED] = 1, deferred
     return found, edges
 
 
@@ -92,17 +72,17 @@ def _top_down(control, arrays, state, records):
 
     Vertices at the ends of deferred edges are not counted.
     """
-    edges = np.int64(state[FRONTIER_EDGES])
-    threads, owners = arrays.found.shape[0], arrays.owned_ranges.size - 1
-    if edges < LEAST_SHARED_EDGES or threads == 1:
+    edges = np.int64(state[schema.FRONTIER_EDGES])
+    threads, owners = arrays.threads, arrays.owned_ranges.size - 1
+    if edges < schema.LEAST_SHARED_EDGES or threads == 1:
         return run_by_master(control, arrays, state)
     if owners > 1 and edges < arrays.outbox.shape[2]:
         return _expand_among_owners(control, arrays, state, records)
     join(arrays, state)
     size = min(_edges_of_a_chunk(edges, threads), CHUNK_EDGES)
-    share(control, arrays, state, TOP_DOWN, size, (edges + size - 1) // size)
+    share(control, arrays, state, job.TOP_DOWN, size, (edges + size - 1) // size)
     vertices, edges = counted(arrays)
-    set_one_segment(arrays.segments[1 - np.int64(state[QUEUE_INDEX])], vertices)
+    set_one_segment(arrays.segments[1 - np.int64(state[schema.QUEUE_INDEX])], vertices)
     return vertices, edges
 
 
@@ -118,10 +98,10 @@ def _is_dense_push(arrays, state):
     With owners of partitions it never is, since the levels of high-diameter graphs are narrow.
     """
     return (
-        arrays.found.shape[0] > 1
+        arrays.threads > 1
         and arrays.owned_ranges.size == 2
         and _is_dense_push_level(
-            arrays.degree.size, state[FRONTIER_EDGES], state[UNVISITED_VERTICES]
+            arrays.degree.size, state[schema.FRONTIER_EDGES], state[schema.UNVISITED_VERTICES]
         )
     )
 
@@ -135,11 +115,11 @@ def _dense_push(control, arrays, state):
     core.
     """
     join(arrays, state)
-    edges = np.int64(state[FRONTIER_EDGES])
-    size = _edges_of_a_chunk(edges, arrays.found.shape[0])
-    share(control, arrays, state, PUSH_DENSE, size, (edges + size - 1) // size)
+    edges = np.int64(state[schema.FRONTIER_EDGES])
+    size = _edges_of_a_chunk(edges, arrays.threads)
+    share(control, arrays, state, job.PUSH_DENSE, size, (edges + size - 1) // size)
     unmask(control, arrays, state)
-    found, edges, _ = share_words(control, arrays, state, RESOLVE_PUSH)
+    found, edges, _ = share_words(control, arrays, state, job.RESOLVE_PUSH)
     return found, edges
 
 
@@ -151,18 +131,18 @@ def bottom_up_level(control, arrays, state, records):
     Once few vertices are unvisited, the master scans the list of them by itself.
     """
     unmask(control, arrays, state)
-    if state[UNVISITED_LISTED] >= 0:
+    if state[schema.UNVISITED_LISTED] >= 0:
         found, scanned = bottom_up_by_list(control, arrays, state)
-        found, edges = finish_queue(arrays, 1 - np.int64(state[QUEUE_INDEX]), found)
-        return BOTTOM_UP_QUEUE, found, edges, scanned
-    found, edges, scanned = share_words(control, arrays, state, BOTTOM_UP)
+        found, edges = finish_queue(arrays, 1 - np.int64(state[schema.QUEUE_INDEX]), found)
+        return schema.BOTTOM_UP_QUEUE, found, edges, scanned
+    found, edges, scanned = share_words(control, arrays, state, job.BOTTOM_UP)
     unvisited_list = np.int64(arrays.counter[0])
     few_edges = (
-        state[UNVISITED_EDGES] - edges <= _UNVISITED_LIST_DEGREE * arrays.unvisited_list.size
+        state[schema.UNVISITED_EDGES] - edges <= _UNVISITED_LIST_DEGREE * arrays.unvisited_list.size
     )
     if unvisited_list <= arrays.unvisited_list.size and few_edges:
-        state[UNVISITED_LISTED] = unvisited_list
-    return BITMAP, found, edges, scanned
+        state[schema.UNVISITED_LISTED] = unvisited_list
+    return schema.BITMAP, found, edges, scanned
 
 
 @kernel(counted=False, inner=True)
@@ -172,9 +152,9 @@ def count_late(state, records, vertices, edges):
     The previous level found them at the ends of deferred edges, after it counted its other
     vertices.
     """
-    level = int(state[LEVEL])
+    level = int(state[schema.LEVEL])
     if vertices:
-        records[level - 1, FOUND_VERTICES] += vertices
+        records[level - 1, schema.FOUND_VERTICES] += vertices
         _count_more(state, vertices, edges)
         if level < records.shape[0]:
             _count_more(records[level], vertices, edges)
@@ -182,7 +162,7 @@ def count_late(state, records, vertices, edges):
 
 @njit(inline="always")
 def _count_more(state, vertices, edges):
-    state[FRONTIER_VERTICES] += vertices
-    state[FRONTIER_EDGES] += edges
-    state[UNVISITED_VERTICES] -= vertices
-    state[UNVISITED_EDGES] -= edges
+    state[schema.FRONTIER_VERTICES] += vertices
+    state[schema.FRONTIER_EDGES] += edges
+    state[schema.UNVISITED_VERTICES] -= vertices
+    state[schema.UNVISITED_EDGES] -= edges

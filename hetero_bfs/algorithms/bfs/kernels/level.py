@@ -45,16 +45,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    MASKED,
-    NONE,
-    QUEUE,
-    VERTICES,
-    VISITED,
-    edges_of,
-    words_of,
-)
+from hetero_bfs.algorithms.bfs.kernels.job import edges_of, words_of
 from hetero_bfs.devices.cpu.vectors import resolve_pushed_word, resolve_word, visited_among_eight
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.scheduling.schema import QUEUE_INDEX, UNVISITED_LISTED, VISITED_INDEX
@@ -92,12 +85,11 @@ def is_visited(visited, v):
 @njit(inline="always")
 def reached_of(control, arrays):
     """Return the bitmap of the vertices that may be parents."""
-    return arrays.reached if control[MASKED] else arrays.visited[control[VISITED]]
+    return arrays.reached if control[job.MASKED] else arrays.visited[control[job.VISITED]]
 
 
 @njit(inline="always")
 def queue_found(arrays, queue, offsets, found, kept, edges):
-    """Append the first `kept` vertices of `found`, which have `edges` edges, to a queue."""
     slot, offset = reserve(arrays, kept, edges)
     for i in range(kept):
         v = found[i]
@@ -139,10 +131,10 @@ def claim_chunk(control, arrays, chunk, me):
     since stores that miss the cache would delay the next atomic. Parents and degrees are
     prefetched.
     """
-    this, count = control[QUEUE], control[VERTICES]
+    this, count = control[job.QUEUE], control[job.VERTICES]
     queue, offsets = arrays.queue[this], arrays.offsets[this]
     indptr, indices, degree = arrays.indptr, arrays.indices, arrays.degree
-    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    visited, parent = arrays.visited[control[job.VISITED]], arrays.parent
     found, source = arrays.found[me], arrays.source[me]
     edge, end = edges_of(control, chunk)
     entry = first_entry(offsets, count, edge)
@@ -175,7 +167,7 @@ def top_down_chunk(control, arrays, chunk, me):
 
     The vertices found go to the other queue, and are counted in `counter`.
     """
-    that = 1 - control[QUEUE]
+    that = 1 - control[job.QUEUE]
     found, source, degree = arrays.found[me], arrays.source[me], arrays.degree
     next_queue, next_offsets, parent = arrays.queue[that], arrays.offsets[that], arrays.parent
     taken = claim_chunk(control, arrays, chunk, me)
@@ -188,9 +180,9 @@ def top_down_chunk(control, arrays, chunk, me):
         kept += np.int64(degree[v] > 0)
         edges += np.uint64(degree[v])
     if kept == 0:
-        return NONE, NONE, NONE
+        return job.NONE, job.NONE, job.NONE
     queue_found(arrays, next_queue, next_offsets, found, kept, edges)
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @njit(inline="always")
@@ -217,7 +209,10 @@ def _resolve_by_first(control, arrays, low, high, late):
     Vertices whose first neighbour is unvisited are listed in `late`. Returns the number of vertices
     visited, their edges, the number of neighbours read, and the length of `late`.
     """
-    visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
+    visited, next_visited = (
+        arrays.visited[control[job.VISITED]],
+        arrays.visited[1 - control[job.VISITED]],
+    )
     reached, parent = reached_of(control, arrays), arrays.parent
     first, degree = arrays.first, arrays.degree
     count, edges, scanned, left = 0, np.int64(0), 0, 0
@@ -268,7 +263,7 @@ def _resolve_by_lists(control, arrays, late, left):
     edges, the number of neighbours read, and how many vertices stay.
     """
     indptr, indices, degree = arrays.backward_indptr, arrays.backward_indices, arrays.degree
-    reached, next_visited = reached_of(control, arrays), arrays.visited[1 - control[VISITED]]
+    reached, next_visited = reached_of(control, arrays), arrays.visited[1 - control[job.VISITED]]
     parent = arrays.parent
     count, edges, scanned, remain = 0, np.int64(0), np.uint64(0), 0
     for i in range(left):
@@ -304,7 +299,7 @@ def _list_unvisited(arrays, late, count):
 @kernel(counted=False, inner=True)
 def unmask(control, arrays, state):
     """Write `reached` before a level of a masked search that needs it."""
-    if control[MASKED]:
+    if control[job.MASKED]:
         visited = arrays.visited[np.int64(state[VISITED_INDEX])]
         mask, reached = arrays.mask, arrays.reached
         for word in range(mask.size):
@@ -343,7 +338,7 @@ def bottom_up_by_list(control, arrays, state):
     unvisited_list, count = arrays.unvisited_list, np.int64(state[UNVISITED_LISTED])
     indptr, indices = arrays.backward_indptr, arrays.backward_indices
     visited, parent = arrays.visited[np.int64(state[VISITED_INDEX])], arrays.parent
-    reached = arrays.reached if control[MASKED] else visited
+    reached = arrays.reached if control[job.MASKED] else visited
     found = arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
     taken, scanned = np.int64(0), np.uint64(0)
     for i in range(count):
@@ -378,10 +373,10 @@ def push_dense_chunk(control, arrays, chunk, me):
     Several threads may write to the same vertex. Each of these parents is right; the last one
     stays.
     """
-    this, count = control[QUEUE], control[VERTICES]
+    this, count = control[job.QUEUE], control[job.VERTICES]
     queue, offsets = arrays.queue[this], arrays.offsets[this]
     indptr, indices = arrays.indptr, arrays.indices
-    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    visited, parent = arrays.visited[control[job.VISITED]], arrays.parent
     edge, end = edges_of(control, chunk)
     entry = first_entry(offsets, count, edge)
     while edge < end:
@@ -395,7 +390,7 @@ def push_dense_chunk(control, arrays, chunk, me):
                 parent[v] = u
         edge += stop - start
         entry += 1
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False, inner=True)
@@ -407,7 +402,10 @@ def resolve_pushed_words(control, arrays, chunk, me):
     vertex is visited, it is in the frontier. Returns the number of vertices visited, and of their
     edges.
     """
-    visited, next_visited = arrays.visited[control[VISITED]], arrays.visited[1 - control[VISITED]]
+    visited, next_visited = (
+        arrays.visited[control[job.VISITED]],
+        arrays.visited[1 - control[job.VISITED]],
+    )
     reached, degree, parent = reached_of(control, arrays), arrays.degree, arrays.parent
     low, high = words_of(control, arrays, chunk)
     count, edges = np.int64(0), np.int64(0)
@@ -426,4 +424,4 @@ def resolve_pushed_words(control, arrays, chunk, me):
         next_visited[word] = seen | fresh
         count += np.int64(population_count(fresh))
         edges += more
-    return count, edges, NONE
+    return count, edges, job.NONE

@@ -11,31 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import (
     add_owners_segment,
     list_segments,
     set_one_segment,
 )
 from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    ADDRESS,
-    BLANK,
-    BLANK_DEPTHS,
-    CLEAR,
-    COLLECT,
-    CONVERT,
-    END,
-    INVALIDATE,
-    MASKED,
-    NARROW,
-    OWNED,
-    RECEIVE,
-    RESTORE,
-    RESTORE_LEVELS,
-    SENT,
-    VERTICES,
-    WHOLE,
-)
 from hetero_bfs.algorithms.bfs.kernels.phases import (
     counted,
     join,
@@ -46,36 +28,9 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
 )
 from hetero_bfs.devices.cpu.thread_pool import report_of
 from hetero_bfs.graph.edge_source import NO_ID
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import ROW, choose_level
-from hetero_bfs.scheduling.schema import (
-    CHOSEN,
-    EDGES_SCANNED,
-    FOUND_LISTED,
-    FOUND_TARGET,
-    FOUND_VERTICES,
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    HOST,
-    LEAST_SHARED_EDGES,
-    LEVEL,
-    NOWHERE,
-    PLACE,
-    PREVIOUS_EDGES,
-    QUEUE,
-    QUEUE_INDEX,
-    REPRESENTATION,
-    SECONDS,
-    SELECT_SECONDS,
-    STRATEGY,
-    TARGET,
-    TRANSFER_SECONDS,
-    UNVISITED_EDGES,
-    UNVISITED_VERTICES,
-    VISITED_INDEX,
-    advance,
-    has_queue,
-    is_over,
-)
+from hetero_bfs.scheduling.schema import advance, has_queue, is_over
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, trailing_zeros
 from hetero_bfs.support.parallel import call_level
@@ -106,16 +61,16 @@ def _may_wait(control, arrays, state, limit):
     Its size must also be known well enough to choose its strategy: at the mean degree, the deferred
     edges must not add more edges to it than are already counted.
     """
-    edges, deferred = state[FRONTIER_EDGES], control[DEFERRED]
+    edges, deferred = state[schema.FRONTIER_EDGES], control[DEFERRED]
     most = edges + deferred * arrays.longest
     return (
-        state[LEVEL] < limit
-        and state[FOUND_LISTED] < 0
-        and state[TARGET] == 0
-        and edges >= LEAST_SHARED_EDGES
+        state[schema.LEVEL] < limit
+        and state[schema.FOUND_LISTED] < 0
+        and state[schema.TARGET] == 0
+        and edges >= schema.LEAST_SHARED_EDGES
         and deferred * arrays.indices.size <= edges * arrays.degree.size
         and most < arrays.outbox.shape[2]
-        and deferred < state[UNVISITED_VERTICES]
+        and deferred < state[schema.UNVISITED_VERTICES]
     )
 
 
@@ -123,34 +78,33 @@ def _may_wait(control, arrays, state, limit):
 def _resolve_deferred(control, arrays, state, records):
     """Let the owners collect deferred edges, and make each owner's part a segment."""
     if control[DEFERRED]:
-        _, _, _, late, late_edges = share_among_owners(control, arrays, state, COLLECT)
+        _, _, _, late, late_edges = share_among_owners(control, arrays, state, job.COLLECT)
         count_late(state, records, late, late_edges)
-    control[OWNED] = 0
-    segments = arrays.segments[np.int64(state[QUEUE_INDEX])]
+    control[job.OWNED] = 0
+    segments = arrays.segments[np.int64(state[schema.QUEUE_INDEX])]
     for owner in range(arrays.owned_ranges.size - 1):
         add_owners_segment(owner, report_of(control, owner), arrays.owned_ranges, segments)
 
 
 @kernel(counted=False)
 def convert(control, arrays, state):
-    """Convert a frontier from a bitmap to a queue; return seconds."""
     began = clock_seconds()
     words = arrays.written.size
     size = 256
-    if state[FRONTIER_VERTICES] <= 4096:
-        size = max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.found.shape[0])
-    share(control, arrays, state, CONVERT, size, max((words + size - 1) // size, 1))
+    if state[schema.FRONTIER_VERTICES] <= 4096:
+        size = max(_SCAN_WORDS, _SCAN_WORDS_BY_THREAD * arrays.threads)
+    share(control, arrays, state, job.CONVERT, size, max((words + size - 1) // size, 1))
     vertices, edges = counted(arrays)
-    set_one_segment(arrays.segments[np.int64(state[QUEUE_INDEX])], vertices)
-    state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = vertices, edges
-    state[REPRESENTATION] = QUEUE
+    set_one_segment(arrays.segments[np.int64(state[schema.QUEUE_INDEX])], vertices)
+    state[schema.FRONTIER_VERTICES], state[schema.FRONTIER_EDGES] = vertices, edges
+    state[schema.REPRESENTATION] = schema.QUEUE
     return clock_seconds() - began
 
 
 @kernel(counted=False)
 def invalidate(control, arrays, state):
     """Set the parent to NO_VERTEX wherever this search wrote none."""
-    share_words(control, arrays, state, INVALIDATE)
+    share_words(control, arrays, state, job.INVALIDATE)
 
 
 @njit(inline="always")
@@ -160,8 +114,8 @@ def _end(control, arrays, state):
     Invalidates stale parents. If the search is over, it leaves a blank bitmap for the next one.
     """
     if _is_over(state):
-        share_words(control, arrays, state, END)
-        control[_BLANK_BITMAP] = 1 + np.int64(state[VISITED_INDEX])
+        share_words(control, arrays, state, job.END)
+        control[_BLANK_BITMAP] = 1 + np.int64(state[schema.VISITED_INDEX])
     else:
         invalidate(control, arrays, state)
 
@@ -170,34 +124,34 @@ def _end(control, arrays, state):
 def restore_parents(control, arrays, address, num_vertices, narrow):
     """Fill the array of all old ids at an address with parents; see `fill_result`."""
     _begin_result(control, arrays, address, num_vertices, narrow)
-    _share_vertices(control, arrays, RESTORE, arrays.parent.size)
+    _share_vertices(control, arrays, job.RESTORE, arrays.parent.size)
 
 
 @kernel(counted=False)
 def restore_levels(control, arrays, address, num_vertices):
     """Fill the int32 array of all old ids at an address; see `restore_levels_chunk`."""
     _begin_result(control, arrays, address, num_vertices, True)
-    _share_vertices(control, arrays, BLANK_DEPTHS, arrays.parent.size)
-    _share_vertices(control, arrays, RESTORE_LEVELS, arrays.parent.size)
+    _share_vertices(control, arrays, job.BLANK_DEPTHS, arrays.parent.size)
+    _share_vertices(control, arrays, job.RESTORE_LEVELS, arrays.parent.size)
 
 
 @kernel(counted=False)
 def receive(control, arrays, sent, address, size, narrow):
     """Copy an array of 32 bits that a device sent to the part of a result at an address."""
-    control[SENT] = sent
-    control[ADDRESS] = address
-    control[VERTICES] = size
-    control[NARROW] = narrow
-    _share_vertices(control, arrays, RECEIVE, size)
+    control[job.SENT] = sent
+    control[job.ADDRESS] = address
+    control[job.VERTICES] = size
+    control[job.NARROW] = narrow
+    _share_vertices(control, arrays, job.RECEIVE, size)
 
 
 @kernel(counted=False, inner=True)
 def _begin_result(control, arrays, address, num_vertices, narrow):
-    control[ADDRESS] = address
-    control[VERTICES] = num_vertices
-    control[NARROW] = narrow
+    control[job.ADDRESS] = address
+    control[job.VERTICES] = num_vertices
+    control[job.NARROW] = narrow
     if arrays.parent.size < num_vertices:
-        _share_vertices(control, arrays, CLEAR, num_vertices)
+        _share_vertices(control, arrays, job.CLEAR, num_vertices)
 
 
 @kernel(counted=False, inner=True)
@@ -208,29 +162,28 @@ def _share_vertices(control, arrays, task, count):
 
 @njit(inline="always")
 def _blank(control, arrays, state):
-    """Mark all vertices as unvisited."""
     if control[_BLANK_BITMAP]:
-        state[VISITED_INDEX] = control[_BLANK_BITMAP] - 1
+        state[schema.VISITED_INDEX] = control[_BLANK_BITMAP] - 1
         control[_BLANK_BITMAP] = 0
     else:
-        share_words(control, arrays, state, BLANK)
+        share_words(control, arrays, state, job.BLANK)
 
 
 @kernel(counted=False)
 def start(control, arrays, source, state):
     """Make `source` the only visited vertex and the frontier."""
     _blank(control, arrays, state)
-    visited = arrays.visited[np.int64(state[VISITED_INDEX])]
-    this = np.int64(state[QUEUE_INDEX])
+    visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
+    this = np.int64(state[schema.QUEUE_INDEX])
     visited[source >> 5] = np.uint32(1) << np.uint32(source & 31)
     arrays.parent[source] = source
     arrays.queue[this][0] = source
     arrays.offsets[this][0] = 0
     set_one_segment(arrays.segments[this], 1)
-    state[PLACE] = HOST
-    if state[FOUND_LISTED] >= 0:
+    state[schema.PLACE] = schema.HOST
+    if state[schema.FOUND_LISTED] >= 0:
         arrays.found_list[0] = source
-        state[FOUND_LISTED] = 1
+        state[schema.FOUND_LISTED] = 1
 
 
 @kernel(counted=False)
@@ -240,11 +193,11 @@ def start_at(control, arrays, sources, state):
     If control[MASKED] is set, the vertices of `arrays.mask` are ignored.
     """
     _blank(control, arrays, state)
-    this, degree, parent = np.int64(state[QUEUE_INDEX]), arrays.degree, arrays.parent
-    visited, mask = arrays.visited[np.int64(state[VISITED_INDEX])], arrays.mask
+    this, degree, parent = np.int64(state[schema.QUEUE_INDEX]), arrays.degree, arrays.parent
+    visited, mask = arrays.visited[np.int64(state[schema.VISITED_INDEX])], arrays.mask
     queue, offsets = arrays.queue[this], arrays.offsets[this]
     vertices, edges, masked, masked_edges = 0, np.int64(0), 0, np.int64(0)
-    if control[MASKED]:
+    if control[job.MASKED]:
         for word in range(mask.size):
             rest = visited[word] = mask[word]
             while rest:
@@ -261,14 +214,16 @@ def start_at(control, arrays, sources, state):
         vertices += np.int64(degree[v] > 0)
         edges += np.int64(degree[v])
     set_one_segment(arrays.segments[this], vertices)
-    state[PLACE] = HOST
-    state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = vertices, edges
-    state[UNVISITED_VERTICES] = degree.size - sources.size - masked
-    state[UNVISITED_EDGES] = arrays.indices.size - edges - masked_edges
-    state[PREVIOUS_EDGES] = max(edges, 1) / max(arrays.indices.size / max(degree.size, 1), 1.0)
-    if state[FOUND_LISTED] >= 0:
+    state[schema.PLACE] = schema.HOST
+    state[schema.FRONTIER_VERTICES], state[schema.FRONTIER_EDGES] = vertices, edges
+    state[schema.UNVISITED_VERTICES] = degree.size - sources.size - masked
+    state[schema.UNVISITED_EDGES] = arrays.indices.size - edges - masked_edges
+    state[schema.PREVIOUS_EDGES] = max(edges, 1) / max(
+        arrays.indices.size / max(degree.size, 1), 1.0
+    )
+    if state[schema.FOUND_LISTED] >= 0:
         fits = sources.size <= arrays.found_list.shape[0]
-        state[FOUND_LISTED] = sources.size if fits else -1
+        state[schema.FOUND_LISTED] = sources.size if fits else -1
         for i in range(sources.size if fits else 0):
             arrays.found_list[i] = sources[i]
 
@@ -276,98 +231,85 @@ def start_at(control, arrays, sources, state):
 @njit(inline="always")
 def _list_found(arrays, state, found):
     """Append what a level found to `found_list`; without room, give up the list."""
-    if found == 0 or state[FOUND_LISTED] < 0:
+    if found == 0 or state[schema.FOUND_LISTED] < 0:
         return
-    count = np.int64(state[FOUND_LISTED])
+    count = np.int64(state[schema.FOUND_LISTED])
     if _has_queue(state) and count + found <= arrays.found_list.shape[0]:
-        this = np.int64(state[QUEUE_INDEX])
+        this = np.int64(state[schema.QUEUE_INDEX])
         list_segments(
             arrays.segments[this], arrays.queue[this], arrays.parent, arrays.found_list[count:]
         )
-        state[FOUND_LISTED] = count + found
+        state[schema.FOUND_LISTED] = count + found
     else:
-        state[FOUND_LISTED] = -1
+        state[schema.FOUND_LISTED] = -1
 
 
 @njit(inline="always")
 def _run_level(control, arrays, row, state, records):
-    """Run a level by the strategy in a row of the table, and advance the state."""
-    record = records[int(state[LEVEL])]
+    record = records[int(state[schema.LEVEL])]
     address = arrays.levels[row]
     representation, found, edges, scanned = call_level(address, control, arrays, state, records)
     _advance(state, representation, found, edges)
-    record[FOUND_VERTICES] = found
-    record[EDGES_SCANNED] = scanned
-    if control[OWNED] and not _may_wait(control, arrays, state, records.shape[0]):
+    record[schema.FOUND_VERTICES] = found
+    record[schema.EDGES_SCANNED] = scanned
+    if control[job.OWNED] and not _may_wait(control, arrays, state, records.shape[0]):
         _resolve_deferred(control, arrays, state, records)
-    _list_found(arrays, state, np.int64(record[FOUND_VERTICES]))
-    if state[TARGET] > 0:
-        target = np.int64(state[TARGET]) - 1
-        visited = arrays.visited[np.int64(state[VISITED_INDEX])]
+    _list_found(arrays, state, np.int64(record[schema.FOUND_VERTICES]))
+    if state[schema.TARGET] > 0:
+        target = np.int64(state[schema.TARGET]) - 1
+        visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
         if visited[target >> 5] >> np.uint32(target & 31) & np.uint32(1):
-            state[TARGET] = FOUND_TARGET
+            state[schema.TARGET] = schema.FOUND_TARGET
 
 
 @kernel(counted=False)
 def run_levels(control, arrays, policy, interval, source, cpu_only, state, records):
     """Run a search on the host while the policy keeps it there.
 
-    Parameters
-    ----------
-    control : int64 (thread_pool.control_words(threads),)
-    arrays : HostArrays
-    policy : Policy
-    interval : int
-        Levels between two choices.
-    source : int
-        Start of the search; used only if the search is `cpu_only` and has not started yet.
-    cpu_only : bool
-        Whether no other device takes part. The search then starts and ends here, without Python.
-    state : float64 (STATE_SIZE,)
-        The search's state, which each level advances.
-    records : float64 (rows, record_width)
-        One row per level. The function returns when every row is used.
+    There are `interval` levels between two choices. If no other device takes part (`cpu_only`), the
+    search starts at `source` and ends here, without Python; otherwise it has started. Each level
+    advances `state`, float64 (STATE_SIZE,), and fills a row of `records`, float64 (rows,
+    record_width). The function returns when every row is used.
 
-    Returns
-    -------
-    int
-        ENDED: there is no frontier, nothing unvisited, or no row left. LEAVES: the strategy of the
-        next level is in its row and in `state[CHOSEN]`. It needs another device, or the search must
-        migrate to the host first.
+    Returns ENDED: there is no frontier, nothing unvisited, or no row left. Or LEAVES: the strategy
+    of the next level is in its row and in `state[CHOSEN]`. It needs another device, or the search
+    must migrate to the host first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
-    control[WHOLE] = cpu_only
+    control[job.WHOLE] = cpu_only
     now = clock_seconds()
-    while state[LEVEL] < records.shape[0] and not _is_over(state):
-        level = int(state[LEVEL])
+    while state[schema.LEVEL] < records.shape[0] and not _is_over(state):
+        level = int(state[schema.LEVEL])
         record = records[level]
-        if state[CHOSEN] < 0:
+        if state[schema.CHOSEN] < 0:
             began = now
             if choose_level(policy, interval, num_vertices, num_edges, state, records):
                 now = clock_seconds()
-                record[SELECT_SECONDS] = now - began
-        chosen = int(state[CHOSEN])
-        if control[OWNED] and chosen != int(records[level - 1, STRATEGY]):
+                record[schema.SELECT_SECONDS] = now - began
+        chosen = int(state[schema.CHOSEN])
+        if control[job.OWNED] and chosen != int(records[level - 1, schema.STRATEGY]):
             _resolve_deferred(control, arrays, state, records)
             settled = clock_seconds()
-            records[level - 1, SECONDS] += settled - now
+            records[level - 1, schema.SECONDS] += settled - now
             now = settled
-        if policy.places[chosen] != HOST or (state[PLACE] != HOST and not cpu_only):
+        if policy.places[chosen] != schema.HOST or (
+            state[schema.PLACE] != schema.HOST and not cpu_only
+        ):
             join(arrays, state)
             return LEAVES
         ready = now
-        if state[PLACE] == NOWHERE:
+        if state[schema.PLACE] == schema.NOWHERE:
             start(control, arrays, source, state)
             ready = clock_seconds()
         elif policy.top_down[chosen] and not _has_queue(state):
             convert(control, arrays, state)
             ready = clock_seconds()
-        record[TRANSFER_SECONDS] += ready - now
+        record[schema.TRANSFER_SECONDS] += ready - now
         _run_level(control, arrays, policy.traits[chosen, ROW], state, records)
         now = clock_seconds()
-        record[SECONDS] = now - ready
+        record[schema.SECONDS] = now - ready
     if cpu_only:
-        if state[PLACE] == NOWHERE:
+        if state[schema.PLACE] == schema.NOWHERE:
             start(control, arrays, source, state)
         _end(control, arrays, state)
     join(arrays, state)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import int64, types
 
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import (
     collect_owned,
     expand_by_master,
@@ -21,24 +21,6 @@ from hetero_bfs.algorithms.bfs.kernels.expand import (
     expand_owned_packed,
 )
 from hetero_bfs.algorithms.bfs.kernels.frontier import blank_or_invalidate, queue_words
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    ALONE,
-    BLANK,
-    BLANK_DEPTHS,
-    BOTTOM_UP,
-    CLEAR,
-    COLLECT,
-    CONVERT,
-    END,
-    EXPAND,
-    INVALIDATE,
-    PUSH_DENSE,
-    RECEIVE,
-    RESOLVE_PUSH,
-    RESTORE,
-    RESTORE_LEVELS,
-    TOP_DOWN,
-)
 from hetero_bfs.algorithms.bfs.kernels.level import (
     bottom_up_words,
     push_dense_chunk,
@@ -53,8 +35,6 @@ from hetero_bfs.algorithms.bfs.kernels.restore import (
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.parallel import Head, Struct, chunk_address, level_address
 
-_CONTROL = types.Array(int64, 1, "C")
-
 
 def link_levels(arrays: Struct | Head, levels: npt.NDArray[np.int64]) -> None:
     """Compile the kernels of the host's strategies, and put their addresses into `levels`.
@@ -65,7 +45,7 @@ def link_levels(arrays: Struct | Head, levels: npt.NDArray[np.int64]) -> None:
         if strategy.device_kind == "cpu":
             module, _, name = strategy.kernel.partition(":")
             function = getattr(import_module(module), name)
-            levels[row] = level_address(function, _CONTROL, arrays.numba_type)
+            levels[row] = level_address(function, arrays.numba_type)
 
 
 def link_work(
@@ -82,24 +62,27 @@ def link_work(
     (host_strategies.py). `replaced` has addresses of other kernels for some tasks (`chunk_kernel`).
     """
     used = {
-        BOTTOM_UP: bottom_up_words,
-        CONVERT: queue_words,
-        BLANK: blank_or_invalidate,
-        INVALIDATE: blank_or_invalidate,
-        END: blank_or_invalidate,
-        CLEAR: fill_result,
-        RECEIVE: fill_result,
-        RESTORE: fill_result,
-        BLANK_DEPTHS: blank_depths,
-        RESTORE_LEVELS: restore_levels_chunk,
-        ALONE: expand_by_master_packed if is_packed else expand_by_master,
+        job.BOTTOM_UP: bottom_up_words,
+        job.CONVERT: queue_words,
+        job.BLANK: blank_or_invalidate,
+        job.INVALIDATE: blank_or_invalidate,
+        job.END: blank_or_invalidate,
+        job.CLEAR: fill_result,
+        job.RECEIVE: fill_result,
+        job.RESTORE: fill_result,
+        job.BLANK_DEPTHS: blank_depths,
+        job.RESTORE_LEVELS: restore_levels_chunk,
+        job.ALONE: expand_by_master_packed if is_packed else expand_by_master,
     }
     if threads > 1:
-        used[TOP_DOWN] = top_down_chunk
+        used[job.TOP_DOWN] = top_down_chunk
     if owners > 1:
-        used |= {EXPAND: expand_owned_packed if is_packed else expand_owned, COLLECT: collect_owned}
+        used |= {
+            job.EXPAND: expand_owned_packed if is_packed else expand_owned,
+            job.COLLECT: collect_owned,
+        }
     elif threads > 1:
-        used |= {PUSH_DENSE: push_dense_chunk, RESOLVE_PUSH: resolve_pushed_words}
+        used |= {job.PUSH_DENSE: push_dense_chunk, job.RESOLVE_PUSH: resolve_pushed_words}
     for task, function in used.items():
         if task not in replaced:
             work[task] = chunk_kernel(function, arrays)
@@ -109,4 +92,4 @@ def link_work(
 
 def chunk_kernel(function: Any, arrays: Struct | Head) -> int:
     """Compile a kernel of a phase for arrays of this type, and return its address."""
-    return chunk_address(function, _CONTROL, arrays.numba_type)
+    return chunk_address(function, arrays.numba_type)

@@ -3,46 +3,47 @@
 The master does small pieces of work by itself, since a phase takes time to start and to end. Larger
 pieces become phases (thread_pool.py). The master calls `share` and the functions after it
 (level_loop.py). Each worker runs `run_worker` from the engine's start to its end.
+
+Kernels take the `HostArrays`, a struct (parallel.py) of a graph and the state of its search. Fields
+that level.py does not describe:
+
+    threads, longest    the pool's threads, and the maximum degree
+    backward_indptr, backward_indices, first    the CSR arrays of the transposed graph, and the
+                                                first neighbour in each list
+    visited, queue, offsets, segments   pairs: an array for this level's frontier, and for the next
+    written         a bitmap of the vertices whose parent an earlier search may have left
+    found_list      uint32 (room, 2)    the vertices that the host found and their parents, for a
+                                        device, while they are few
+    unvisited_list  all vertices that bottom-up leaves unvisited, if it has room for them
+    mask, reached   bitmaps of a masked search: the ignored vertices, and the visited ones without
+    found, source   uint32 (threads, CHUNK_EDGES + 64)  scratch of each thread
+    outbox          uint32 (2, owners, edges + 1, 2)    the edges that owners of partitions defer
+                                                        from each of the two queues (expand.py)
+    owned_ranges    int64 (owners + 1,)     where each owner's part of a queue begins
+    old_of_new, is_local    the relabelling, and whether it is by locality
+    work, levels    int64   addresses of the kernels of phases by task, and of the host's strategies
+                            by their rows in the table (link.py)
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import join_segments, read_report
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    ALONE,
-    COLLECT,
-    EDGES,
-    EXPAND,
-    LONE_QUEUE,
-    LONE_VISITED,
-    QUEUE,
-    SIZE,
-    TASK,
-    VERTICES,
-    VISITED,
-)
 from hetero_bfs.devices.cpu.thread_pool import (
     CHUNKS,
     await_phase,
     await_share,
     begin_phase,
-    end_chunks,
     end_share,
     report_of,
-    take_chunk,
+    run_chunks,
+    take_part,
     take_share,
 )
-from hetero_bfs.scheduling.schema import (
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    QUEUE_INDEX,
-    VISITED_INDEX,
-)
+from hetero_bfs.scheduling import schema
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import call_at
 
@@ -52,87 +53,10 @@ CHUNKS_PER_THREAD = 8
 _MIN_CHUNK_WORDS = 32
 
 
-class HostArrays(NamedTuple):
-    """A graph and the state of its search; level.py describes the arrays that are not here.
-
-    Parameters
-    ----------
-    backward_indptr, backward_indices, first
-        The CSR arrays of the transposed graph, and the first neighbour in each list.
-    visited, queue, offsets, segments
-        Pairs: one array for this level's frontier, one for the next level's.
-    written
-        A bitmap of the vertices whose parent an earlier search may have left.
-    found_list : uint32 (room, 2)
-        The vertices that the host found and their parents, for a device, while they are few.
-    unvisited_list
-        All vertices that bottom-up leaves unvisited, if it has room for them.
-    mask, reached
-        Bitmaps of a masked search: the ignored vertices, and the visited ones without them.
-    found, source : uint32 (threads, CHUNK_EDGES + 64)
-        Scratch of each thread.
-    outbox : uint32 (2, owners, edges + 1, 2)
-        The edges that owners of partitions defer from each of the two queues (expand.py).
-    owned_ranges : int64 (owners + 1,)
-        Where each owner's part of a queue begins.
-    longest : int
-        The maximum degree.
-    old_of_new, is_local
-        The relabelling, and whether it is by locality.
-    work : int64 (NUM_TASKS,)
-        The addresses of the kernels of phases (link.py).
-    levels : int64 (strategies,)
-        The addresses of the kernels of the host's strategies, by their rows in the table.
-    """
-
-    indptr: Any
-    indices: Any
-    degree: Any
-    backward_indptr: Any
-    backward_indices: Any
-    first: Any
-    parent: Any
-    visited: Any
-    written: Any
-    found_list: Any
-    unvisited_list: Any
-    mask: Any
-    reached: Any
-    queue: Any
-    offsets: Any
-    segments: Any
-    counter: Any
-    found: Any
-    source: Any
-    outbox: Any
-    owned_ranges: Any
-    longest: Any
-    old_of_new: Any
-    is_local: Any
-    edge_bits: Any
-    work: Any
-    levels: Any
-
-
 @njit(inline="always")
 def _run(control, arrays, chunk, me):
     """Run a chunk of the phase, or an owner's part; return its terms of the phase's sums."""
-    return call_at(arrays.work[control[TASK]], control, arrays, chunk, me)
-
-
-@kernel(counted=False, inner=True)
-def _take_part(control, arrays, me):
-    """Run chunks of the phase until none is left; return their share of the phase's sums."""
-    found, edges, scanned = 0, 0, 0
-    while True:
-        chunk = take_chunk(control, me, arrays.found.shape[0])
-        if chunk < 0:
-            break
-        more_found, more_edges, more_scanned = _run(control, arrays, chunk, me)
-        found += more_found
-        edges += more_edges
-        scanned += more_scanned
-    return found, edges, scanned
+    return call_at(arrays.work[control[job.TASK]], control, arrays, chunk, me)
 
 
 @kernel(counted=False)
@@ -144,27 +68,27 @@ def run_worker(control, arrays, me):
         if phase < 0:
             return
         if take_share(control, me, phase):
-            if control[TASK] == EXPAND or control[TASK] == COLLECT:
+            if control[job.TASK] == job.EXPAND or control[job.TASK] == job.COLLECT:
                 _run(control, arrays, me, me)
             else:
                 report = report_of(control, me)
-                report[0], report[1], report[2] = _take_part(control, arrays, me)
+                report[0], report[1], report[2] = take_part(control, arrays, me)
             end_share(control, me, phase)
 
 
 @njit(inline="always")
 def _note_places(control, state):
     """Store which array of each pair has the frontier."""
-    control[VISITED] = np.int64(state[VISITED_INDEX])
-    control[QUEUE] = np.int64(state[QUEUE_INDEX])
+    control[job.VISITED] = np.int64(state[schema.VISITED_INDEX])
+    control[job.QUEUE] = np.int64(state[schema.QUEUE_INDEX])
 
 
 @njit(inline="always")
 def run_by_master(control, arrays, state):
     """Run a small top-down level on the master only; return vertices and edges found."""
-    control[LONE_VISITED] = np.int64(state[VISITED_INDEX])
-    control[LONE_QUEUE] = np.int64(state[QUEUE_INDEX])
-    found, edges, _ = call_at(arrays.work[ALONE], control, arrays, 0, 0)
+    control[job.LONE_VISITED] = np.int64(state[schema.VISITED_INDEX])
+    control[job.LONE_QUEUE] = np.int64(state[schema.QUEUE_INDEX])
+    found, edges, _ = call_at(arrays.work[job.ALONE], control, arrays, 0, 0)
     return found, edges
 
 
@@ -172,15 +96,14 @@ def run_by_master(control, arrays, state):
 def share(control, arrays, state, task, size, chunks):
     """Run a phase of a search on the thread pool; return the sums over its chunks."""
     _note_places(control, state)
-    control[VERTICES] = np.int64(state[FRONTIER_VERTICES])
-    control[EDGES] = np.int64(state[FRONTIER_EDGES])
+    control[job.VERTICES] = np.int64(state[schema.FRONTIER_VERTICES])
+    control[job.EDGES] = np.int64(state[schema.FRONTIER_EDGES])
     return share_out(control, arrays, task, size, chunks)
 
 
 @kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
-    """Run a phase over all words of the bitmap."""
-    threads = arrays.found.shape[0]
+    threads = arrays.threads
     chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
     return share(control, arrays, state, task, 0, max(chunks, 1))
 
@@ -193,23 +116,9 @@ def share_out(control, arrays, task, size, chunks):
     that owners keep from level to level, so deferred edges must be resolved before
     (`_resolve_deferred`).
     """
-    threads = arrays.found.shape[0]
-    control[CHUNKS] = chunks
-    control[TASK] = task
-    control[SIZE] = size
+    control[job.SIZE] = size
     arrays.counter[0] = 0
-    found, edges, scanned = np.int64(0), np.int64(0), np.int64(0)
-    if chunks == 1 or threads == 1:
-        for chunk in range(chunks):
-            more_found, more_edges, more_scanned = _run(control, arrays, chunk, 0)
-            found += more_found
-            edges += more_edges
-            scanned += more_scanned
-        return found, edges, scanned
-    phase = begin_phase(control, min(chunks, threads), threads)
-    found, edges, scanned = _take_part(control, arrays, 0)
-    more_found, more_edges, more_scanned = end_chunks(control, phase)
-    return found + more_found, edges + more_edges, scanned + more_scanned
+    return run_chunks(control, arrays, task, chunks)
 
 
 @kernel(counted=False, inner=True)
@@ -221,9 +130,9 @@ def share_among_owners(control, arrays, state, task):
     """
     owners = arrays.owned_ranges.size - 1
     control[CHUNKS] = owners
-    control[TASK] = task
+    control[job.TASK] = task
     _note_places(control, state)
-    phase = begin_phase(control, owners, arrays.found.shape[0])
+    phase = begin_phase(control, owners, arrays.threads)
     _run(control, arrays, 0, 0)
     found, edges, deferred, late, late_edges = read_report(report_of(control, 0))
     for owner in range(1, owners):
@@ -248,4 +157,4 @@ def counted(arrays):
 @kernel(counted=False, inner=True)
 def join(arrays, state):
     """Join the segments of the frontier's queue, for strategies and devices that need that."""
-    join_segments(arrays, np.int64(state[QUEUE_INDEX]))
+    join_segments(arrays, np.int64(state[schema.QUEUE_INDEX]))

@@ -6,46 +6,31 @@ level.py describes the arrays, partition.py the columns. `visited` covers all co
 `degree` the rank's own vertices. The bit of another rank's vertex is set if the vertex is visited
 or a message about it was sent. A message is one 64-bit word to the owner of a vertex: the vertex's
 own number in the upper half, the parent's own number in the lower half.
+
+Fields of a rank that follow its `HostArrays`:
+
+    sent            uint64 (columns,)   messages for other ranks, from each rank's first column on
+    sent_counts     int64 (COUNT_STRIDE * ranks,)   the number of messages for each rank
+    sent_positions  int64 (threads, ranks or more)  scratch: position of a thread's next message for
+                                                    each rank; rows are cache lines
+    owner_of_line   uint32 (columns / 512,)     the rank of each cache line of a bitmap
+    first_column    int64 (ranks,)
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.bfs.kernels import job, level
 from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    BLANK,
-    NONE,
-    QUEUE,
-    TOP_DOWN,
-    VERTICES,
-    VISITED,
-)
-from hetero_bfs.algorithms.bfs.kernels.level import (
-    CHUNK_EDGES,
-    ONE,
-    WORD_MASK,
-    WORD_SHIFT,
-    claim_chunk,
-    queue_found,
-)
+from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
-from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.ranks.partition import LINE_SHIFT
-from hetero_bfs.scheduling.schema import (
-    FOUND_LISTED,
-    FRONTIER_EDGES,
-    LEAST_SHARED_EDGES,
-    QUEUE_INDEX,
-    VISITED_INDEX,
-    advance,
-    has_queue,
-)
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.schema import advance, has_queue
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, prefetch
 from hetero_bfs.support.parallel import call_level, part_of
@@ -61,29 +46,6 @@ _LOW = np.uint64(0xFFFFFFFF)
 _has_queue = kernel(has_queue, counted=False, inner=True)
 
 
-class RankFields(NamedTuple):
-    """The arrays of a rank that follow its `HostArrays`.
-
-    Parameters
-    ----------
-    sent : uint64 (columns,)
-        Messages for other ranks, starting at each rank's first column.
-    sent_counts : int64 (COUNT_STRIDE * ranks,)
-        Number of messages for each rank.
-    sent_positions : int64 (threads, ranks or more)
-        Scratch: position of a thread's next message for each rank. Rows are cache lines.
-    owner_of_line : uint32 (columns / 512,)
-        The rank of each cache line of a bitmap.
-    first_column : int64 (ranks,)
-    """
-
-    sent: Any
-    sent_counts: Any
-    sent_positions: Any
-    owner_of_line: Any
-    first_column: Any
-
-
 @njit(inline="always")
 def _word_for(arrays, v, u):
     """Return the owner of column `v`, and the message to it that `u` is the parent."""
@@ -95,21 +57,21 @@ def _word_for(arrays, v, u):
 @kernel(counted=False, inner=True)
 def push_alone(control, arrays, chunk, me):
     """Expand the whole frontier by the rank's only thread."""
-    this, that = control[QUEUE], 1 - control[QUEUE]
+    this, that = control[job.QUEUE], 1 - control[job.QUEUE]
     queue, next_queue, next_offsets = arrays.queue[this], arrays.queue[that], arrays.offsets[that]
     indptr, indices, degree = arrays.indptr, arrays.indices, arrays.degree
-    visited, parent = arrays.visited[control[VISITED]], arrays.parent
+    visited, parent = arrays.visited[control[job.VISITED]], arrays.parent
     sent, sent_counts, first_column = arrays.sent, arrays.sent_counts, arrays.first_column
     rows = np.uint32(parent.size)
-    count, found, edges = np.uint64(control[VERTICES]), np.uint64(0), np.uint64(0)
+    count, found, edges = np.uint64(control[job.VERTICES]), np.uint64(0), np.uint64(0)
     for entry in range(count):
         if entry + _PREFETCH_DISTANCE < count:
             prefetch(indices, np.uint64(indptr[queue[entry + _PREFETCH_DISTANCE]]))
         u = queue[entry]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[k]
-            word = v >> WORD_SHIFT
-            seen, bit = visited[word], ONE << (v & WORD_MASK)
+            word = v >> level.WORD_SHIFT
+            seen, bit = visited[word], level.ONE << (v & level.WORD_MASK)
             if seen & bit:
                 continue
             visited[word] = seen | bit
@@ -127,13 +89,13 @@ def push_alone(control, arrays, chunk, me):
         next_offsets[i] = edges
         edges += np.uint64(degree[next_queue[i]])
     reserve(arrays, found, edges)
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False, inner=True)
 def push_chunk(control, arrays, chunk, me):
     """Expand a chunk of the frontier's edges, while the rank's other threads expand others."""
-    that, rows = 1 - control[QUEUE], np.uint32(arrays.parent.size)
+    that, rows = 1 - control[job.QUEUE], np.uint32(arrays.parent.size)
     found, source, parent = arrays.found[me], arrays.source[me], arrays.parent
     next_queue, next_offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
     sent, places, first_column = arrays.sent, arrays.sent_positions[me], arrays.first_column
@@ -160,9 +122,9 @@ def push_chunk(control, arrays, chunk, me):
             sent[places[owner]] = message
             places[owner] += 1
     if kept == 0:
-        return NONE, NONE, NONE
+        return job.NONE, job.NONE, job.NONE
     queue_found(arrays, next_queue, next_offsets, found, kept, edges)
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False)
@@ -175,15 +137,15 @@ def push(control, arrays, state, sent_counts, counts):
     if not _has_queue(state):
         convert(control, arrays, state)
     sent_counts[:] = 0
-    edges = np.int64(state[FRONTIER_EDGES])
+    edges = np.int64(state[schema.FRONTIER_EDGES])
     vertices, more = np.int64(0), np.int64(0)
     if edges:
-        threads = arrays.found.shape[0]
+        threads = arrays.threads
         size = edges
         if threads > 1:
             size = edges // (threads * CHUNKS_PER_THREAD) + 1
-            size = min(max(size, np.int64(LEAST_SHARED_EDGES)), CHUNK_EDGES)
-        share(control, arrays, state, TOP_DOWN, size, (edges + size - 1) // size)
+            size = min(max(size, np.int64(schema.LEAST_SHARED_EDGES)), level.CHUNK_EDGES)
+        share(control, arrays, state, job.TOP_DOWN, size, (edges + size - 1) // size)
         vertices, more = counted(arrays)
     for rank in range(counts.size):
         counts[rank] = sent_counts[rank * COUNT_STRIDE]
@@ -197,8 +159,8 @@ def receive(arrays, state, words, base, found, edges):
     `arrays` are this rank's, `base` is the sender's first column. `found` and `edges` are the
     level's vertices and edges before.
     """
-    visited = arrays.visited[np.int64(state[VISITED_INDEX])]
-    that = 1 - np.int64(state[QUEUE_INDEX])
+    visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
+    that = 1 - np.int64(state[schema.QUEUE_INDEX])
     queue, offsets, degree = arrays.queue[that], arrays.offsets[that], arrays.degree
     parent, end = arrays.parent, words.size
     for i in range(end):
@@ -207,7 +169,7 @@ def receive(arrays, state, words, base, found, edges):
             prefetch(parent, ahead)
             prefetch(degree, ahead)
         v = np.uint32(words[i] >> _HALF)
-        word, bit = v >> WORD_SHIFT, ONE << (v & WORD_MASK)
+        word, bit = v >> level.WORD_SHIFT, level.ONE << (v & level.WORD_MASK)
         seen = visited[word]
         if seen & bit:
             continue
@@ -223,9 +185,12 @@ def receive(arrays, state, words, base, found, edges):
 @kernel(counted=False)
 def list_found(arrays, state, found):
     """Append all vertices that a level found to the found list; without room, give up the list."""
-    listed, queue = np.int64(state[FOUND_LISTED]), arrays.queue[1 - np.int64(state[QUEUE_INDEX])]
+    listed, queue = (
+        np.int64(state[schema.FOUND_LISTED]),
+        arrays.queue[1 - np.int64(state[schema.QUEUE_INDEX])],
+    )
     fits = listed + found <= arrays.found_list.shape[0]
-    state[FOUND_LISTED] = listed + found if fits else -1
+    state[schema.FOUND_LISTED] = listed + found if fits else -1
     for i in range(found if fits else 0):
         v = queue[i]
         arrays.found_list[listed + i, 0] = v
@@ -256,20 +221,9 @@ def blank_chunk(control, arrays, chunk, me):
     low, high = part_of(arrays.visited[0].size, chunk, control[CHUNKS])
     for bitmap in arrays.visited:
         bitmap[low:high] = 0
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False)
 def blank(control, arrays, state):
-    share_words(control, arrays, state, BLANK)
-
-
-@kernel(counted=False)
-def reached_ends(restored, input_degree):
-    """Count the vertices that have a parent, and the input edges at them."""
-    reached, ends = np.int64(0), np.int64(0)
-    for i in range(restored.size):
-        if restored[i] != NO_ID:
-            reached += 1
-            ends += np.int64(input_degree[i])
-    return reached, ends
+    share_words(control, arrays, state, job.BLANK)

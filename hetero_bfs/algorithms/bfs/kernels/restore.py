@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from hetero_bfs.algorithms.bfs.kernels.job import (
-    ADDRESS,
-    CLEAR,
-    NARROW,
-    NONE,
-    RECEIVE,
-    SENT,
-    SIZE,
-    TASK,
-    VERTICES,
-)
+from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
@@ -40,22 +30,24 @@ def fill_result(control, arrays, chunk, me):
     RESTORE writes the old ids of the parents, of a chunk of the new ids: neighbours and parents are
     close together in that order.
     """
-    begin = chunk * control[SIZE]
-    end = begin + control[SIZE]
-    if control[NARROW]:
-        _fill(control, arrays, int32_array_at(control[ADDRESS], control[VERTICES]), begin, end)
+    begin = chunk * control[job.SIZE]
+    end = begin + control[job.SIZE]
+    if control[job.NARROW]:
+        _fill(
+            control, arrays, int32_array_at(control[job.ADDRESS], control[job.VERTICES]), begin, end
+        )
     else:
-        _fill(control, arrays, array_at(control[ADDRESS], control[VERTICES]), begin, end)
-    return NONE, NONE, NONE
+        _fill(control, arrays, array_at(control[job.ADDRESS], control[job.VERTICES]), begin, end)
+    return job.NONE, job.NONE, job.NONE
 
 
 @njit
 def _fill(control, arrays, result, begin, end):
-    task = control[TASK]
-    if task == CLEAR:
+    task = control[job.TASK]
+    if task == job.CLEAR:
         result[begin : min(end, result.size)] = -1
-    elif task == RECEIVE:
-        _receive(uint32_array_at(control[SENT], control[VERTICES]), result, begin, end)
+    elif task == job.RECEIVE:
+        _receive(uint32_array_at(control[job.SENT], control[job.VERTICES]), result, begin, end)
     else:
         _restore_parents(arrays.parent, arrays.old_of_new, result, begin, end)
 
@@ -91,9 +83,9 @@ def _restore_parents(parent, old_of_new, result, begin, end):
 @kernel(counted=False, inner=True)
 def blank_depths(control, arrays, chunk, me):
     """Set the depths of a chunk of the new ids, in the first queue's memory, to NO_ID."""
-    begin = chunk * control[SIZE]
-    arrays.queue[0][begin : min(begin + control[SIZE], arrays.parent.size)] = NO_ID
-    return NONE, NONE, NONE
+    begin = chunk * control[job.SIZE]
+    arrays.queue[0][begin : min(begin + control[job.SIZE], arrays.parent.size)] = NO_ID
+    return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False, inner=True)
@@ -105,9 +97,9 @@ def restore_levels_chunk(control, arrays, chunk, me):
     than their children, so their depths are already known.
     """
     parent, depth, old_of_new = arrays.parent, arrays.queue[0], arrays.old_of_new
-    level = int32_array_at(control[ADDRESS], control[VERTICES])
-    begin, n = np.uint64(chunk * control[SIZE]), np.uint64(parent.size)
-    for v in range(begin, min(begin + np.uint64(control[SIZE]), n)):
+    level = int32_array_at(control[job.ADDRESS], control[job.VERTICES])
+    begin, n = np.uint64(chunk * control[job.SIZE]), np.uint64(parent.size)
+    for v in range(begin, min(begin + np.uint64(control[job.SIZE]), n)):
         up = np.uint64(parent[v])
         if up >= n:
             level[old_of_new[v]] = -1
@@ -117,7 +109,7 @@ def restore_levels_chunk(control, arrays, chunk, me):
         else:
             _find_depth(v, parent, depth)
         level[old_of_new[v]] = depth[v]
-    return NONE, NONE, NONE
+    return job.NONE, job.NONE, job.NONE
 
 
 @njit

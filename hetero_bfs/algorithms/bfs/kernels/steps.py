@@ -9,32 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.scheduling.schema import (
-    BITMAP,
-    CHOSEN,
-    CHOSEN_AT,
-    DEVICE,
-    EDGES_SCANNED,
-    FOUND_VERTICES,
-    FRONTIER_EDGES,
-    FRONTIER_VERTICES,
-    LEVEL,
-    PLACE,
-    PREDICTED,
-    QUEUE,
-    RECORD_STATE,
-    REPRESENTATION,
-    SECONDS,
-    SELECT_SECONDS,
-    STRATEGY,
-    TRANSFER_SECONDS,
-    WITHIN,
-    advance,
-    has_queue,
-)
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.schema import advance, has_queue
 from hetero_bfs.support.compiling import kernel
 
-SOURCE = PLACE  # a state on the device needs no place
+SOURCE = schema.PLACE  # a state on the device needs no place
 (
     STEP,
     STATUS,
@@ -50,7 +29,7 @@ SOURCE = PLACE  # a state on the device needs no place
     MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.py)
     MODELLED_WITHIN,  # the ratio between levels up to which that choice holds, as a REAL's bits
     HELD,  # what a bottom-up level found before PULL_REST, packed; 0 otherwise
-) = range(CHOSEN + 1, CHOSEN + 15)
+) = range(schema.CHOSEN + 1, schema.CHOSEN + 15)
 STATE_WORDS = HELD + 1
 """The first words of a state on the device are those of schema.py, up to CHOSEN."""
 
@@ -96,9 +75,9 @@ def write_state(state, source, limit, flags, words):
     done = words[DONE]
     words[:] = 0
     words[DONE] = done
-    for i in range(CHOSEN + 1):
+    for i in range(schema.CHOSEN + 1):
         words[i] = np.uint64(max(state[i], 0.0))
-    words[REPRESENTATION] = 0 if _has_queue(state) else BITMAP
+    words[schema.REPRESENTATION] = 0 if _has_queue(state) else schema.BITMAP
     words[SOURCE] = source
     words[LIMIT] = limit
     words[FLAGS] = flags
@@ -107,13 +86,13 @@ def write_state(state, source, limit, flags, words):
 @njit(inline="always")
 def _begin_record(state, record):
     """Begin the record of a level that the device has chosen; predictions are filled in later."""
-    for column in range(RECORD_STATE):
+    for column in range(schema.RECORD_STATE):
         record[column] = state[column]
-    for column in range(PREDICTED, record.size):
+    for column in range(schema.PREDICTED, record.size):
         record[column] = np.nan
-    record[SELECT_SECONDS] = record[TRANSFER_SECONDS] = 0.0
-    record[CHOSEN_AT] = state[LEVEL]
-    record[WITHIN] = 1.0  # the host has a choice of its own
+    record[schema.SELECT_SECONDS] = record[schema.TRANSFER_SECONDS] = 0.0
+    record[schema.CHOSEN_AT] = state[schema.LEVEL]
+    record[schema.WITHIN] = 1.0  # the host has a choice of its own
 
 
 @kernel(counted=False)
@@ -124,38 +103,31 @@ def begin_next(state, words, records):
     queue; the record has the bitmap, as other converted levels do, and the seconds of the
     conversion.
     """
-    record = records[np.int64(state[LEVEL])]
+    record = records[np.int64(state[schema.LEVEL])]
     _begin_record(state, record)
-    if words[REPRESENTATION] == QUEUE and not _has_queue(state):
-        state[REPRESENTATION] = QUEUE
-        state[FRONTIER_VERTICES], state[FRONTIER_EDGES] = (
-            np.float64(words[FRONTIER_VERTICES]),
-            np.float64(words[FRONTIER_EDGES]),
+    if words[schema.REPRESENTATION] == schema.QUEUE and not _has_queue(state):
+        state[schema.REPRESENTATION] = schema.QUEUE
+        state[schema.FRONTIER_VERTICES], state[schema.FRONTIER_EDGES] = (
+            np.float64(words[schema.FRONTIER_VERTICES]),
+            np.float64(words[schema.FRONTIER_EDGES]),
         )
-    record[STRATEGY] = state[CHOSEN] = np.float64(words[CHOSEN])
-    record[TRANSFER_SECONDS] = np.int64(words[BEGAN] - words[DECIDED]) * _NANOSECOND
+    record[schema.STRATEGY] = state[schema.CHOSEN] = np.float64(words[schema.CHOSEN])
+    record[schema.TRANSFER_SECONDS] = np.int64(words[BEGAN] - words[DECIDED]) * _NANOSECOND
 
 
 @kernel(counted=False)
 def read_rows(rows, edge_bits, top_down, seconds, state, records):
     """Replay levels that the device ran: fill one record each, and advance the state.
 
-    Parameters
-    ----------
-    rows : uint64 (levels, ROW_WORDS)
-    edge_bits : int
-        Of the packed counter.
-    top_down : bool (candidates,)
-    seconds : float
-        Duration of the whole launch, measured by the host. Time that belongs to no level counts as
-        the first level's transfer. If the device has no clock, all levels get equal times.
-    state : float64 (STATE_SIZE,)
-    records : float64 (rows, record_width)
-        Rows are written from index state[LEVEL]; the first one has its choice already. If a bitmap
-        of a directed graph was converted to a queue, they count its vertices without edges too.
+    `rows` is uint64 (levels, ROW_WORDS), `edge_bits` those of the packed counter, `top_down` bool
+    (candidates,), `state` float64 (STATE_SIZE,). The host measured the whole launch to take
+    `seconds`. Time that belongs to no level counts as the first level's transfer. If the device has
+    no clock, all levels get equal times. Rows of `records`, float64 (rows, record_width), are
+    written from index state[LEVEL]; the first one has its choice already. If a bitmap of a directed
+    graph was converted to a queue, they count its vertices without edges too.
     """
     bits = np.uint64(edge_bits)
-    first = np.int64(state[LEVEL])
+    first = np.int64(state[schema.LEVEL])
     clocked = rows[0, _BEGAN] > 0
     rest = seconds
     for i in range(rows.shape[0]):
@@ -164,18 +136,18 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
             _begin_record(state, record)
         if clocked:
             turning = np.int64(rows[i, _BEGAN] - rows[i, _DECIDED]) * _NANOSECOND
-            record[TRANSFER_SECONDS] += turning
+            record[schema.TRANSFER_SECONDS] += turning
             rest -= turning
         chosen = np.int64(rows[i, _CANDIDATE])
-        record[STRATEGY] = chosen
-        record[SECONDS] = seconds / rows.shape[0]
+        record[schema.STRATEGY] = chosen
+        record[schema.SECONDS] = seconds / rows.shape[0]
         if clocked:
-            record[SECONDS] = np.int64(rows[i, _ENDED] - rows[i, _BEGAN]) * _NANOSECOND
-        rest -= record[SECONDS]
-        record[EDGES_SCANNED] = -1
+            record[schema.SECONDS] = np.int64(rows[i, _ENDED] - rows[i, _BEGAN]) * _NANOSECOND
+        rest -= record[schema.SECONDS]
+        record[schema.EDGES_SCANNED] = -1
         found = np.int64(rows[i, _FOUND] >> bits)
         edges = np.int64(rows[i, _FOUND] & ((np.uint64(1) << bits) - np.uint64(1)))
-        record[FOUND_VERTICES] = found
-        state[PLACE] = DEVICE
-        _advance(state, QUEUE if top_down[chosen] else BITMAP, found, edges)
-    records[first, TRANSFER_SECONDS] += max(rest, 0.0)
+        record[schema.FOUND_VERTICES] = found
+        state[schema.PLACE] = schema.DEVICE
+        _advance(state, schema.QUEUE if top_down[chosen] else schema.BITMAP, found, edges)
+    records[first, schema.TRANSFER_SECONDS] += max(rest, 0.0)

@@ -36,14 +36,14 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, prefetch, trailing_zeros
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import Struct, chunk_address, in_parallel, part_of
+from hetero_bfs.support.parallel import in_parallel, part_of
 
 FIRST, STRIDE = ITEMS + 1, ITEMS + 2
 """Words of a job: the first rank of the block, and the room for the notes of a vertex."""
@@ -218,11 +218,7 @@ def colour_waiting(arrays, at, end):
             colour[order[i]] = _next_free(arrays, i, base + _WORD)
 
 
-def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
-    control: Any = types.Array(int64, 1, "C")
-    for task, function in enumerate((_clear, _mark, _publish)):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = dict(enumerate((_clear, _mark, _publish)))
 
 
 STRATEGY, VERTICES, EDGES, SECONDS = range(4)

@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_min, clock_seconds, compare_and_swap
-from hetero_bfs.support.parallel import Struct, chunk_address, in_parallel, part_of
+from hetero_bfs.support.parallel import in_parallel, part_of
 
 LARGEST = OWN
 """Word that phases keep: the root of the largest component, by the last sample."""
@@ -168,7 +168,6 @@ def follow_labels(arrays, first_block, last_block, n):
 
 @kernel(counted=False, inner=True)
 def _follow(control, arrays, chunk, me):
-    """Follow the labels of the vertices after the head blocks."""
     first_block, last_block, n = _blocks_of(control, chunk)
     follow_labels(arrays, max(first_block, HEAD_BLOCKS), last_block, n)
     return _ZERO, _ZERO, _ZERO
@@ -234,12 +233,7 @@ def _compress_all(control, arrays, chunk, me):
     return _ZERO, _ZERO, _ZERO
 
 
-def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
-    control: Any = types.Array(int64, 1, "C")
-    tasks = (_hook_first, _link_roots, _link_rest, _compress_all, _follow)
-    for task, function in enumerate(tasks):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = dict(enumerate((_hook_first, _link_roots, _link_rest, _compress_all, _follow)))
 
 
 STRATEGY, VERTICES, EDGES, SECONDS = range(4)
@@ -283,17 +277,8 @@ def label_components(control, arrays, records):
     there are vertices, roots link first. Each root then joins trees of about its size, for a few
     per cent of the edges (benchmarks/notes/algorithms.md).
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; see above.
-    records : float64 (MOST_RECORDS, RECORD_WIDTH)
-        A row for each phase.
-
-    Returns
-    -------
-    rows, components : int
-        Records filled, and the number of components.
+    `records`, float64 (MOST_RECORDS, RECORD_WIDTH), gets a row for each phase. Returns their number
+    and that of the components.
     """
     label = arrays.label
     n, edges = label.size, arrays.neighbours.size

@@ -5,36 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.multi_source.kernels.phases import (
-    ADDRESS,
-    COUNT,
-    CURRENT,
-    GOING,
-    ISOLATED,
-    ITEM_BYTES,
-    KEEP,
-    LIST,
-    LIST_BEGIN,
-    LIST_END,
-    LISTED,
-    PLANES,
-    PREFETCH_DISTANCE,
-    PULL,
-    PULLED,
-    PUSH,
-    PUSHED,
-    ROWS,
-    SEGMENTS,
-    START,
-    STRIDE,
-    add_list_to_rows,
-    count_lanes,
-)
+from hetero_bfs.algorithms.multi_source.kernels import phases
+from hetero_bfs.algorithms.multi_source.kernels.phases import add_list_to_rows, count_lanes
 from hetero_bfs.devices.cpu.thread_pool import even_size, share
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import clock_seconds, prefetch
+from hetero_bfs.support.intrinsics import atomic_add, clock_seconds, prefetch
 
 LEVEL, VERTICES, EDGES, LEFT, LOG_END, NUM_SEGMENTS, OVER = range(7)
 STATE_SIZE = 7
@@ -47,7 +24,7 @@ RECORD_STRATEGY, RECORD_VERTICES, RECORD_EDGES, RECORD_SECONDS = range(4)
 
 PULLS, PUSHES, BOTH = range(3)
 
-MOST_LEVELS = PLANES + SEGMENTS
+MOST_LEVELS = phases.PLANES + phases.SEGMENTS
 """Most levels of one call of `run_planes`."""
 
 PUSH_COST = 4
@@ -68,12 +45,12 @@ _ONE = np.uint64(1)
 def begin(control, arrays, sources, state):
     """Start search i at sources[i], uint32 (at most 64,), unless that is NO_VERTEX."""
     n = arrays.seen.size
-    share(control, arrays, START, n, even_size(arrays, n, _LEAST_CHUNK))
+    share(control, arrays, phases.START, n, even_size(arrays, n, _LEAST_CHUNK))
     state[:] = 0
     state[LEFT] = arrays.backward_indices.size
-    arrays.job[CURRENT] = 0
+    arrays.job[phases.CURRENT] = 0
     _forget_levels(arrays, state)
-    arrays.frontier_list[LIST_BEGIN] = arrays.frontier_list[LIST_END] = 0
+    arrays.frontier_list[phases.LIST_BEGIN] = arrays.frontier_list[phases.LIST_END] = 0
     place = 0
     for i in range(sources.size):
         v = sources[i]
@@ -87,7 +64,6 @@ def begin(control, arrays, sources, state):
 
 @njit(inline="always")
 def _forget_levels(arrays, state):
-    """Mark the levels so far as delivered."""
     arrays.plane_level[:] = -1
     arrays.counts[:] = 0
     state[LOG_END] = state[NUM_SEGMENTS] = 0
@@ -98,7 +74,7 @@ def _end_list(arrays, state, begin, end):
     """End a level whose vertices, with words in `fresh`, are listed from `begin` to `end`."""
     listed, words, fresh, seen = arrays.listed, arrays.words, arrays.fresh, arrays.seen
     segment, lane_edges = state[NUM_SEGMENTS], arrays.lane_edges[arrays.threads]
-    counts = arrays.counts[0, PLANES + segment]
+    counts = arrays.counts[0, phases.PLANES + segment]
     going, edges, left = _NONE, np.int64(0), state[LEFT]
     lane_edges[:] = 0
     for i in range(begin, end):
@@ -110,10 +86,10 @@ def _end_list(arrays, state, begin, end):
         edges += np.int64(arrays.degree[v])
         count_lanes(counts, word, 1)
         count_lanes(lane_edges, word, arrays.degree[v])
-    arrays.active[arrays.threads, GOING] = going
+    arrays.active[arrays.threads, phases.GOING] = going
     arrays.segments[segment, 0] = state[LEVEL]
     arrays.segments[segment, 1], arrays.segments[segment, 2] = begin, end
-    arrays.frontier_list[LIST_BEGIN], arrays.frontier_list[LIST_END] = begin, end
+    arrays.frontier_list[phases.LIST_BEGIN], arrays.frontier_list[phases.LIST_END] = begin, end
     state[VERTICES], state[EDGES], state[LEFT] = end - begin, edges, left
     state[NUM_SEGMENTS] += end > begin
     state[LOG_END] = end
@@ -124,11 +100,11 @@ def _push_list(arrays, state):
     """Push the frontier's list by one thread, and list the vertices found."""
     listed, words, fresh, seen = arrays.listed, arrays.words, arrays.fresh, arrays.seen
     indptr, indices = arrays.indptr, arrays.indices
-    end = arrays.frontier_list[LIST_END]
+    end = arrays.frontier_list[phases.LIST_END]
     place = end
-    for i in range(arrays.frontier_list[LIST_BEGIN], end):
-        if i + PREFETCH_DISTANCE < end:
-            prefetch(indices, np.uint64(indptr[np.uint64(listed[i + PREFETCH_DISTANCE])]))
+    for i in range(arrays.frontier_list[phases.LIST_BEGIN], end):
+        if i + phases.PREFETCH_DISTANCE < end:
+            prefetch(indices, np.uint64(indptr[np.uint64(listed[i + phases.PREFETCH_DISTANCE])]))
         u, word = np.uint64(listed[i]), words[i]
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + _ONE])):
             v = indices[k]
@@ -145,9 +121,9 @@ def _push_list(arrays, state):
 def _find_plane(control, arrays, state, size):
     """Compute the next plane by pushing and pulling."""
     n, job, threads = arrays.seen.size, arrays.job, arrays.threads
-    if arrays.active[threads, PUSHED]:
-        share(control, arrays, PUSH, arrays.ranges.size - 1, 1)
-    state[VERTICES], state[EDGES], state[LEFT] = share(control, arrays, PULL, n, size)
+    if arrays.active[threads, phases.PUSHED]:
+        share(control, arrays, phases.PUSH, arrays.ranges.size - 1, 1)
+    state[VERTICES], state[EDGES], state[LEFT] = share(control, arrays, phases.PULL, n, size)
     going, lane_edges = _NONE, arrays.lane_edges[threads]
     lane_edges[:] = 0
     for thread in range(threads):
@@ -156,16 +132,19 @@ def _find_plane(control, arrays, state, size):
         for i in range(LANES):
             lane_edges[i] += arrays.lane_edges[thread, i]
             arrays.lane_edges[thread, i] = 0
-    arrays.active[threads, GOING] = going
-    job[CURRENT] = (job[CURRENT] + 1) % PLANES
-    arrays.plane_level[job[CURRENT]] = state[LEVEL] if state[VERTICES] else -1
-    arrays.frontier_list[LIST_BEGIN] = arrays.frontier_list[LIST_END] = 0
+    arrays.active[threads, phases.GOING] = going
+    job[phases.CURRENT] = (job[phases.CURRENT] + 1) % phases.PLANES
+    arrays.plane_level[job[phases.CURRENT]] = state[LEVEL] if state[VERTICES] else -1
+    arrays.frontier_list[phases.LIST_BEGIN] = arrays.frontier_list[phases.LIST_END] = 0
 
 
 @kernel(counted=False, inner=True)
 def _choose_pushed(arrays, state):
     """Return the searches to push: those with the fewest edges, as many as minimise the cost."""
-    going, lane_edges = arrays.active[arrays.threads, GOING], arrays.lane_edges[arrays.threads]
+    going, lane_edges = (
+        arrays.active[arrays.threads, phases.GOING],
+        arrays.lane_edges[arrays.threads],
+    )
     reach = arrays.seen.size * (arrays.backward_indices.size / _HUBS_FIRST)
     left, edges = np.float64(state[LEFT]), np.float64(state[EDGES])
     pushed, best, total, least = _NONE, _NONE, 0.0, np.inf
@@ -188,11 +167,10 @@ def _choose_pushed(arrays, state):
 
 @njit(inline="always")
 def _has_room(arrays, state):
-    """Tell whether another level can be kept. It can if all so far are delivered."""
-    has_plane = arrays.plane_level[(arrays.job[CURRENT] + 1) % PLANES] < 0
+    has_plane = arrays.plane_level[(arrays.job[phases.CURRENT] + 1) % phases.PLANES] < 0
     segments = state[NUM_SEGMENTS]
     is_short = segments == 0 or 2 * state[LOG_END] <= arrays.seen.size
-    return has_plane and segments < SEGMENTS and is_short
+    return has_plane and segments < phases.SEGMENTS and is_short
 
 
 @kernel(counted=False)
@@ -208,17 +186,20 @@ def run_planes(control, arrays, state, most_levels, records):
     ran = 0
     while state[VERTICES] and state[LEVEL] < most_levels and _has_room(arrays, state):
         began = clock_seconds()
-        is_list = frontier_list[LIST_BEGIN] < frontier_list[LIST_END]
+        is_list = frontier_list[phases.LIST_BEGIN] < frontier_list[phases.LIST_END]
         to_list = state[EDGES] * _LIST_COST * arrays.threads < n
-        pushed = active[GOING]
+        pushed = active[phases.GOING]
         if not (is_list or to_list):
             pushed = _choose_pushed(arrays, state)
-        active[PUSHED], active[PULLED] = pushed, active[GOING] & ~pushed
+        active[phases.PUSHED], active[phases.PULLED] = pushed, active[phases.GOING] & ~pushed
         if pushed and not is_list:
-            job[LISTED] = state[LOG_END]
-            share(control, arrays, LIST, n, size)
-            frontier_list[LIST_BEGIN], frontier_list[LIST_END] = state[LOG_END], job[LISTED]
-        pulls = active[PULLED] != _NONE
+            job[phases.LISTED] = state[LOG_END]
+            share(control, arrays, phases.LIST, n, size)
+            frontier_list[phases.LIST_BEGIN], frontier_list[phases.LIST_END] = (
+                state[LOG_END],
+                job[phases.LISTED],
+            )
+        pulls = active[phases.PULLED] != _NONE
         records[ran, RECORD_STRATEGY] = (BOTH if pushed else PULLS) if pulls else PUSHES
         records[ran, RECORD_VERTICES] = state[VERTICES]
         records[ran, RECORD_EDGES] = state[LEFT] if pulls else state[EDGES]
@@ -235,13 +216,12 @@ def run_planes(control, arrays, state, most_levels, records):
 
 @kernel(counted=False)
 def forget_levels(arrays, state):
-    """Make room for more levels, after those so far were delivered."""
-    begin = arrays.frontier_list[LIST_BEGIN]
-    count = arrays.frontier_list[LIST_END] - begin
+    begin = arrays.frontier_list[phases.LIST_BEGIN]
+    count = arrays.frontier_list[phases.LIST_END] - begin
     for i in range(count):
         arrays.listed[i], arrays.words[i] = arrays.listed[begin + i], arrays.words[begin + i]
     _forget_levels(arrays, state)
-    arrays.frontier_list[LIST_BEGIN], arrays.frontier_list[LIST_END] = 0, count
+    arrays.frontier_list[phases.LIST_BEGIN], arrays.frontier_list[phases.LIST_END] = 0, count
     state[LOG_END] = count
 
 
@@ -253,11 +233,16 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
     and are in the order of the old ids. Without `keep`, other items become -1.
     """
     job = arrays.job
-    job[ADDRESS], job[STRIDE], job[ITEM_BYTES], job[KEEP] = address, stride, item_bytes, keep
+    job[phases.ADDRESS], job[phases.STRIDE], job[phases.ITEM_BYTES], job[phases.KEEP] = (
+        address,
+        stride,
+        item_bytes,
+        keep,
+    )
     n, isolated = arrays.seen.size, arrays.isolated.size
-    share(control, arrays, ROWS, n, even_size(arrays, n, _LEAST_CHUNK))
+    share(control, arrays, phases.ROWS, n, even_size(arrays, n, _LEAST_CHUNK))
     if not keep:
-        share(control, arrays, ISOLATED, isolated, even_size(arrays, isolated, _LEAST_CHUNK))
+        share(control, arrays, phases.ISOLATED, isolated, even_size(arrays, isolated, _LEAST_CHUNK))
     for i in range(segments):
         level, begin, end = arrays.segments[i, 0], arrays.segments[i, 1], arrays.segments[i, 2]
         add_list_to_rows(arrays, level, begin, end)
@@ -265,6 +250,57 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
 
 @kernel(counted=False)
 def count_planes(control, arrays):
-    """Count the vertices of each search in each kept plane."""
     n = arrays.seen.size
-    share(control, arrays, COUNT, n, even_size(arrays, n, _LEAST_CHUNK))
+    share(control, arrays, phases.COUNT, n, even_size(arrays, n, _LEAST_CHUNK))
+
+
+# Searches from one vertex after the other by one thread. Threads do not share a search.
+
+_UNSEEN, _MASKED = np.int32(-1), np.int32(-2)
+
+
+@kernel(counted=False, inner=True)
+def search_apart(given, part, parts):
+    """Take the next source until none is left; see `algorithm.py` for the fields."""
+    while True:
+        number = atomic_add(given.next_number, 0, 1)
+        if number >= given.stop:
+            break
+        _search(given, number, given.queue[part], given.level[part])
+
+
+@kernel(counted=False, inner=True)
+def _search(given, number, queue, level):
+    indptr, indices, mask, limit = given.indptr, given.indices, given.mask, given.limit
+    source = given.sources[number]
+    for v in range(np.uint64(level.size)):
+        level[v] = _MASKED if mask.size and mask[v] else _UNSEEN
+    first, last, total, deepest = np.uint64(0), np.uint64(0), np.int64(0), np.int32(0)
+    if source != NO_ID:
+        queue[0], level[source], last = source, 0, np.uint64(1)
+    while first < last:
+        u = queue[first]
+        first += np.uint64(1)
+        deepest = level[u]
+        total += deepest
+        if deepest >= limit:
+            continue
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+            v = indices[k]
+            if level[v] == _UNSEEN:
+                level[v] = deepest + np.int32(1)
+                queue[last] = v
+                last += np.uint64(1)
+    given.reached[number] = max(np.int64(last), 1)
+    given.distance_sum[number] = total
+    given.eccentricity[number] = deepest
+    if given.rows.size:
+        _write_row(given.new_of_old, level, given.rows[number])
+        given.rows[number, given.old_sources[number]] = 0
+
+
+@kernel(counted=False, inner=True)
+def _write_row(new_of_old, level, row):
+    for old in range(np.uint64(row.size)):
+        new = new_of_old[old]
+        row[old] = max(level[new], _UNSEEN) if new != NO_ID else _UNSEEN

@@ -34,11 +34,8 @@ there are more levels than fit, they are delivered in between.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from numba import njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.devices.cpu.vectors import (
@@ -47,14 +44,12 @@ from hetero_bfs.devices.cpu.vectors import (
     add_to_row_16,
     add_to_row_32,
     count_bits,
-    finish_rows,
     write_row_8,
     write_row_16,
     write_row_32,
 )
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import atomic_add, prefetch, trailing_zeros
-from hetero_bfs.support.parallel import Struct, chunk_address
+from hetero_bfs.support.intrinsics import atomic_add, end_stream, prefetch, trailing_zeros
 
 PLANES = 8
 
@@ -318,7 +313,7 @@ def _rows(control, arrays, chunk, me):
         some |= words[4] | words[5] | words[6] | words[7]
         if some or not keep:
             _write(base + np.int64(old_of_new[v]) * stride, words, levels, item_bytes, keep)
-    finish_rows()
+    end_stream()
     return _ZERO, _ZERO, _ZERO
 
 
@@ -343,7 +338,7 @@ def _alone(control, arrays, chunk, me):
     for i in range(begin, end):
         address = job[ADDRESS] + np.int64(isolated[i]) * job[STRIDE]
         _write(address, words, levels, job[ITEM_BYTES], False)
-    finish_rows()
+    end_stream()
     return _ZERO, _ZERO, _ZERO
 
 
@@ -358,9 +353,4 @@ def _count(control, arrays, chunk, me):
     return _ZERO, _ZERO, _ZERO
 
 
-def link_phases(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
-    control: Any = types.Array(types.int64, 1, "C")
-    tasks = (_start, _push, _pull, _list, _rows, _alone, _count)
-    for task, function in enumerate(tasks):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = dict(enumerate((_start, _push, _pull, _list, _rows, _alone, _count)))

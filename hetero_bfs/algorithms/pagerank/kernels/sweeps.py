@@ -47,17 +47,14 @@ State (n searched vertices):
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from numba import int64, njit, types
+from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import array_at, bits_of, clock_seconds
-from hetero_bfs.support.parallel import Struct, chunk_address
 
 ALPHA, BASE, RELAXATION, SCALE, RESTART_STEP = range(5)
 CHANGE, MASS, DANGLING = range(3)
@@ -83,7 +80,6 @@ _ZERO = np.int64(0)
 
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
-    """Give all vertices the same score; return the number of dangling vertices."""
     begin, end = chunk_of(control, chunk)
     equal = 1.0 / arrays.new_of_old.size
     given, portions = arrays.given, arrays.single
@@ -239,25 +235,11 @@ def _sum_chunks(arrays):
 
 @kernel(counted=False)
 def iterate(control, arrays, goal, within, outside, is_symmetric, records):
-    """Compute the scores.
+    """Compute the scores; return the number of sweeps, and the last change.
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; see above.
-    goal : float
-        Sweeps end once the change is below this.
-    within, outside : float
-        Shares of the restarts that lead into the searched range, and out of it.
-    is_symmetric : bool
-        Whether sweeps may over-relax.
-    records : float64 (max_iter, RECORD_WIDTH)
-        Gets a row for each sweep.
-
-    Returns
-    -------
-    sweeps : int
-    change : float
+    Sweeps end once the change is below `goal`. `within` and `outside` are the shares of the
+    restarts that lead into the searched range, and out of it. Sweeps may over-relax if
+    `is_symmetric`. `records`, float64 (max_iter, RECORD_WIDTH), gets a row for each sweep.
     """
     numbers, n, all_vertices = arrays.numbers, arrays.single.size, arrays.new_of_old.size
     alpha = numbers[ALPHA]
@@ -299,21 +281,6 @@ def iterate(control, arrays, goal, within, outside, is_symmetric, records):
     return sweeps, change
 
 
-def link_work(arrays: Struct, work: npt.NDArray[np.int64], weighted: bool) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
-    control: Any = types.Array(int64, 1, "C")
-    single = _sweep_single_weighted if weighted else _sweep_single
-    double = _sweep_double_weighted if weighted else _sweep_double
-    tasks = (_start, single, double, _widen, _write_single, _write_double)
-    for task, function in enumerate(tasks):
-        work[task] = chunk_address(function, control, arrays.numba_type)
-
-
-@kernel
-def sum_lists(indptr, weights, total):
-    """Set total[v], float64, to the sum of the weights of v's edges."""
-    for v in range(total.size):
-        one = 0.0
-        for k in range(indptr[v], indptr[v + 1]):
-            one += np.float64(weights[k])
-        total[v] = one
+_LAST = _widen, _write_single, _write_double
+PHASES = dict(enumerate((_start, _sweep_single, _sweep_double, *_LAST)))
+WEIGHTED_PHASES = dict(enumerate((_start, _sweep_single_weighted, _sweep_double_weighted, *_LAST)))

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from numba import int64, njit, types
+from numba import njit
 
+from hetero_bfs.algorithms.sssp.kernels import relax
 from hetero_bfs.algorithms.sssp.kernels.own_buckets import MOST_BUCKETS, find_waiting, settle
 from hetero_bfs.algorithms.sssp.kernels.relax import (
-    ACTIVE,
-    BUCKETS,
-    DROPPED,
-    END,
-    INFINITY,
-    KEPT,
-    ON,
-    OVERFLOW,
-    PILE,
-    PILE_BLOCKS,
-    QUEUE,
-    QUEUED,
-    ROUND,
-    SOURCE,
-    START,
-    TAKEN,
-    ZERO,
     find_unsettled,
     pull,
     relax_active,
@@ -38,7 +19,6 @@ from hetero_bfs.devices.cpu.thread_pool import even_size, share
 from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
-from hetero_bfs.support.parallel import Struct, chunk_address
 
 STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
 """Columns of a record; STARTS_AT is the start of the window, STEPS counts queues."""
@@ -65,33 +45,33 @@ _FEW_VERTICES, _MANY_VERTICES = 1 << 12, 1 << 14  # of a window, for each thread
 @njit(inline="always")
 def _forget_lowest(arrays):
     for thread in range(arrays.lowest.shape[0]):
-        arrays.lowest[thread, 0] = arrays.window[INFINITY]
+        arrays.lowest[thread, 0] = arrays.window[relax.INFINITY]
 
 
 @njit(inline="always")
 def _open_window(arrays, start, width):
     """Set the next window; it has all distances if the type cannot hold its width."""
     window = arrays.window
-    infinity = window[INFINITY]
+    infinity = window[relax.INFINITY]
     end = infinity
     if width < 0.5 * (np.float64(infinity) - np.float64(start)):
         end = window.dtype.type(start + width)
     if end <= start:
         end = infinity
-    window[START] = start
-    window[END] = end
+    window[relax.START] = start
+    window[relax.END] = end
     _forget_lowest(arrays)
 
 
 @njit(inline="always")
 def _is_beyond(arrays):
     """Tell whether a distance exceeds a type of 32 bits; the caller then uses a wider one."""
-    return arrays.distance.itemsize < 8 and arrays.counters[OVERFLOW, 0] != 0
+    return arrays.distance.itemsize < 8 and arrays.counters[relax.OVERFLOW, 0] != 0
 
 
 @njit(inline="always")
 def _least_waiting(arrays):
-    least = arrays.window[INFINITY]
+    least = arrays.window[relax.INFINITY]
     for thread in range(arrays.lowest.shape[0]):
         least = min(least, arrays.lowest[thread, 0])
     return least
@@ -103,17 +83,19 @@ def _next_round(control, arrays, task, blocks):
 
     Returns the sums of the phase, and the numbers of blocks and vertices in the queue.
     """
-    control[ROUND] += 1
+    control[relax.ROUND] += 1
     more = share(control, arrays, task, blocks, 1)
-    control[QUEUE] = 1 - control[QUEUE]
-    return more, close_list(arrays, QUEUED, arrays.queue_blocks)
+    control[relax.QUEUE] = 1 - control[relax.QUEUE]
+    return more, close_list(arrays, relax.QUEUED, arrays.queue_blocks)
 
 
 @njit(inline="always")
 def _turn_list(control, arrays):
     """Switch to the written list: of active vertices, or the far pile."""
-    control[ACTIVE] = 1 - control[ACTIVE]
-    control[PILE_BLOCKS], control[PILE] = close_list(arrays, KEPT, arrays.active_blocks)
+    control[relax.ACTIVE] = 1 - control[relax.ACTIVE]
+    control[relax.PILE_BLOCKS], control[relax.PILE] = close_list(
+        arrays, relax.KEPT, arrays.active_blocks
+    )
 
 
 @njit(inline="always")
@@ -122,9 +104,9 @@ def _relax_window(control, arrays):
 
     Returns vertices and edges relaxed, edges left, edges of new vertices, and the number of queues.
     """
-    vertices, steps = control[PILE], 0
+    vertices, steps = control[relax.PILE], 0
     (scanned, left, fresh), (blocks, queued) = _next_round(
-        control, arrays, _RELAX_ACTIVE, control[PILE_BLOCKS]
+        control, arrays, _RELAX_ACTIVE, control[relax.PILE_BLOCKS]
     )
     while blocks:
         vertices += queued
@@ -140,7 +122,7 @@ def _relax_window(control, arrays):
 @njit(inline="always")
 def _empty_pool(arrays):
     """Mark all blocks of the pool as free. Between windows all buckets are empty."""
-    arrays.counters[TAKEN, 0] = arrays.counters[DROPPED, 0] = 0
+    arrays.counters[relax.TAKEN, 0] = arrays.counters[relax.DROPPED, 0] = 0
     arrays.free[:] = 0
 
 
@@ -151,11 +133,11 @@ def _settle_window(control, arrays, n, before):
     `before` is the number of vertices of the previous window. If it is large, more threads take
     part than the far pile keeps busy: they can get vertices that the others find.
     """
-    worth = max(control[PILE], before // _FOUND_FROM_ONE)
+    worth = max(control[relax.PILE], before // _FOUND_FROM_ONE)
     parts = min(arrays.threads, -(-worth // _LEAST_SHARE))
     scanned, vertices, _ = share(control, arrays, _SETTLE, parts, 1)
     _turn_list(control, arrays)
-    if arrays.counters[DROPPED, 0]:
+    if arrays.counters[relax.DROPPED, 0]:
         _empty_pool(arrays)
         share(control, arrays, _FIND_WAITING, n, even_size(arrays, n, _LEAST_VERTICES))
         _turn_list(control, arrays)
@@ -177,13 +159,18 @@ def _next_buckets(buckets, vertices, threads):
 def _begin(control, arrays, source):
     """Reset the arrays, and put the source into the active list."""
     n = arrays.distance.size
-    control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
+    control[relax.SOURCE], control[relax.QUEUE], control[relax.ACTIVE], control[relax.ROUND] = (
+        source,
+        0,
+        0,
+        0,
+    )
     share(control, arrays, _RESET, n, even_size(arrays, n, _LEAST_VERTICES))
-    arrays.counters[OVERFLOW, 0] = 0
+    arrays.counters[relax.OVERFLOW, 0] = 0
     _empty_pool(arrays)
     arrays.distance[source] = 0
-    arrays.listed[source] = ON
-    arrays.cursor[0, KEPT] = push_item(arrays, KEPT, arrays.active[1], 0, source, 0)
+    arrays.listed[source] = relax.ON
+    arrays.cursor[0, relax.KEPT] = push_item(arrays, relax.KEPT, arrays.active[1], 0, source, 0)
     _turn_list(control, arrays)
 
 
@@ -193,16 +180,24 @@ def _go_on(control, arrays, source, waiting, start):
 
     Those of a distance below `start` are settled. A vertex may be in `waiting` twice.
     """
-    control[SOURCE], control[QUEUE], control[ACTIVE], control[ROUND] = source, 0, 0, 0
-    arrays.counters[OVERFLOW, 0] = 0
+    control[relax.SOURCE], control[relax.QUEUE], control[relax.ACTIVE], control[relax.ROUND] = (
+        source,
+        0,
+        0,
+        0,
+    )
+    arrays.counters[relax.OVERFLOW, 0] = 0
     _empty_pool(arrays)
-    at = ZERO
+    at = relax.ZERO
     for v in waiting:
-        if start <= arrays.distance[v] < arrays.window[INFINITY] and arrays.listed[v] != ON:
-            arrays.listed[v] = ON
+        if (
+            start <= arrays.distance[v] < arrays.window[relax.INFINITY]
+            and arrays.listed[v] != relax.ON
+        ):
+            arrays.listed[v] = relax.ON
             arrays.relaxed[v] = -1
-            at = push_item(arrays, KEPT, arrays.active[1], at, v, 0)
-    arrays.cursor[0, KEPT] = at
+            at = push_item(arrays, relax.KEPT, arrays.active[1], at, v, 0)
+    arrays.cursor[0, relax.KEPT] = at
     _turn_list(control, arrays)
 
 
@@ -210,25 +205,13 @@ def _go_on(control, arrays, source, waiting, start):
 def search(control, arrays, source, waiting, start, widths, is_full, records):
     """Find the distances from `source` (a new id), or continue another search.
 
-    Parameters
-    ----------
-    control, arrays
-        The thread pool's words; see relax.py.
-    waiting : uint32 (any,)
-        Vertices that wait in the search to continue; empty for a new one.
-    start : distance
-        A lower limit of their distances; 0 for a new search.
-    widths : float64 (2,)
-        Width of a window with PREFIX, and of a bucket with FULL.
-    is_full : bool
-        Whether the search uses FULL from the start.
-    records : float64 (any, RECORD_WIDTH)
-        A row for each window and each pull; the last row sums up all that do not fit.
+    To continue, `waiting`, uint32, has the vertices that wait in that search, and `start` is a
+    lower limit of their distances; for a new search `waiting` is empty and `start` 0. `widths`,
+    float64 (2,), are those of a window with PREFIX, and of a bucket with FULL. `is_full`: FULL from
+    the start. `records`, float64 (any, RECORD_WIDTH), gets a row for each window and each pull; the
+    last row sums up all that do not fit.
 
-    Returns
-    -------
-    rows : int
-        Records filled; -1 if the type has 32 bits and a distance exceeds it.
+    Returns the records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
     if waiting.size:
         _go_on(control, arrays, source, waiting, start)
@@ -236,12 +219,12 @@ def search(control, arrays, source, waiting, start, widths, is_full, records):
         _begin(control, arrays, source)
     n, rows, buckets = arrays.distance.size, 0, _FIRST_BUCKETS
     unsettled_edges = np.int64(arrays.neighbours.size)
-    vertices = ZERO
-    while start < arrays.window[INFINITY] and not _is_beyond(arrays):
-        began, left, steps = clock_seconds(), ZERO, 1
+    vertices = relax.ZERO
+    while start < arrays.window[relax.INFINITY] and not _is_beyond(arrays):
+        began, left, steps = clock_seconds(), relax.ZERO, 1
         _open_window(arrays, start, widths[1] * buckets if is_full else widths[0])
         if is_full:
-            control[BUCKETS] = buckets
+            control[relax.BUCKETS] = buckets
             vertices, scanned = _settle_window(control, arrays, n, vertices)
             buckets = _next_buckets(buckets, vertices, arrays.threads)
         else:
@@ -255,14 +238,14 @@ def search(control, arrays, source, waiting, start, widths, is_full, records):
             share(control, arrays, _FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
             _turn_list(control, arrays)
             _forget_lowest(arrays)
-            unsettled = control[PILE]
-            scanned, _, _ = share(control, arrays, _PULL, control[PILE_BLOCKS], 1)
+            unsettled = control[relax.PILE]
+            scanned, _, _ = share(control, arrays, _PULL, control[relax.PILE_BLOCKS], 1)
             _turn_list(control, arrays)
             began, ended = ended, clock_seconds()
             rows = _record(records, rows, start, PULL_ONCE, unsettled, scanned, 1, ended - began)
         start = _least_waiting(arrays)
     # An aborted search leaves items behind; this makes the lists empty for the next search.
-    close_list(arrays, KEPT, arrays.active_blocks)
+    close_list(arrays, relax.KEPT, arrays.active_blocks)
     return -1 if _is_beyond(arrays) else rows
 
 
@@ -281,8 +264,4 @@ def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
     return row + 1
 
 
-def link_work(arrays: Struct, work: npt.NDArray[np.int64]) -> None:
-    """Compile the phases for these arrays, and store their addresses in `work`."""
-    control: Any = types.Array(int64, 1, "C")
-    for task, function in enumerate(_TASKS):
-        work[task] = chunk_address(function, control, arrays.numba_type)
+PHASES = dict(enumerate(_TASKS))

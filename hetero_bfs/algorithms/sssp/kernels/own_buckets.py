@@ -35,27 +35,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.sssp.kernels.relax import (
-    ACTIVE,
-    BUCKETS,
-    BUSY,
-    DROPPED,
-    END,
-    IDLE,
-    INFINITY,
-    KEPT,
-    OFF,
-    ON,
-    OVERFLOW,
-    PILE,
-    PILE_BLOCKS,
-    PREFETCH_DISTANCE,
-    START,
-    TAKEN,
-    ZERO,
-    is_dead_end,
-    note_lowest,
-)
+from hetero_bfs.algorithms.sssp.kernels import relax
+from hetero_bfs.algorithms.sssp.kernels.relax import is_dead_end, note_lowest
 from hetero_bfs.devices.cpu.blocks import block_of, push_item
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, chunk_of, pause
 from hetero_bfs.support.compiling import kernel
@@ -96,16 +77,15 @@ def _take_block(arrays, me):
     if block:
         arrays.free[me, 0] = arrays.link[block]
         return block
-    block = fetch_add(arrays.counters[TAKEN], 0, 1) + 1
+    block = fetch_add(arrays.counters[relax.TAKEN], 0, 1) + 1
     if block < arrays.link.size:
         return block
-    arrays.counters[DROPPED, 0] = 1
-    return ZERO
+    arrays.counters[relax.DROPPED, 0] = 1
+    return relax.ZERO
 
 
 @njit(inline="always")
 def _put(arrays, me, bucket, v):
-    """Put a vertex into a bucket of the caller."""
     top = arrays.top[me]
     at = top[np.uint64(bucket)]
     if at & _MASK == 0:
@@ -122,8 +102,8 @@ def _put(arrays, me, bucket, v):
 @njit(inline="always")
 def _bucket_of(control, arrays, scale, reached):
     """Return the bucket of a distance within the window; rounding does not matter."""
-    bucket = np.int64((reached - arrays.window[START]) * scale)
-    return min(max(bucket, 0), control[BUCKETS] - 1)
+    bucket = np.int64((reached - arrays.window[relax.START]) * scale)
+    return min(max(bucket, 0), control[relax.BUCKETS] - 1)
 
 
 @njit(inline="always")
@@ -135,7 +115,7 @@ def _find_ends(control, arrays, u, me, bucket, far_at, count, scale):
     would be mispredicted about once a vertex.
     """
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
-    found, reached, infinity = arrays.found[me], arrays.reached[me], arrays.window[INFINITY]
+    found, reached, infinity = arrays.found[me], arrays.reached[me], arrays.window[relax.INFINITY]
     distance, key = arrays.distance, arrays.bits[u]
     first, last = np.uint64(indptr[u]), np.uint64(indptr[u + np.uint32(1)])
     if arrays.relaxed[u] == key:
@@ -148,7 +128,7 @@ def _find_ends(control, arrays, u, me, bucket, far_at, count, scale):
     while first < last and weights[last - np.uint64(1)] >= infinity:
         last -= np.uint64(1)
     if first < last and start + weights[last - np.uint64(1)] >= infinity:
-        arrays.counters[OVERFLOW, 0] = 1
+        arrays.counters[relax.OVERFLOW, 0] = 1
     while first < last:
         stop = min(last, first + np.uint64(ENDS) - count)
         for k in range(first, stop):
@@ -169,7 +149,7 @@ def _lower(control, arrays, me, bucket, far_at, count, scale):
 
     Returns the far pile's new cursor.
     """
-    bits, end = arrays.bits, arrays.window[END]
+    bits, end = arrays.bits, arrays.window[relax.END]
     found, reached = arrays.found[me], arrays.reached[me]
     for i in range(count):
         v, new = found[i], reached[i]
@@ -179,9 +159,9 @@ def _lower(control, arrays, me, bucket, far_at, count, scale):
             _put(arrays, me, max(_bucket_of(control, arrays, scale, new), bucket), v)
         else:
             note_lowest(arrays, me, new)
-            if exchange(arrays.listed, v, ON) == 0:
-                pile = arrays.active[1 - control[ACTIVE]]
-                far_at = push_item(arrays, KEPT, pile, far_at, v, me)
+            if exchange(arrays.listed, v, relax.ON) == 0:
+                pile = arrays.active[1 - control[relax.ACTIVE]]
+                far_at = push_item(arrays, relax.KEPT, pile, far_at, v, me)
     return far_at
 
 
@@ -191,13 +171,13 @@ def _put_share(control, arrays, part, me, far_at, scale):
 
     Parts have equally many items. They order the pile by the threads that wrote its blocks.
     """
-    items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
-    stop, infinity = arrays.window[END], arrays.window[INFINITY]
-    first = control[PILE] * part // control[ITEMS]
-    last = control[PILE] * (part + 1) // control[ITEMS]
-    before = ZERO
+    items, pile = arrays.active[control[relax.ACTIVE]], arrays.active[1 - control[relax.ACTIVE]]
+    stop, infinity = arrays.window[relax.END], arrays.window[relax.INFINITY]
+    first = control[relax.PILE] * part // control[ITEMS]
+    last = control[relax.PILE] * (part + 1) // control[ITEMS]
+    before = relax.ZERO
     for owner in range(arrays.threads):
-        for position in range(owner, control[PILE_BLOCKS], arrays.threads):
+        for position in range(owner, control[relax.PILE_BLOCKS], arrays.threads):
             begin, end = block_of(arrays.active_blocks, position)
             for i in range(begin + max(first - before, 0), min(begin + last - before, end)):
                 v = np.int64(items[i])
@@ -207,7 +187,7 @@ def _put_share(control, arrays, part, me, far_at, scale):
                         _put(arrays, me, _bucket_of(control, arrays, scale, reached), v)
                 elif reached < infinity:
                     note_lowest(arrays, me, reached)
-                    far_at = push_item(arrays, KEPT, pile, far_at, v, me)
+                    far_at = push_item(arrays, relax.KEPT, pile, far_at, v, me)
             before += end - begin
     return far_at
 
@@ -219,14 +199,14 @@ def _offer(control, arrays, me, bucket, after):
     Returns the next block of this bucket that the caller keeps.
     """
     offer = arrays.offer[me]
-    if load(arrays.counters[IDLE], 0) == 0 or load(offer, 0):
+    if load(arrays.counters[relax.IDLE], 0) == 0 or load(offer, 0):
         return after
     if after:
         left = np.int64(arrays.link[after])
         arrays.link[after] = 0
         store(offer, 0, (after + 1) << _SHIFT << _BUCKET_BITS | bucket)
         return left
-    for later in range(bucket + 1, control[BUCKETS]):
+    for later in range(bucket + 1, control[relax.BUCKETS]):
         at = arrays.top[me, later]
         if at:
             arrays.top[me, later] = 0
@@ -243,12 +223,12 @@ def _prefetch_lists(arrays, i, end, after):
     """
     pool = arrays.pool
     skipped = (np.uint64(after) << np.uint64(_SHIFT)) - end
-    later = i + np.uint64(2 * PREFETCH_DISTANCE)
+    later = i + np.uint64(2 * relax.PREFETCH_DISTANCE)
     u = pool[later if later < end else later + skipped]
     prefetch(arrays.indptr, u)
     prefetch(arrays.bits, u)
     prefetch(arrays.relaxed, u)
-    later = i + np.uint64(PREFETCH_DISTANCE)
+    later = i + np.uint64(relax.PREFETCH_DISTANCE)
     k = arrays.indptr[pool[later if later < end else later + skipped]]
     prefetch(arrays.neighbours, k)
     prefetch(arrays.weights, k)
@@ -257,7 +237,7 @@ def _prefetch_lists(arrays, i, end, after):
 @njit(inline="always")
 def _empty(control, arrays, me, bucket, far_at, scale):
     """Relax the items of a bucket; return the far pile's cursor, edges scanned and vertices."""
-    scanned, vertices = ZERO, ZERO
+    scanned, vertices = relax.ZERO, relax.ZERO
     at = arrays.top[me, bucket]
     arrays.top[me, bucket] = 0
     block = (at - 1) >> _SHIFT
@@ -286,9 +266,9 @@ def _await_work(arrays, me):
 
     Returns False if no thread is busy any more.
     """
-    fetch_add(arrays.counters[IDLE], 0, 1)
-    fetch_add(arrays.counters[BUSY], 0, -1)
-    offered, looks = ZERO, 0
+    fetch_add(arrays.counters[relax.IDLE], 0, 1)
+    fetch_add(arrays.counters[relax.BUSY], 0, -1)
+    offered, looks = relax.ZERO, 0
     while True:
         for distance in range(arrays.threads):
             offer = arrays.offer[(me + distance) % arrays.threads]
@@ -296,13 +276,13 @@ def _await_work(arrays, me):
                 offered = exchange(offer, 0, 0)
             if offered:
                 break
-        if offered or load(arrays.counters[BUSY], 0) == 0:
+        if offered or load(arrays.counters[relax.BUSY], 0) == 0:
             break
         looks += 1
         pause(looks)
-    fetch_add(arrays.counters[IDLE], 0, -1)
+    fetch_add(arrays.counters[relax.IDLE], 0, -1)
     if offered:
-        fetch_add(arrays.counters[BUSY], 0, 1)
+        fetch_add(arrays.counters[relax.BUSY], 0, 1)
         arrays.top[me, offered & (MOST_BUCKETS - 1)] = offered >> _BUCKET_BITS
     return offered != 0
 
@@ -310,34 +290,34 @@ def _await_work(arrays, me):
 @kernel(counted=False, inner=True)
 def settle(control, arrays, part, me):
     """Settle a part of a window; return edges scanned, and vertices."""
-    fetch_add(arrays.counters[BUSY], 0, 1)
-    width = np.float64(arrays.window[END]) - np.float64(arrays.window[START])
-    scale = control[BUCKETS] / width
-    scanned, vertices = ZERO, ZERO
-    far_at = _put_share(control, arrays, part, me, arrays.cursor[me, KEPT], scale)
+    fetch_add(arrays.counters[relax.BUSY], 0, 1)
+    width = np.float64(arrays.window[relax.END]) - np.float64(arrays.window[relax.START])
+    scale = control[relax.BUCKETS] / width
+    scanned, vertices = relax.ZERO, relax.ZERO
+    far_at = _put_share(control, arrays, part, me, arrays.cursor[me, relax.KEPT], scale)
     busy = True
     while busy:
-        for bucket in range(control[BUCKETS]):
+        for bucket in range(control[relax.BUCKETS]):
             while arrays.top[me, bucket]:
                 far_at, more, count = _empty(control, arrays, me, bucket, far_at, scale)
                 scanned += more
                 vertices += count
         busy = _await_work(arrays, me)
-    arrays.cursor[me, KEPT] = far_at
-    return scanned, vertices, ZERO
+    arrays.cursor[me, relax.KEPT] = far_at
+    return scanned, vertices, relax.ZERO
 
 
 @kernel(counted=False, inner=True)
 def find_waiting(control, arrays, chunk, me):
     """Make the next far pile: vertices that relaxed nothing since their distance fell last."""
     begin, end = chunk_of(control, chunk)
-    pile, at = arrays.active[1 - control[ACTIVE]], arrays.cursor[me, KEPT]
+    pile, at = arrays.active[1 - control[relax.ACTIVE]], arrays.cursor[me, relax.KEPT]
     for v in range(begin, end):
         reached = arrays.distance[v]
-        waits = reached < arrays.window[INFINITY] and arrays.relaxed[v] != arrays.bits[v]
-        arrays.listed[v] = ON if waits else OFF
+        waits = reached < arrays.window[relax.INFINITY] and arrays.relaxed[v] != arrays.bits[v]
+        arrays.listed[v] = relax.ON if waits else relax.OFF
         if waits:
             note_lowest(arrays, me, reached)
-            at = push_item(arrays, KEPT, pile, at, v, me)
-    arrays.cursor[me, KEPT] = at
-    return ZERO, ZERO, ZERO
+            at = push_item(arrays, relax.KEPT, pile, at, v, me)
+    arrays.cursor[me, relax.KEPT] = at
+    return relax.ZERO, relax.ZERO, relax.ZERO

@@ -202,7 +202,6 @@ def _relax_all(control, arrays, chunk, me, items, lists, is_queue):
 
 @kernel(counted=False, inner=True)
 def relax_active(control, arrays, chunk, me):
-    """Continue in the neighbour lists of a block of active vertices."""
     items = arrays.active[control[ACTIVE]]
     return _relax_all(control, arrays, chunk, me, items, arrays.active_blocks, False)
 

@@ -184,7 +184,6 @@ def _bucket_of(distance, shift, base, num_buckets):
 
 @kernel(inner=True)
 def _insert(lists, bucket, v):
-    """Insert a vertex at the head of a bucket's linked list."""
     first, after, before = lists
     head = first[bucket]
     first[bucket], after[v], before[v] = v, head, NO_ID
@@ -207,7 +206,6 @@ def _remove(lists, bucket, v):
 
 @kernel(inner=True)
 def _move_to_heap(lists, bucket, distance, heap, at):
-    """Move the vertices of a bucket to the empty heap; return their number."""
     first, after, before = lists
     v, size = first[bucket], 0
     first[bucket] = NO_ID

@@ -1,0 +1,132 @@
+"""Graph files of commands: reading them, vertices by their names, and arrays of values to write."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hetero_bfs.cli.argument_groups import VertexName
+from hetero_bfs.cli.output import print_notes
+from hetero_bfs.errors import GraphFileError, HeteroBFSError
+from hetero_bfs.support.files import replacing, write_array
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from hetero_bfs.graph.csr import CSRGraph
+    from hetero_bfs.graph.edge_list import EdgeList
+
+
+def open_files(options: Namespace) -> None:
+    """Open the graph files, so that a pipe is read once; print a note if a file has other ids."""
+    from hetero_bfs.graph.io.graph_files import GraphFile
+    from hetero_bfs.graph.io.registry import header_note
+
+    for name in ("graph", "input"):
+        given = getattr(options, name, None) or []
+        for path in given if isinstance(given, list) else [given]:
+            with suppress(HeteroBFSError):  # the command itself reports it
+                file = GraphFile(path, getattr(options, "format", None))
+                if hasattr(options, "format"):
+                    setattr(options, name, file)
+                note = header_note(file, getattr(options, "directed", False))
+                if note is not None and not getattr(options, "renumber", False):
+                    print(f"note: {file}: {note}", file=sys.stderr)
+
+
+def read_graph(options: Namespace, path: Any, weighted: bool) -> EdgeList | CSRGraph:
+    """Read a graph file as the options say; print a note if ids have gaps."""
+    from hetero_bfs.graph.io.registry import gaps_note, read
+
+    wanted = options.directed, weighted, options.renumber, options.columns
+    graph = read(path, *wanted, None if not isinstance(path, Path) else options.format)
+    note = gaps_note(graph)
+    if note is not None:
+        print_notes([f"{path}: {note}"])
+    return graph
+
+
+def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
+    """Return the numbers of vertices that options name.
+
+    Raises `GraphFileError` if there is no such vertex.
+    """
+    from hetero_bfs.graph.vertex_names import numbers_of
+
+    vertices = list(given)
+    if graph.names is not None:
+        return numbers_of(graph.names, vertices)
+    for vertex in vertices:
+        if isinstance(vertex, VertexName):
+            raise GraphFileError(
+                f"{vertex!r} is not a vertex id; the graph has no names: give --renumber"
+            )
+    return vertices
+
+
+def may_have_names(options: Namespace) -> bool:
+    """Return whether the graph's vertices may have names, which are known once it is read."""
+    return options.renumber or Path(options.graph).suffix.lower() == ".hbg"
+
+
+def name_of(graph: Any, vertex: int) -> int | str:
+    """Return a vertex's name, or its number if the graph has no names."""
+    names = getattr(graph, "names", None)
+    found: int | str = vertex if names is None else names[vertex : vertex + 1].tolist()[0]
+    return found
+
+
+def save_values(
+    path: Path, column: str, values: npt.NDArray[Any], names: npt.NDArray[Any] | None
+) -> None:
+    """Write a value of each vertex: CSV, Parquet or NumPy's .npz with the names, or .npy.
+
+    Without names the vertices are their numbers. Where values are vertices, CSV and Parquet have
+    their names, and nothing for -1.
+    """
+    import numpy as np
+
+    from hetero_bfs.graph.vertex_names import named_values
+
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".npz", ".parquet"):
+        _save_array(path, values)
+        return
+    vertices = np.arange(values.size) if names is None else names
+    if suffix == ".npz":
+        held = vertices.astype(str) if vertices.dtype.kind == "O" else vertices
+        with replacing(path, "wb") as stream:
+            arrays: dict[str, Any] = {"vertex": held, column: values}
+            np.savez(stream, **arrays)
+        return
+    import pandas
+
+    if column in ("parent", "component"):
+        values = named_values(vertices, values)
+        if vertices.dtype.kind != "O":
+            values = pandas.array(
+                values, dtype=vertices.dtype.name.capitalize().replace("Ui", "UI")
+            )
+    frame = pandas.DataFrame({"vertex": vertices, column: values})
+    with replacing(path, "wb") as stream:
+        if suffix == ".csv":
+            frame.to_csv(stream, index=False, lineterminator="\n")
+        else:
+            from hetero_bfs.graph.io.tables import import_arrow
+
+            import_arrow(path)
+            frame.to_parquet(stream, index=False, engine="pyarrow")
+
+
+def _save_array(path: Path, array: npt.NDArray[Any]) -> None:
+    import numpy as np
+    from numpy.lib import format as npy
+
+    array = np.ascontiguousarray(array)
+    with replacing(path, "wb") as stream:
+        npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
+        write_array(stream, array)

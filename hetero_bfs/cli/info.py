@@ -1,0 +1,129 @@
+"""`hetero-bfs info`: what a graph file holds, and what its graph is like."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.components.serial import number_components
+from hetero_bfs.cli.output import text_stream, write_record
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph.lists import Lists
+from hetero_bfs.support.memory import format_bytes
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def run(options: Namespace) -> int:
+    summary = describe_file(options.graph, options.directed)
+    print(*_lines(summary), sep="\n", file=text_stream(options))
+    write_record(options.json, summary)
+    return 0
+
+
+def describe_file(path: Path, directed: bool) -> dict[str, Any]:
+    """Return the summary of a graph file, with its weights if it has some.
+
+    Raises `GraphFileError` as `read` does.
+    """
+    try:
+        found = read(path, directed, weighted=True)
+    except GraphFileError:  # it has no weights, or the next line says what is wrong
+        found = read(path, directed)
+    file = {"graph": str(path), "format": _format_of(path), "file_bytes": path.stat().st_size}
+    return file | describe_graph(found)
+
+
+def describe_graph(found: EdgeList | CSRGraph) -> dict[str, Any]:
+    """Return sizes, degrees, weights and components of a graph.
+
+    Degrees and edges do not count self-loops and duplicates; components are weakly connected ones.
+    """
+    graph = CSRGraph.from_edge_source(found) if isinstance(found, EdgeList) else found
+    out_degree = np.diff(graph.indptr)
+    in_degree = out_degree
+    if graph.directed:
+        in_degree = np.bincount(graph.indices, minlength=graph.num_vertices)
+    label, count = number_components(Lists(graph.indptr, graph.indices))
+    num_edges = graph.num_stored_edges // (1 if graph.directed else 2)
+    return {
+        "directed": graph.directed,
+        "num_vertices": graph.num_vertices,
+        "num_isolated": int(np.count_nonzero((out_degree == 0) & (in_degree == 0))),
+        "num_input_edges": graph.num_input_edges,
+        "num_edges": num_edges,
+        "num_self_loops": graph.num_self_loops,
+        "num_duplicates": graph.num_input_edges - graph.num_self_loops - num_edges,
+        "out_degree": _figures(out_degree),
+        "in_degree": _figures(in_degree),
+        "weights": None if graph.weights is None else _weights(graph.weights),
+        "num_components": count,
+        "largest_component": int(np.bincount(label).max()) if label.size else 0,
+        "memory_bytes": sum(
+            int(array.nbytes)
+            for array in (graph.indptr, graph.indices, graph.input_degree, graph.weights)
+            if array is not None
+        ),
+    }
+
+
+def _format_of(path: Path) -> str:
+    """Return the suffix that selects the format, with that of a compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return "".join(
+        suffixes[-2:] if suffixes[-1:] and suffixes[-1] in _COMPRESSED else suffixes[-1:]
+    )
+
+
+def _figures(degree: npt.NDArray[np.int64]) -> dict[str, float] | None:
+    if degree.size == 0:
+        return None
+    return {
+        "min": int(degree.min()),
+        "median": float(np.median(degree)),
+        "mean": float(degree.mean()),
+        "max": int(degree.max()),
+    }
+
+
+def _weights(weights: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return the type and the range; JSON has no infinity, which becomes a string."""
+    if weights.size == 0:
+        return {"dtype": str(weights.dtype), "min": None, "max": None}
+    least, most = weights.min().item(), weights.max().item()
+    ends = {"min": least, "max": most}
+    ends = {name: end if np.isfinite(end) else str(end) for name, end in ends.items()}
+    return {"dtype": str(weights.dtype), **ends}
+
+
+def _lines(summary: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{summary['graph']}: {summary['format']}, {format_bytes(summary['file_bytes'])}",
+        f"vertices    {summary['num_vertices']}, {summary['num_isolated']} of them isolated",
+        f"edges       {summary['num_edges']} {'directed' * summary['directed'] or 'undirected'}; "
+        f"also {summary['num_self_loops']} self-loops, {summary['num_duplicates']} duplicates",
+    ]
+    names = ("out_degree", "in_degree") if summary["directed"] else ("out_degree",)
+    for name in names:
+        label = name.replace("_", "-") if summary["directed"] else "degree"
+        figures = summary[name] or {}
+        shown = ", ".join(f"{key} {value:.6g}" for key, value in figures.items())
+        lines.append(f"{label:<12}{shown or 'no vertices'}")
+    weights = summary["weights"]
+    shown = (
+        "none" if weights is None else f"{weights['dtype']}, {weights['min']} to {weights['max']}"
+    )
+    return [
+        *lines,
+        f"weights     {shown}",
+        f"components  {summary['num_components']}, the largest has "
+        f"{summary['largest_component']} vertices",
+        f"memory      {format_bytes(summary['memory_bytes'])} of neighbour lists",
+    ]

@@ -1,0 +1,524 @@
+"""Edges in the columns of tables: text with separators (CSV, TSV), Parquet and Arrow.
+
+Text is read by pandas in bounded memory. If a line is wrong, the lines are read again one by one,
+to name the first wrong one. Text with vertex names is read here, too, whatever its separator.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError, GraphError, GraphFileError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, GraphFile, Line, Wanted, lines
+from hetero_bfs.graph.io.text_columns import (
+    blocks_of_lines,
+    check_room,
+    edges_once,
+    ids_that_fit,
+    is_comment,
+    parse_pair,
+    parse_weight,
+)
+from hetero_bfs.graph.tables import TableColumns, edges_of_arrow
+from hetero_bfs.graph.vertex_names import NameTable
+from hetero_bfs.graph.weights import as_weights, nan_fault, weight_dtype_of
+from hetero_bfs.support.messages import setting
+
+if TYPE_CHECKING:
+    import pandas
+
+_SOURCES = ("source", "src", "from", "fromnodeid", "source_id", "sourceid", "from_id", "node1", "u")
+_TARGETS = (
+    "target",
+    "dst",
+    "to",
+    "tonodeid",
+    "target_id",
+    "targetid",
+    "to_id",
+    "node2",
+    "v",
+    "dest",
+)
+_WEIGHTS = ("weight", "w", "value", "cost", "distance", "length", "capacity")
+_LINES_AT_ONCE = 1 << 20
+_COMMENT = re.compile(rb"^[ \t]*[#%].*(?:\n|$)", re.MULTILINE)
+_COMMENT_AT_END = re.compile(r"[ \t][#%][^\n]*")
+_BLOCK_COMMENT_AT_END = re.compile(_COMMENT_AT_END.pattern.encode())
+_BLANK = r"\s+"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a text's first line says that vertices and weights are.
+
+    columns : positions of source, target and, if wanted, weight
+    is_header : whether the line names the columns
+    """
+
+    separator: str
+    columns: tuple[int, ...]
+    is_header: bool
+
+    def fields(self, text: str) -> list[str]:
+        """Return the fields of vertices and weight in a line; the missing ones are left out."""
+        row = _split(text, self.separator)
+        return [row[i].strip() for i in self.columns if i < len(row)]
+
+
+def has_known_header(text: str) -> bool:
+    """Return whether a line names columns of sources and targets by well-known words."""
+    row = _lower(_split(text, _separator(text)))
+    return not {*_SOURCES}.isdisjoint(row) and not {*_TARGETS}.isdisjoint(row)
+
+
+def has_separators(text: str) -> bool:
+    """Return whether a line has commas or the like, and no blanks, between fields."""
+    return len(text.split()) == 1 and _separator(text) != _BLANK
+
+
+def layout_of(text: str, wanted: Wanted, where: str) -> Layout:
+    """Return the layout that a first line and the wanted columns give.
+
+    Raises `GraphFileError` if a column is not there.
+    """
+    separator = _separator(text)
+    row = _lower(_split(text, separator))
+    count = 3 if wanted.weighted else 2
+    if wanted.columns is not None:
+        numbers = all(name.isdigit() for name in wanted.columns)
+        known = [str(i + 1) for i in range(len(row))] if numbers else row
+        columns = [_position(name.lower(), known, row, where) for name in wanted.columns]
+        if len(columns) < count:
+            raise GraphFileError(
+                f"{where}: weights are wanted, and {setting('columns')} names no third column; "
+                f"the columns are {', '.join(row)}"
+            )
+        is_header = not numbers or has_known_header(text)
+        return Layout(separator, tuple(columns[:count]), is_header)
+    if not has_known_header(text):
+        return Layout(separator, (0, 1, 2)[:count], False)
+    found = [_first_of(_SOURCES, row), _first_of(_TARGETS, row)]
+    if wanted.weighted:
+        rest = [i for i in range(len(row)) if i not in found]
+        of_weights = [i for i in rest if row[i] in _WEIGHTS] or rest
+        if len(of_weights) != 1:
+            raise GraphFileError(
+                f"{where}: which column has the weights is not clear; name all by "
+                f"{setting('columns')} {row[found[0]]},{row[found[1]]},WEIGHT; the columns are "
+                f"{', '.join(row)}"
+            )
+        found += of_weights
+    return Layout(separator, tuple(found), True)
+
+
+def read_text_table(file: GraphFile, wanted: Wanted) -> EdgeList:
+    """Read lines of fields with separators: commas, semicolons, bars, tabs or blanks.
+
+    The first line may name the columns. Without `renumber` ids are integers from 0. Lines that
+    begin with `#` or `%` are comments. If a file `.v` lies beside an `.e`, it names all vertices.
+
+    Raises `GraphFileError` for a line without the wanted fields, and without `renumber` for ids
+    that are not integers or too large.
+    """
+    try:
+        return _read_as(file, wanted, None)
+    except _NamesAreTextError:
+        return _read_as(file, wanted, str)
+
+
+class _NamesAreTextError(Exception):
+    """A file with names that are not integers; it is read again as text."""
+
+
+def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
+    """Read with the dtype of names; None for integers."""
+    table, ends, weights = NameTable(), [], []
+    highest, total = ids_that_fit().highest, 0
+    beside = _read_vertices_beside(file, dtype)
+    layout, frames = None, _frames(file, wanted, dtype)
+    for layout, frame in frames:
+        if frame.empty:
+            continue
+        columns = [frame[i] for i in layout.columns]
+        total += len(frame)
+        check_room(file, total, "any" if wanted.weighted else None)
+        for column in columns[:2]:
+            is_text = column.dtype.kind not in "iu"
+            if wanted.renumber:
+                if is_text and dtype is None:
+                    raise _NamesAreTextError
+                if is_text and (column.str.strip() == "").any():
+                    _raise_first_wrong(file, layout, wanted)
+                table.add(column.str.strip() if is_text else column)
+            elif is_text or (len(column) and not 0 <= column.min() <= column.max() <= highest):
+                _raise_first_wrong(file, layout, wanted)
+            else:
+                ends.append(column.to_numpy(np.uint32))
+        if wanted.weighted:
+            weights.append(_weights_of(columns[2], file, layout, wanted))
+    if layout is None:
+        raise GraphFileError(f"{file}: holds no edges; write one a line, such as 'source,target'")
+    names = None
+    if wanted.renumber:
+        if beside is not None:
+            table.add(beside)
+        names, ends = table.finish()
+        ends = ends[:-1] if beside is not None else ends
+    src, dst = (np.concatenate([np.empty(0, np.uint32), *ends[i::2]]) for i in (0, 1))
+    held = as_weights(np.concatenate(weights)) if weights else None
+    if wanted.renumber and names is not None:
+        count = names.size
+    else:
+        count = int(max(src.max(), dst.max())) + 1 if src.size else 0
+        count = count if beside is None or not len(beside) else max(count, int(beside.max()) + 1)
+    return EdgeList.trusted(src, dst, count, wanted.directed, held, names=names)
+
+
+def vertices_beside(file: GraphFile) -> Path | None:
+    """Return the `.v` file of LDBC beside an `.e` file, if there is one."""
+    name = file.path.name.removesuffix(file.compression)
+    if not name.endswith(".e"):
+        return None
+    other = file.path.with_name(f"{name.removesuffix('.e')}.v{file.compression}")
+    return other if other.is_file() else None
+
+
+def _read_vertices_beside(file: GraphFile, dtype: type | None) -> Any:
+    """Return the vertices of `vertices_beside`; None without such a file."""
+    import pandas
+
+    other = vertices_beside(file)
+    if other is None:
+        return None
+    with GraphFile(other, f".txt{file.compression}").opened() as handle:
+        found = pandas.read_csv(handle, sep=_BLANK, header=None, usecols=[0], dtype=dtype)[0]
+    if found.dtype.kind not in "iu" and dtype is None:
+        raise GraphFileError(f"{other}: holds more than vertex ids; write one integer a line")
+    return found
+
+
+def _frames(
+    file: GraphFile, wanted: Wanted, dtype: type | None
+) -> Iterator[tuple[Layout, pandas.DataFrame]]:
+    """Yield the lines after the header in parts; none if there is no line at all."""
+    import pandas
+
+    with file.opened() as handle:
+        first = next((line for line in lines(handle, file) if not is_comment(line)), None)
+        if first is None:
+            return
+        layout = layout_of(_text(first), wanted, f"{file}:{first.number}")
+        handle.seek(first.start)
+        stream = io.BufferedReader(_DataLines(handle, file, layout), 1 << 20)
+        names = range(max(layout.columns) + 1)
+        options: dict[str, Any] = {}
+        if pandas.__version__ < "3":  # later it is the default
+            options["float_precision"] = "round_trip"
+        try:
+            yield from (
+                (layout, frame)
+                for frame in pandas.read_csv(
+                    stream,
+                    sep=layout.separator,
+                    header=None,
+                    names=names,
+                    usecols=[*{*layout.columns}],
+                    skiprows=int(layout.is_header),
+                    index_col=False,
+                    na_filter=False,
+                    skipinitialspace=True,
+                    encoding_errors="replace",
+                    dtype=None if dtype is None else dict.fromkeys(layout.columns[:2], dtype),
+                    chunksize=_LINES_AT_ONCE,
+                    low_memory=False,
+                    **options,
+                )
+            )
+        except pandas.errors.EmptyDataError:
+            yield layout, pandas.DataFrame({i: np.empty(0, np.int64) for i in names})
+        except pandas.errors.ParserError as error:
+            _raise_first_wrong(file, layout, wanted, " ".join(str(error).split()))
+
+
+class _DataLines(io.RawIOBase):
+    """The rest of a file without comments, in blocks of whole lines."""
+
+    def __init__(self, handle: io.BufferedIOBase, file: GraphFile, layout: Layout) -> None:
+        self._blocks = blocks_of_lines(handle)
+        self._block = memoryview(b"")
+        self._file = file
+        self._at_ends = layout.separator == _BLANK
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._block:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            if b"\0" in block or len(block) > LONGEST_LINE_BYTES > block.find(b"\n") + 1 == 0:
+                for _ in _all_lines(self._file):
+                    pass  # names the line
+            if b"#" in block or b"%" in block:
+                block = _COMMENT.sub(b"", block)
+                block = _BLOCK_COMMENT_AT_END.sub(b"", block) if self._at_ends else block
+            self._block = memoryview(block)
+        count = min(len(buffer), len(self._block))
+        buffer[:count] = self._block[:count]
+        self._block = self._block[count:]
+        return count
+
+
+def _all_lines(file: GraphFile) -> Iterator[Line]:
+    with file.opened() as handle:
+        yield from (line for line in lines(handle, file) if not is_comment(line))
+
+
+def _raise_first_wrong(
+    file: GraphFile, layout: Layout, wanted: Wanted, reason: str = "an edge is not as expected"
+) -> None:
+    """Raise `GraphFileError` for the first line that cannot be an edge, or else for a reason."""
+    ids = ids_that_fit()
+    for number, line in enumerate(_all_lines(file)):
+        if number == 0 and layout.is_header:
+            continue
+        where = f"{file}:{line.number}"
+        fields = layout.fields(_text(line))
+        if wanted.renumber:
+            if len(fields) < 2 or "" in fields[:2]:
+                raise GraphFileError(
+                    f"{where}: {_text(line)[:80]!r} names fewer than two vertices; write both"
+                )
+        else:
+            parse_pair(fields, ids, where)
+        if wanted.weighted:
+            parse_weight(fields, "any", where)
+    raise GraphFileError(f"{file}: {reason}; correct the file")
+
+
+def _weights_of(column: Any, file: GraphFile, layout: Layout, wanted: Wanted) -> npt.NDArray[Any]:
+    try:
+        values = column.to_numpy() if column.dtype.kind in "iuf" else column.to_numpy(np.float64)
+    except ValueError:
+        values = np.array([np.nan])
+    if nan_fault(values) is not None:
+        _raise_first_wrong(file, layout, wanted)
+    return np.asarray(values)
+
+
+def _separator(text: str) -> str:
+    """Return the separator of a line's fields; a pattern if it is white space."""
+    counts = {mark: text.count(mark) for mark in (",", ";", "|", "\t")}
+    most = max(counts, key=lambda mark: counts[mark])
+    return most if counts[most] else _BLANK
+
+
+def _split(text: str, separator: str) -> list[str]:
+    if separator == _BLANK:
+        return _COMMENT_AT_END.sub("", text).split()
+    return next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])
+
+
+def _lower(row: list[str]) -> list[str]:
+    return [field.strip().lower() for field in row]
+
+
+def _text(line: Line) -> str:
+    return line.text.decode("utf-8", "replace").strip("\r\n")
+
+
+def _first_of(words: tuple[str, ...], row: list[str]) -> int:
+    return next(row.index(word) for word in words if word in row)
+
+
+def _position(name: str, known: list[str], row: list[str], where: str) -> int:
+    if known.count(name) != 1:
+        what = "not there" if name not in known else "there more than once"
+        raise GraphFileError(
+            f"{where}: column {name!r} is {what}; the columns are {', '.join(row)} (or name them "
+            f"1 to {len(row)})"
+        )
+    return known.index(name)
+
+
+def write_csv(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> None:
+    """Write a header line and the edges, an undirected edge once; vertices by their names."""
+    first = True
+    for frame in _frames_of(graph):
+        text = frame.to_csv(index=False, header=first, lineterminator="\n")
+        handle.write(text.encode())
+        first = False
+
+
+def _frames_of(graph: EdgeList | CSRGraph) -> Iterator[pandas.DataFrame]:
+    import pandas
+
+    keys = ["source", "target", *(["weight"] if weight_dtype_of(graph) is not None else [])]
+    none = tuple(np.empty(0, t) for t in (np.uint32, np.uint32, weight_dtype_of(graph)))
+    made = False
+    for columns in edges_once(graph):
+        made = True
+        yield pandas.DataFrame(dict(zip(keys, _named(graph, columns), strict=True)))
+    if not made:
+        yield pandas.DataFrame(dict(zip(keys, none, strict=False)))
+
+
+def _named(graph: EdgeList | CSRGraph, columns: Any) -> list[npt.NDArray[Any]]:
+    names = graph.names
+    if names is None:
+        return list(columns)
+    src, dst, *weights = columns
+    return [names[src], names[dst], *weights]
+
+
+# Parquet and Arrow, by pyarrow
+
+_NUM_VERTICES = b"hetero_bfs.num_vertices"
+
+
+def import_arrow(file: Any) -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise GraphFileError(
+            f"{file}: Parquet and Arrow files need the package pyarrow: pip install pyarrow"
+        ) from None
+    return pyarrow
+
+
+def read_arrow(file: GraphFile, wanted: Wanted) -> EdgeList:
+    """Read a Parquet, Arrow or Feather file: two columns of vertices, and one of weights.
+
+    The columns are found by their names, as in text. Raises `GraphFileError` for a file that is
+    damaged, or whose columns do not hold edges.
+    """
+    pyarrow = import_arrow(file)
+    with file.opened() as handle:
+        try:
+            table = _arrow_table(handle, file, wanted)
+        except (pyarrow.ArrowException, OSError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise GraphFileError(
+                f"{file}: is not a file that pyarrow reads ({reason}); fetch or write it again"
+            ) from None
+    try:
+        edges = _edges_of_table(table, wanted)
+    except (ArgumentError, GraphError) as error:
+        raise GraphFileError(f"{file}: {error}") from None
+    stored = (table.schema.metadata or {}).get(_NUM_VERTICES, b"0")
+    if edges.names is not None or not stored.isdigit():
+        return edges
+    num_vertices = max(edges.num_vertices, int(stored))
+    if num_vertices:
+        ids_that_fit().check_count(num_vertices, str(file))
+    ends = edges.src, edges.dst
+    return EdgeList.trusted(*ends, num_vertices, wanted.directed, edges.weights)
+
+
+def _arrow_table(handle: io.BufferedIOBase, file: GraphFile, wanted: Wanted) -> Any:
+    """Read the columns of source, target and, if wanted, weight."""
+    if file.suffix == ".parquet":
+        from pyarrow import parquet
+
+        whole = parquet.ParquetFile(handle)
+        names = whole.schema_arrow.names
+    else:
+        from pyarrow import feather, ipc
+
+        with ipc.open_file(handle) as reader:
+            names = reader.schema.names
+        handle.seek(0)
+    where, text = str(file), ",".join(names)
+    if len(names) < 2 or any("," in name for name in names):
+        raise GraphFileError(f"{where}: has the columns {text!r}; give at least two, and no commas")
+    layout = layout_of(text, wanted, where)
+    chosen = [names[i] for i in layout.columns if i < len(names)]
+    if len(chosen) < len(layout.columns):
+        raise GraphFileError(f"{where}: has no column of weights; read it without weights")
+    if file.suffix == ".parquet":
+        return whole.read(columns=chosen).select(chosen)
+    return feather.read_table(handle, columns=chosen).select(chosen)
+
+
+def _edges_of_table(table: Any, wanted: Wanted) -> EdgeList:
+    names = table.column_names
+    if not wanted.renumber:
+        source, target, weight = names[0], names[1], names[2] if wanted.weighted else None
+        columns = TableColumns(source, target, weight, directed=wanted.directed)
+        found = edges_of_arrow(table, columns)
+        held = found.weight_dtype is not None
+        src, dst = (
+            np.concatenate([getattr(p, end) for p in found.parts]) for end in ("src", "dst")
+        )
+        weights = np.concatenate([part.weights for part in found.parts]) if held else None
+        return EdgeList.trusted(src, dst, found.num_vertices, wanted.directed, weights)
+    labels = NameTable()
+    for name in names[:2]:
+        column = table.column(name)
+        if column.null_count:
+            raise GraphError(
+                f"column {name!r} has {column.null_count} missing entries; leave out their rows"
+            )
+        labels.add(_names_of(column))
+    known, (src, dst) = labels.finish()
+    weights = None
+    if wanted.weighted:
+        weights = as_weights(table.column(names[2]).to_numpy(), f"column {names[2]!r}", "cast")
+        if nan_fault(weights) is not None:
+            raise GraphError(f"column {names[2]!r} has a NaN or a missing entry")
+    return EdgeList.trusted(src, dst, known.size, wanted.directed, weights, names=known)
+
+
+def _names_of(column: Any) -> npt.NDArray[Any]:
+    """Return a column's entries as integers if it has some, else as strings."""
+    values: npt.NDArray[Any] = column.to_numpy()
+    if values.dtype.kind not in "iu":
+        values = column.cast("string").to_numpy()
+    return values
+
+
+def write_parquet(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> None:
+    """Write the columns source, target and, with weights, weight; an undirected edge once."""
+    from pyarrow import parquet
+
+    schema, batches = _arrow_batches(graph)
+    with parquet.ParquetWriter(handle, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def write_arrow(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> None:
+    """Write an Arrow file with the columns of `write_parquet`; Feather's version 2 is the same."""
+    from pyarrow import ipc
+
+    schema, batches = _arrow_batches(graph)
+    with ipc.new_file(handle, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _arrow_batches(graph: EdgeList | CSRGraph) -> tuple[Any, Iterator[Any]]:
+    pyarrow = import_arrow("the graph")
+    batches = (pyarrow.RecordBatch.from_pandas(f, preserve_index=False) for f in _frames_of(graph))
+    first = next(batches)
+    held = {_NUM_VERTICES: str(graph.num_vertices)} if graph.names is None else {}
+    schema = first.schema.with_metadata(held)
+
+    def all_batches() -> Iterator[Any]:
+        for batch in (first, *batches):
+            yield batch.replace_schema_metadata(held)
+
+    return schema, all_batches()

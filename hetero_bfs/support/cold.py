@@ -1,0 +1,78 @@
+"""Code that is not compiled yet: another process compiles it, and other code answers meanwhile.
+
+A job is a name in `hetero_bfs.warm_up.JOBS`. At the first call that needs the code of a job which
+is not stored, one process starts, at low priority. It compiles this job and then the others, and
+stores them (code_cache.py). It may outlive this one, so that short programs get compiled code, too.
+
+With `wait` in `HETERO_BFS_COMPILING`, as in all commands, nothing answers before it is compiled.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from hetero_bfs.support import private_cache
+from hetero_bfs.support.code_cache import was_compiled
+from hetero_bfs.support.environment import COMPILING_VARIABLE, ways_of_compiling
+from hetero_bfs.support.processes import module_command, module_environment
+
+MODULE = "hetero_bfs.warm_up"
+
+_LONGEST_SECONDS = 10.0
+"""Longest answer by other code: compiling a job takes no longer, 0.5 to 10 s on 2 cores."""
+
+_lock = threading.Lock()
+_ready: set[str] = set()
+_asked: set[str] = set()
+_process: subprocess.Popen[bytes] | None = None
+
+
+def is_cold(job: str, other_seconds: float = 0.0) -> bool:
+    """Whether other code should answer, since the code of a job is being compiled elsewhere.
+
+    `other_seconds` is what the other code takes; if that is too long, this process compiles.
+    """
+    if job in _ready:
+        return False
+    if other_seconds <= _LONGEST_SECONDS and compiles_beside(job):
+        return True
+    _ready.add(job)
+    return False
+
+
+def compiles_beside(job: str) -> bool:
+    """Let another process compile the code of a job unless it is stored; False if none does."""
+    is_python = Path(sys.executable or "").name.startswith("python")
+    if (
+        "wait" in ways_of_compiling()
+        or not is_python
+        or private_cache.folder() is None
+        or was_compiled(job)
+    ):
+        return False
+    with _lock:
+        if _process is not None and _process.poll() is None:
+            return True
+        if job in _asked:  # the process ended without it
+            return False
+        _asked.add(job)
+        return _start(job)
+
+
+def _start(job: str) -> bool:
+    global _process
+    try:
+        _process = subprocess.Popen(
+            [*module_command(MODULE), job],
+            env=module_environment(**{COMPILING_VARIABLE: "wait"}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is not for it
+        )
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,302 @@
+"""`hetero-bfs warm-up`: compiles what searches need, before they need it.
+
+Each job calls public functions on tiny graphs in a process of its own, whose compiled code is
+stored for later processes. The jobs of devices are their self-tests, which build all OpenCL
+programs. Where something is needed before it is compiled, support/cold.py starts this module with
+the name of a job.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hetero_bfs.support.environment import COMPILING_VARIABLE
+from hetero_bfs.support.processes import run_main, run_module, say
+
+if TYPE_CHECKING:
+    from hetero_bfs.devices.machine import DeviceInfo
+
+_SCALE = 10
+_TIMEOUT_SECONDS = 1200.0
+_NICENESS = 10  # of a process beside another one
+_WEIGHTS = ("int32", "float32", "float64")
+
+_engine_options: dict[str, Any] = {}
+"""Of the engines of this process's jobs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A job that ended: how long it took, functions that it compiled, and why it failed, if so."""
+
+    job: str
+    seconds: float
+    functions: int
+    problem: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, for JSON."""
+        return asdict(self)
+
+
+def _edges(directed: bool, dtype: str | None = None) -> dict[str, Any]:
+    """Return arguments of `CSRGraph.from_edges`."""
+    import hetero_bfs as hb
+
+    (source,) = hb.KroneckerEdges(_SCALE).chunks()
+    weights = None if dtype is None else (source[0] % 90 + 1).astype(dtype)
+    src, dst = source
+    return {"src": src, "dst": dst, "directed": directed, "weights": weights}
+
+
+def _graph(directed: bool = False, dtype: str | None = None) -> Any:
+    import hetero_bfs as hb
+
+    return hb.CSRGraph.from_edges(**_edges(directed, dtype))
+
+
+def _graphs(dtypes: Sequence[str | None] = (None,)) -> None:
+    import hetero_bfs as hb
+
+    for dtype in dtypes:
+        for directed in (False, True):
+            graph = _graph(directed, dtype)
+            given = graph.indptr, graph.indices, directed, graph.num_input_edges
+            hb.CSRGraph(*given, graph.input_degree, graph.weights)
+            graph.transpose  # noqa: B018
+            list(graph.chunks())
+
+
+def _searches() -> None:
+    import hetero_bfs as hb
+
+    hb.bfs(_graph(), 0)
+    hb.bfs(_graph(directed=True), [0, 1], mask=[5], target=9, reverse=True)
+
+
+def _paths() -> None:
+    import hetero_bfs as hb
+
+    for dtype in _WEIGHTS:
+        hb.sssp(_graph(dtype=dtype), 0)
+
+
+def _by_one_thread(name: str, **arguments: Any) -> None:
+    import hetero_bfs as hb
+
+    for directed in (False, True):
+        graph = _graph(directed, "float64" if arguments else None)
+        getattr(hb, name)(graph, **arguments)
+
+
+def _csgraph() -> None:
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    import hetero_bfs as hb
+
+    graph = _graph()
+    arrays = np.ones(graph.indices.size), graph.indices.astype(np.int32), graph.indptr
+    matrix = csr_array(arrays)
+    for directed in (True, False):
+        for unweighted in (True, False):
+            hb.csgraph.dijkstra(matrix, directed, 0, True, unweighted)
+        hb.csgraph.breadth_first_order(matrix, 0, directed)
+    hb.csgraph.connected_components(matrix)
+
+
+def _networkx() -> None:
+    try:
+        import networkx as nx
+    except ImportError:  # an optional package
+        return
+    from hetero_bfs.networkx_backend.conversion import convert_from_nx
+    from hetero_bfs.networkx_backend.traversal import bidirectional_shortest_path
+
+    for nodes in (range(9), "abcdefghi"):
+        graph = nx.Graph(list(pairwise(nodes)))
+        bidirectional_shortest_path(convert_from_nx(graph), nodes[0], nodes[8])
+
+
+def _engines() -> None:
+    import hetero_bfs as hb
+
+    for directed in (False, True):
+        with hb.Engine(_graph(directed), **_engine_options) as engine:
+            engine.bfs(0)
+            engine.bfs([0, 1], mask=[5], target=9, reverse=True, want="levels")
+            for want in ("levels", "sums"):
+                engine.bfs_many(range(8), want=want)
+            engine.connected_components()
+            engine.colour()
+            engine.pagerank()
+
+
+def _weighted_engines() -> None:
+    import hetero_bfs as hb
+
+    for dtype in _WEIGHTS:
+        with hb.Engine(_graph(dtype=dtype), **_engine_options) as engine:
+            engine.sssp(0)
+            engine.pagerank(weighted=True)
+
+
+def _programs() -> None:
+    import hetero_bfs as hb
+    from hetero_bfs.doctor.self_test import Labels
+
+    with hb.Engine(_graph(directed=True), **_engine_options) as engine:
+        for options in ({}, {"mode": "layered", "root": 0}, {"mode": "asynchronous"}):
+            engine.run(Labels(), **options)
+
+
+def _files() -> None:
+    import hetero_bfs as hb
+    from hetero_bfs.graph.io import registry
+
+    with tempfile.TemporaryDirectory() as folder:
+        for dtype in (None, "int32", "float64"):
+            edges = hb.EdgeList.from_arrays(**_edges(False, dtype))
+            for suffix in (".hbg", ".mtx", ".wel" if dtype else ".el"):
+                path = Path(folder) / f"graph{suffix}"
+                registry.write(edges, path)
+                hb.load(path, weighted=dtype is not None)
+
+
+def _graph500() -> None:
+    from hetero_bfs.graph500.kernel import Graph500Options
+    from hetero_bfs.graph500.protocol import run_graph500
+    from hetero_bfs.options import EngineOptions
+
+    for kernel in ("bfs", "sssp"):
+        engine = EngineOptions(**_engine_options)
+        run_graph500(Graph500Options(kernel, scale=_SCALE, sources=2, engine=engine))
+
+
+_AT_FIRST_USE: dict[str, Callable[[], None]] = {
+    "graphs": _graphs,
+    "weighted graphs": partial(_graphs, _WEIGHTS),
+    "searches": _searches,
+    "components": partial(_by_one_thread, "connected_components"),
+    "paths": _paths,
+    "csgraph": _csgraph,
+    "networkx": _networkx,
+    "PageRanks": partial(_by_one_thread, "pagerank"),
+    "Colourings": partial(_by_one_thread, "colour"),
+    "WeightedPageRanks": partial(_by_one_thread, "pagerank", weighted=True),
+    "Engine": _engines,
+    "PathSearches": _weighted_engines,
+}
+JOBS: dict[str, Callable[[], None]] = {
+    **_AT_FIRST_USE,
+    "programs": _programs,
+    "files": _files,
+    "graph500": _graph500,
+}
+"""By name, in the order in which they run. A name with capitals is that of a class which notes that
+it was compiled: see `engine/kept.py`."""
+
+
+def warm_up(
+    jobs: Sequence[str] | None = None, devices: Sequence[DeviceInfo] = ()
+) -> Iterator[Outcome]:
+    """Run jobs, then test and build all kernels of devices; yield each outcome as it comes.
+
+    The first job runs alone, since all others need its code, and then two at a time.
+    """
+    from hetero_bfs.support.cores import usable_cores
+
+    where = () if devices else ("cpu",)
+    work = [partial(_run_job, job, *where) for job in jobs or JOBS]
+    work += [partial(_run_device, info, family) for info, family in _of_devices(devices)]
+    if not work:
+        return
+    yield work[0]()
+    with ThreadPoolExecutor(min(usable_cores(), 2)) as pool:
+        yield from pool.map(lambda one: one(), work[1:])
+
+
+def count_jobs(devices: Sequence[DeviceInfo]) -> int:
+    """Return how many outcomes `warm_up` yields by default."""
+    return len(JOBS) + len(_of_devices(devices))
+
+
+def _run_job(job: str, *device: str) -> Outcome:
+    began = time.monotonic()
+    answer = run_module(
+        __name__, _TIMEOUT_SECONDS, job, *device, **{COMPILING_VARIABLE: "wait,quiet"}
+    )
+    functions = sum(line.get("functions", 0) for line in answer.lines)
+    return Outcome(job, round(time.monotonic() - began, 1), functions, answer.problem)
+
+
+def _of_devices(devices: Sequence[DeviceInfo]) -> list[tuple[DeviceInfo, Any]]:
+    from hetero_bfs.devices.opencl.verdicts import FAMILIES
+
+    return [(info, family) for info in devices for family in FAMILIES]
+
+
+def _run_device(info: DeviceInfo, family: Any) -> Outcome:
+    from hetero_bfs.devices.opencl.verdicts import kept_verdict, test
+
+    began = time.monotonic()
+    verdict = kept_verdict(info, family) or test(info, family)
+    problem = "no process could be started" if verdict is None else verdict.problem
+    job = f"{info.name}: {family}"
+    return Outcome(job, round(time.monotonic() - began, 1), 0, problem)
+
+
+def main() -> None:
+    """Run a job, in a process that `warm_up` starts."""
+    from hetero_bfs.support import code_cache
+
+    job, *device = sys.argv[2:]
+    if device:
+        _engine_options["device"] = device[0]
+    say(functions=_counted(JOBS[job]))
+    code_cache.note_compiled(job)
+
+
+def _counted(work: Callable[[], None]) -> int:
+    """Return how many functions of this package were compiled while it worked."""
+    from numba.core import event
+
+    with event.install_recorder("numba:compile") as recorder:
+        work()
+    ends = [one for _, one in recorder.buffer if one.is_end]
+    modules = [one.data["dispatcher"].py_func.__module__ or "" for one in ends]
+    return sum(name.startswith("hetero_bfs.") for name in modules)
+
+
+def beside(first: str) -> None:
+    """Run one job and then the others of a first use, in the process that cold.py starts."""
+    from hetero_bfs.support import private_cache
+
+    with suppress(OSError):
+        os.nice(_NICENESS)
+    with private_cache.one_at_a_time("compiling.lock"):
+        from hetero_bfs.support import code_cache  # loads Numba: processes that wait stay small
+
+        for job in (first, *_AT_FIRST_USE):
+            if job in JOBS and not code_cache.was_compiled(job):
+                with suppress(Exception):  # the caller compiles it, and raises what is wrong
+                    JOBS[job]()
+                    code_cache.note_compiled(job)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        beside(sys.argv[1])
+    else:
+        run_main(main)

@@ -1,0 +1,121 @@
+"""Graphs from data frames of any library, and graphs as frames, matrices and NetworkX graphs."""
+
+from __future__ import annotations
+
+import sys
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import hetero_bfs as hb
+
+ROWS = {"a": [0, 1, 3, 1], "b": [1, 2, 0, 2], "w": [2.5, 1.0, 4.0, 0.5]}
+
+
+def polars_frame(lazy):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(ROWS)
+    return frame.lazy() if lazy else frame
+
+
+FRAMES = {
+    "pandas": lambda: pd.DataFrame(ROWS),
+    "pandas nullable": lambda: pd.DataFrame(ROWS).convert_dtypes(),
+    "pyarrow": lambda: pa.table(ROWS),
+    "polars": lambda: polars_frame(False),
+    "polars lazy": lambda: polars_frame(True),
+}
+
+
+def same(one, other):
+    for name in ("indptr", "indices", "input_degree", "weights"):
+        given, wanted = getattr(one, name), getattr(other, name)
+        assert (given is None) == (wanted is None)
+        if given is not None:
+            assert given.tolist() == wanted.tolist()
+            assert given.dtype == wanted.dtype
+    assert (one.directed, one.num_input_edges) == (other.directed, other.num_input_edges)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("directed", [False, True])
+def test_any_frame_gives_the_graph_of_its_edges(kind, directed):
+    wanted = hb.CSRGraph.from_edges(ROWS["a"], ROWS["b"], 5, directed, np.array(ROWS["w"]), "max")
+    columns = ("a", "b", "w", 5, directed, "max")
+    same(hb.CSRGraph.from_frame(FRAMES[kind](), *columns), wanted)
+    plain = hb.CSRGraph.from_edges(ROWS["a"], ROWS["b"], directed=directed)
+    same(hb.CSRGraph.from_frame(FRAMES[kind](), "a", "b", directed=directed), plain)
+
+
+def test_frames_are_checked():
+    with pytest.raises(hb.ArgumentError, match=r"column 'x' is not in .*columns are 'a', 'b', 'w'"):
+        hb.CSRGraph.from_frame(pd.DataFrame(ROWS), "x", "b")
+    with pytest.raises(hb.GraphError, match="column 'b' has 1 missing"):
+        hb.CSRGraph.from_frame(pa.table({"a": [0, 1], "b": [1, None]}), "a", "b")
+    with pytest.raises(hb.GraphError, match="vertex ids are integers"):
+        hb.CSRGraph.from_frame(pa.table({"a": ["u"], "b": ["v"]}), "a", "b")
+    with pytest.raises(hb.ArgumentError, match="of type dict, which narwhals does not know"):
+        hb.CSRGraph.from_frame({"a": [0]}, "a", "b")
+
+
+def test_missing_packages_are_named(monkeypatch):
+    graph = hb.CSRGraph.from_edges([0], [1])
+    for module in ("narwhals", "networkx"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(hb.ArgumentError, match="pip install narwhals"):
+        hb.CSRGraph.from_frame(pd.DataFrame(ROWS), "a", "b")
+    with pytest.raises(hb.ArgumentError, match="pip install networkx"):
+        graph.to_networkx()
+
+
+def graphs():
+    random = np.random.default_rng(8)
+    for directed in (False, True):
+        for dtype in (None, np.int32, np.float32, np.float64):
+            ends = random.integers(0, 30, (2, 60))
+            weights = None if dtype is None else random.integers(0, 9, 60).astype(dtype)
+            edges = hb.EdgeList(*ends, 32, directed, weights)
+            # without loops and duplicates, which lists do not hold
+            lists = hb.CSRGraph.from_edge_source(edges)
+            degree, stored = np.diff(lists.indptr), lists.num_stored_edges
+            count = stored if directed else stored // 2
+            yield hb.CSRGraph(lists.indptr, lists.indices, directed, count, degree, lists.weights)
+    yield hb.CSRGraph.from_edges(np.empty(0, int), np.empty(0, int), 3)
+    yield hb.CSRGraph.from_edges(np.empty(0, int), np.empty(0, int), 0, weights=[])
+
+
+def test_a_graph_goes_out_and_comes_back():
+    for graph in graphs():
+        weighted, directed = graph.weights is not None, graph.directed
+        weight = "weight" if weighted else None
+        matrix = graph.to_scipy()
+        assert matrix.shape == (graph.num_vertices,) * 2
+        assert matrix.indices.dtype == np.int32
+        back = hb.CSRGraph.from_scipy(matrix, directed, weighted)
+        assert back.indices.tolist() == graph.indices.tolist()
+        assert (back.weights is None) == (not weighted)
+        assert not weighted or back.weights.tolist() == graph.weights.tolist()
+        frame = graph.to_pandas()
+        assert list(frame) == ["source", "target", *(["weight"] if weighted else [])]
+        n = graph.num_vertices
+        same(hb.CSRGraph.from_pandas(frame, "source", "target", weight, n, directed), graph)
+        network = graph.to_networkx()
+        assert type(network) is (nx.DiGraph if directed else nx.Graph)
+        assert list(network) == list(range(n))
+        again = hb.CSRGraph.from_networkx(network, weight=weight)
+        assert again.indices.tolist() == graph.indices.tolist()
+        assert not weighted or again.weights.tolist() == graph.weights.tolist()
+
+
+def test_names_of_columns_and_the_arrays_are_the_users():
+    graph = hb.CSRGraph.from_edges([0, 1], [1, 2], weights=[2, 3])
+    assert list(graph.to_pandas("u", "v", "cost")) == ["u", "v", "cost"]
+    with pytest.raises(hb.ArgumentError, match="different names"):
+        graph.to_pandas("u", "u")
+    assert graph.to_networkx("cost").edges[0, 1] == {"cost": 2}
+    matrix = graph.to_scipy()
+    matrix.data[:] = 9  # the weights of the graph are its own
+    assert graph.weights.tolist() == [2, 2, 3, 3]
