@@ -24,6 +24,7 @@ SUBJECTS = {
     "modes": "modes.py",
     "places": "places.py",
     "regret": "regret.py",
+    "zhang": "zhang.py",
     "program-regret": "program_regret.py",
     "robust": "robust.py",
     "transfer": "transfer.py",

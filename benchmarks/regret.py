@@ -22,7 +22,7 @@ from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
 
-_SHOWN = ("oracle", "learned", "thresholds", "auto", "average", "none")
+_SHOWN = ("oracle", "learned", "thresholds", "auto", "zhang", "none")
 
 
 def main() -> None:

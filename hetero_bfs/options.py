@@ -19,6 +19,7 @@ from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import (
     MOST_DEVICES,
     OBJECTIVES,
+    SELECTORS_ORDERS,
     ObjectiveName,
     check_objective,
 )
@@ -52,7 +53,8 @@ class EngineOptions:
     Parameters
     ----------
     selector : str or Selector
-        "auto", "learned", "thresholds", "average", "alpha-beta", "daga", "fixed:TC" and so on.
+        "auto", "learned", "thresholds", "zhang", "alpha-beta", "daga", "yasui", "fixed:TC" and so
+        on.
     device : str, optional
         Index or part of the name of an OpenCL device; by default ("auto") a GPU if there is one.
         Several are separated by commas; "all" takes one of each kind. Searches choose among the
@@ -60,7 +62,8 @@ class EngineOptions:
     max_alloc_bytes : int, optional
         Limit for one part of the edge array; by default the device's own limit.
     order : {"auto", "degree", "locality", "compact", "given"}
-        Relabelling (relabel.py); ignored for a SearchGraph, which is relabelled already.
+        Relabelling (relabel.py); ignored for a SearchGraph, which is relabelled already. "auto" is
+        "given" with selector "daga" and "degree" with "yasui", as in their papers.
     decision_interval : int
         Levels between two choices of the selector.
     threads : int, optional
@@ -76,7 +79,7 @@ class EngineOptions:
     optimize : {"time", "energy", "edp"}
         The objective of a selector given by name: least seconds, joules or their product. "energy"
         and "edp" need watts measured in training, and a selector that compares costs ("auto",
-        "learned", "thresholds", "average").
+        "learned", "thresholds").
     correction : bool
         Whether searches correct the model's predictions (correction.py). Without it the same
         searches make the same choices every time.
@@ -117,6 +120,8 @@ class EngineOptions:
         if isinstance(self.selector, str):  # a Selector has its own objective already
             check_selector_name(self.selector)
             check_objective(self.selector, self.optimize)
+            if self.order == "auto":
+                self._set("order", SELECTORS_ORDERS.get(self.selector, "auto"))
 
     def _set(self, name: str, value: int | str | None) -> None:
         object.__setattr__(self, name, value)

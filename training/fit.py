@@ -20,8 +20,11 @@ from sklearn.linear_model import LinearRegression
 
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.scheduling.schema import LEAST_SHARED_EDGES, MIGRATION_COLUMNS
-from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel, ZhangSpeeds
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
+
+TRAINING_FAMILY = "kronecker"
+"""The family of the graphs to which `fit_zhang` fits."""
 
 _ROUNDS = 12  # predictions converge to a percent in far fewer rounds
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay constant
@@ -32,22 +35,16 @@ def fit(
 ) -> SpeedModel:
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
     small = is_small(samples)
-    alpha = _alpha(by_measured[plain("bottom-up", "cpu").name])
     return SpeedModel(
         name=name,
         learned=_fit_strategies(samples[~small], samples),
         learned_small=_fit_strategies(samples[small], samples),
-        alpha=alpha,
-        edges_per_second={
-            s.name: _average_speed(by_measured[s.name], s.direction, alpha)
-            for s in STRATEGIES.values()
-            if s.name in by_measured
-        },
         start=_starts(by_measured),
         switch=_migrations(by_measured, "to"),
         convert=_migrations(by_measured, "convert"),
         about=about,
         tuning=tuning,
+        zhang=fit_zhang(samples),
     )
 
 
@@ -105,16 +102,30 @@ def _starts(by_measured: Mapping[str, pd.DataFrame]) -> dict[DeviceKind, Linear]
     }
 
 
-def _alpha(rows: pd.DataFrame) -> float:
-    """Bottom-up's scanned edges over the unvisited edges, over all training levels."""
-    unvisited = float(rows["unvisited_edges"].sum())
-    return float(rows["examined"].sum()) / unvisited if unvisited else 1.0
+def fit_zhang(samples: pd.DataFrame) -> ZhangSpeeds | None:
+    """Fit the paper's model (`ZhangSpeeds`) to the Kronecker graphs; None if there are none.
 
-
-def _average_speed(rows: pd.DataFrame, direction: str, alpha: float) -> float:
-    """Edges per second over all training levels (equations 1 to 4 of the paper)."""
-    if direction == "top-down":
-        work = float(rows["frontier_edges"].sum())
-    else:
-        work = alpha * float(rows["unvisited_edges"].sum())
-    return float(f"{work / float(rows['seconds'].sum()):.6g}")
+    A level's speed is the inverse of equation 2 or 4: its edges over its seconds. A strategy's
+    speed is the mean over all levels, alike for short and long ones. The paper does not say how it
+    finds alpha; here it is the mean over levels of the share of unvisited edges that bottom-up on
+    the CPU scanned. Choices do not depend on it, since the same alpha is in speeds and predictions.
+    """
+    levels = samples[(samples["family"] == TRAINING_FAMILY) & samples["measured"].isin(STRATEGIES)]
+    scans = levels[
+        (levels["measured"] == plain("bottom-up", "cpu").name) & (levels["unvisited_edges"] > 0)
+    ]
+    if scans.empty:
+        return None
+    alpha = float((scans["examined"] / scans["unvisited_edges"]).mean())
+    speeds = {}
+    for name, strategy in STRATEGIES.items():
+        rows = levels[levels["measured"] == name]
+        if strategy.direction == "top-down":
+            edges = rows["frontier_edges"]
+        else:
+            edges = alpha * rows["unvisited_edges"]
+        speed = float((edges / rows["seconds"]).mean()) if len(rows) else 0.0
+        if speed > 0:
+            speeds[name] = float(f"{speed:.6g}")
+    number = len(levels.drop_duplicates(["graph", "root", "level"]))
+    return ZhangSpeeds(float(f"{alpha:.6g}"), speeds, levels["graph"].nunique(), number)

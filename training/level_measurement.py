@@ -31,6 +31,7 @@ class LevelMeasurement:
         self.frontier = frontier
         self.host: CPUExecutor = engine.platform.host
         self.snapshot = self.host.visited[frontier.visited_index].copy()
+        self.offsets = self.host.offsets[frontier.queue_index][: frontier.vertices].copy()
         self.unvisited_list = (
             frontier.unvisited_list
         )  # the host's unvisited list, as bottom-up left it
@@ -38,8 +39,13 @@ class LevelMeasurement:
         self.found: dict[str, int] = {}
 
     def restore(self) -> None:
-        """Restore the host's state at the start of the level."""
+        """Restore the host's state at the start of the level.
+
+        A device that shares the host's memory uses the frontier's offsets for other things when it
+        goes bottom-up (`leave_lists` in bottom_up.cl); a search does not need them any more then.
+        """
         self.host.visited[self.frontier.visited_index][:] = self.snapshot
+        self.host.offsets[self.frontier.queue_index][: self.offsets.size] = self.offsets
 
     def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
         """Return the seconds of one strategy, and the edges scanned if it counts them."""

@@ -80,8 +80,8 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         type=_selector,
         default="auto",
         help=f"{', '.join(NAMED_SELECTORS)}, or fixed:NAME ({', '.join(STRATEGIES)}; "
-        "with commas one per level); default %(default)s: the fastest one in this machine's "
-        "training, average without training",
+        "with commas one per level); default %(default)s: the learned model or its "
+        "thresholds, whichever is predicted to be faster",
     )
     add(
         "--optimize",

@@ -30,6 +30,7 @@ from hetero_bfs.cli.argument_groups import (
     vertex,
 )
 from hetero_bfs.graph.io.formats import help_text, suffixes
+from hetero_bfs.study.papers import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
@@ -237,7 +238,19 @@ def _add_study(commands: Any) -> None:
         ),
     )
     add = command.add_argument
-    add("out_dir", type=Path, metavar="OUT_DIR", help="folder for page, pictures and tables")
+    add(
+        "out_dir",
+        type=Path,
+        nargs="?",
+        metavar="OUT_DIR",
+        help="folder for page, pictures and tables; with --paper it may be left out",
+    )
+    add(
+        "--paper",
+        choices=PAPERS,
+        help="show a paper's own tables and figures instead, and print them: zhang is Zhang et "
+        "al. 2018",
+    )
     add(
         "--scale",
         type=scale,
@@ -245,7 +258,7 @@ def _add_study(commands: Any) -> None:
         default=[],
         metavar="N",
         help="Kronecker graphs, log2 of the vertices (default 14 to 18; on a GPU 16 18 20 22; "
-        "none with --graph alone)",
+        "with --paper the paper's own, 22 to 26; none with --graph alone)",
     )
     add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
     add_directed(command)
@@ -258,6 +271,11 @@ def _add_study(commands: Any) -> None:
     add("--keys", type=positive, default=8, help="search keys of a graph (default %(default)s)")
     add("--rounds", type=positive, default=3, help="searches from each key (default %(default)s)")
     add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")
+    add(
+        "--regenerate",
+        action="store_true",
+        help="with --paper, generate edges again for each pass, as is done where memory is short",
+    )
     add_power_log(command)
     add_device_arguments(command)
     add_json(command, "summary")

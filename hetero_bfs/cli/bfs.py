@@ -38,7 +38,7 @@ def run(options: Namespace) -> int:
     query = _query(options, edges.num_vertices, mask)
     searched: EdgeSource | SearchGraph = edges
     if query.reverse:
-        searched = build_search_graph(edges, options.order).reversed()
+        searched = build_search_graph(edges, engine_options(options).order).reversed()
     with Engine(searched, **engine_options(options).settings()) as engine:
         result = engine.answer(query)
     print_notes(engine.notes)

@@ -145,14 +145,15 @@ def graph500(options: Namespace) -> int:
 def study(options: Namespace) -> int:
     """Measure this machine and write the page of tables and figures."""
     from hetero_bfs.cli.argument_groups import engine_options
-    from hetero_bfs.study import StudyOptions, run_study
+    from hetero_bfs.study.run import run_study
+    from hetero_bfs.study.searches import StudyOptions
     from hetero_bfs.support.environment import need_package
 
     need_package("matplotlib", "matplotlib", "study", "study")
 
     families = options.families
     if families is None:
-        families = not (options.scale or options.graph)
+        families = not (options.scale or options.graph or options.paper)
     summary = run_study(
         options.out_dir,
         StudyOptions(
@@ -164,16 +165,32 @@ def study(options: Namespace) -> int:
             rounds=options.rounds,
             quick=options.quick,
             power_log=options.power_log,
+            paper=options.paper,
+            regenerate=options.regenerate,
             engine=engine_options(options),
         ),
     )
     print_notes(summary["notes"])
     text = text_stream(options)
+    for name, rows in summary["tables"].items() if options.paper else ():
+        if rows:
+            print(f"{name}\n{_columns_of(rows)}\n", file=text)
     for name, finding in summary["findings"].items():
-        print(f"{name + ':':<13}{finding}", file=text)
-    print(f"the page is {options.out_dir / 'index.html'}", file=text)
+        print(f"{name + ':':<15}{finding}", file=text)
+    if options.out_dir is not None:
+        print(f"the page is {options.out_dir / 'index.html'}", file=text)
     write_json(options.json, summary)
     return 0
+
+
+def _columns_of(rows: list[dict[str, str]]) -> str:
+    """Return a table as text, its first column to the left."""
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+        for line in lines
+    )
 
 
 def train(options: Namespace) -> int:

@@ -226,9 +226,21 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
                 parser.error(f"{option} goes with --kernel bfs; shortest paths have no selector")
     if options.command == "train":
         _check_training(parser, options)
+    if options.command == "study":
+        _check_study(parser, options)
     if options.command == "generate":
         _check_family(parser, options)
     return options
+
+
+def _check_study(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.paper is None and options.out_dir is None:
+        parser.error("name OUT_DIR, the folder for the study; only --paper goes without")
+    if options.paper is None and options.regenerate:
+        parser.error("--regenerate goes with --paper; other studies hold the edges")
+    if options.paper is not None and (options.graph or options.families):
+        other = "--graph" if options.graph else "--families"
+        parser.error(f"--paper has the paper's own graphs, of --scale; leave out {other}")
 
 
 def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

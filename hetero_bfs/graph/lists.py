@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +48,24 @@ _SORT_BATCHES = 32  # most steps of the progress bar
 _BATCH_BUCKETS = 8  # per thread and batch; after a batch threads wait for each other
 _KEY_BYTES = 4
 _NUMPY_SECONDS_PER_EDGE = 2e-7  # an entry by NumPy, 2 cores, 2026-11-26
+
+
+class Steps:
+    """Times the steps of a construction; `seconds` has their names in order."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._started = time.perf_counter()
+
+    def end(self, step: str) -> None:
+        """Count the time since the last step's end for this one; steps may come again."""
+        now = time.perf_counter()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._started
+        self._started = now
+
+
+COUNTING, PLACING, SORTING = "counting edges", "placing edges", "sorting lists"
+"""Steps of a construction; those of `build_search_graph` are around them."""
 
 
 def build_lists(edges: EdgeSource) -> dict[str, Any]:
@@ -267,22 +286,32 @@ def _scratch_keys(num_vertices: int, num_keys: int) -> int:
 
 
 def place_and_sort(
-    edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
+    edges: EdgeSource,
+    relabelling: Relabelling,
+    buckets: Buckets,
+    transposed: bool,
+    steps: Steps | None = None,
 ) -> tuple[OffsetArray, VertexArray, VertexArray, WeightArray | None]:
     """Return indptr, indices, the lengths of the neighbour lists, and weights if edges have any.
+
+    `steps` counts the time for PLACING and SORTING.
 
     Raises `GraphError` if the source gives other edges than before, or for a sum beyond int32.
     """
     from hetero_bfs.graph.kernels.sorting import close_up
 
+    steps = steps or Steps()
     keys, weights = _place(edges, relabelling, buckets, transposed)
+    steps.end(PLACING)
     degree, unique = _sort(edges, buckets, keys, weights)
     indices = shrink(keys, close_up(buckets.first_key, unique, keys))
     indptr = aligned_empty(degree.size + 1, np.int64)
     np.cumsum(degree, out=indptr[1:])
-    if weight_dtype_of(edges) is None:
-        return indptr, indices, degree, None
-    return indptr, indices, degree, shrink(weights, close_up(buckets.first_key, unique, weights))
+    kept = None
+    if weight_dtype_of(edges) is not None:
+        kept = shrink(weights, close_up(buckets.first_key, unique, weights))
+    steps.end(SORTING)
+    return indptr, indices, degree, kept
 
 
 def _place(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -15,6 +16,8 @@ from hetero_bfs.graph.edge_source import (
     check_edge_source,
 )
 from hetero_bfs.graph.lists import (
+    COUNTING,
+    Steps,
     check_memory,
     count_ends,
     cut_into_buckets,
@@ -26,6 +29,9 @@ from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.graph.weights import NO_WEIGHTS
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
+
+RELABELLING, LOCALITY = "relabelling", "ordering by locality"
+"""Steps of the construction that the graph's order needs and the given order does not."""
 
 _REGULAR_SHARE = 0.8  # of the vertices have the same degree; see expand.py
 _MOST_REGULAR_DEGREE = 64
@@ -51,6 +57,9 @@ class SearchGraph:
         this array resolves most vertices of a large bottom-up level.
     names : array, shape (num_vertices,), optional
         See `CSRGraph`.
+    step_seconds : mapping from step to seconds
+        The steps of the construction in their order; empty for a graph that was not built from
+        edges. Reading edges in a pass counts for its step.
     """
 
     graph: CSRGraph
@@ -60,6 +69,7 @@ class SearchGraph:
     degree: VertexArray
     first: VertexArray
     names: NameArray | None = field(default=None, kw_only=True)
+    step_seconds: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @property
     def num_vertices(self) -> int:
@@ -136,29 +146,37 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     check_edge_source(edges)
     check_choice("order", order, ORDERS)
     check_memory(edges)
+    steps = Steps()
     counts = count_ends(edges, transpose=edges.directed)
+    steps.end(COUNTING)
     total = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]
     relabelling = relabel(total, order)
+    steps.end(RELABELLING)
     buckets = [cut_into_buckets(rows, relabelling) for rows in counts]
     raw_degree, *_ = [shrink(rows, edges.num_vertices) for rows in counts]
     del counts, total
+    steps.end("cutting buckets")
     graphs = []
     for i, way in enumerate(buckets):
-        lists = place_and_sort(edges, relabelling, way, transposed=i == 1)
+        lists = place_and_sort(edges, relabelling, way, i == 1, steps)
         indptr, indices, degree, weights = lists
         counts_of = edges.directed, edges.num_input_edges, degree
         graphs.append(CSRGraph.trusted(indptr, indices, *counts_of, weights))
     if order in ("auto", "locality") and relabelling.order == "compact":
         relabelling, graphs = _order_by_locality(graphs, relabelling, order == "locality")
+        steps.end(LOCALITY)
     if edges.directed:
         graphs[0].__dict__["_transposed"] = graphs[1]
+    first = first_neighbours_of(graphs[-1])
+    steps.end("first neighbours")
     return SearchGraph(
         graphs[0],
         relabelling,
         edges.num_input_edges,
         input_degree_of(edges, raw_degree),
         graphs[0].input_degree,
-        first_neighbours_of(graphs[-1]),
+        first,
+        step_seconds=steps.seconds,
         names=getattr(edges, "names", None),
     )
 

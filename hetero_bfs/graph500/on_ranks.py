@@ -163,6 +163,7 @@ def _check_options(options: Graph500Options) -> None:
     """Raise `AgreedError` for options that need one process; all ranks have the same."""
     engine = options.engine
     refused = {
+        f"--selector {engine.selector}": engine.selector in ("daga", "yasui", "zhang"),
         "--device of --kernel sssp": options.kernel == "sssp"
         and engine.device not in (None, NO_DEVICE),
         "--order": engine.order not in ("auto", "degree"),
@@ -172,7 +173,6 @@ def _check_options(options: Graph500Options) -> None:
         "--decision-interval": engine.decision_interval != 1,
         "--max-alloc": engine.max_alloc_bytes is not None,
         "--device-memory": engine.device_memory_bytes is not None,
-        "--selector daga": engine.selector == "daga",
     }
     for name, given in refused.items():
         if given:

@@ -15,7 +15,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.graph.lists import build_bytes
+from hetero_bfs.graph.lists import COUNTING, PLACING, build_bytes
 from hetero_bfs.graph.relabel import Order
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
@@ -78,12 +78,10 @@ class OneProcess(Processes):
 
     def construct(self) -> None:
         """Build the graph; the time does not include generating edges."""
-        started = time.perf_counter()
-        self.graph = build_search_graph(self.edges, self.options.engine.order)
-        self.construction_seconds = time.perf_counter() - started
+        self.graph, self.step_seconds = construct(self.edges, self.options.engine.order)
+        self.construction_seconds = sum(self.step_seconds.values())
         if isinstance(self.edges, TimedEdges):
             self.generation_seconds = self.edges.pass_seconds[-1]
-            self.construction_seconds -= sum(self.edges.pass_seconds)
 
     def is_isolated(self, vertex: int) -> bool:
         return self.graph.is_isolated(vertex)
@@ -96,6 +94,7 @@ class OneProcess(Processes):
         return {
             "order": self.graph.relabelling.order,
             "searched_vertices": self.graph.num_searched,
+            "step_seconds": self.step_seconds,
             "edge_passes": len(edges.pass_seconds) if isinstance(edges, TimedEdges) else None,
         }
 
@@ -124,6 +123,18 @@ class TimedEdges(KroneckerEdges):
             if chunk is None:
                 return
             yield chunk
+
+
+def construct(edges: EdgeSource, order: str) -> tuple[SearchGraph, dict[str, float]]:
+    """Build the graph; also return the seconds of each step, without those of generating edges."""
+    earlier = len(edges.pass_seconds) if isinstance(edges, TimedEdges) else 0
+    graph = build_search_graph(edges, order)
+    seconds = dict(graph.step_seconds)
+    if isinstance(edges, TimedEdges):
+        first, *others = edges.pass_seconds[earlier:]
+        seconds[COUNTING] -= first
+        seconds[PLACING] -= sum(others)
+    return graph, seconds
 
 
 def check_memory(generator: KroneckerEdges) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -194,6 +194,8 @@ class Graph500Report(ABC):
     energy: energy.EnergyReport | None = None
     processes: int = 1
     """Processes of MPI."""
+    step_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the construction by step, without the upload; empty on ranks."""
 
     @abstractmethod
     def own_figures(self) -> dict[str, Any]:
@@ -252,6 +254,7 @@ class Graph500Report(ABC):
             "failures": self.failures,
             "generation_time_seconds": self.generation_seconds,
             "construction_time_seconds": self.construction_seconds,
+            "construction_step_seconds": dict(self.step_seconds),
             "upload_time_seconds": self.upload_seconds,
             "compile_time_seconds": self.compile_seconds,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
@@ -357,4 +360,7 @@ def _machine_block(report: Graph500Report) -> str:
         f"{report.upload_seconds:.3f} s of it upload; kernels compiled and warmed up in "
         f"{report.compile_seconds:.3f} s (not counted)",
     ]
+    if report.step_seconds:
+        steps = (f"{step} {seconds:.3f} s" for step, seconds in report.step_seconds.items())
+        lines.append(f"construction by step: {', '.join(steps)}")
     return "\n".join(lines)

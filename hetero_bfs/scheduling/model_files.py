@@ -32,6 +32,7 @@ from hetero_bfs.scheduling.speed_model import (
     RunCosts,
     RunTable,
     SpeedModel,
+    ZhangSpeeds,
 )
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy
 from hetero_bfs.support.files import replacing
@@ -55,11 +56,6 @@ def read_model(text: str, origin: str) -> SpeedModel:
             name=data["name"],
             learned=_read_table(data["learned"]),
             learned_small=_learned_small(data),
-            alpha=_number(data["average"]["alpha"]),
-            edges_per_second={
-                _known(s).name: _number(v, above_zero=True)
-                for s, v in data["average"]["edges_per_second"].items()
-            },
             start={_kind(k): _linear_from_json(m) for k, m in data["start"].items()},
             switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
@@ -68,6 +64,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
             power=read_power(data["power"]) if "power" in data else None,
             programs=_program_costs(data["programs"]) if "programs" in data else None,
             algorithms=_run_costs(data["algorithms"]) if "algorithms" in data else None,
+            zhang=_zhang_speeds(data["zhang"]) if "zhang" in data else None,
         )
     except UNREADABLE as error:
         if isinstance(error, ModelError):
@@ -133,6 +130,18 @@ def _learned_small(data: Mapping[str, Any]) -> dict[str, Linear] | None:
     """Models from before 2026-11-26 have `learned_deep` (speed_model.py)."""
     table = data.get("learned_small", data.get("learned_deep"))
     return None if table is None else _read_table(table)
+
+
+def _zhang_speeds(data: Mapping[str, Any]) -> ZhangSpeeds:
+    return ZhangSpeeds(
+        alpha=_number(data["alpha"], above_zero=True),
+        edges_per_second={
+            _known(name).name: _number(speed, above_zero=True)
+            for name, speed in data["edges_per_second"].items()
+        },
+        graphs=int(_number(data["graphs"])),
+        levels=int(_number(data["levels"])),
+    )
 
 
 def _program_costs(data: Mapping[str, Any]) -> CostTable:

@@ -1,5 +1,7 @@
 """Selectors that choose by a speed model: at each level, or once for a graph.
 
+`ZhangSelector` is the paper's own. The rest of this file is about `ModelSelector`.
+
 A `ModelSelector` has one or two rules. PLAN predicts every candidate at every level, the rest of
 the search included. THRESHOLDS asks the model only when an engine opens and when corrections
 change: it finds the device and the two thresholds of Beamer's rule that take the least time on a
@@ -24,6 +26,7 @@ from hetero_bfs.scheduling.policy import (
     CAUTION,
     DIRECTION,
     MODEL,
+    SPEEDS,
     Policy,
     make_policy,
     num_places,
@@ -36,8 +39,8 @@ from hetero_bfs.scheduling.selectors import (
     Selector,
     direction_reason,
 )
-from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, Linear, SpeedModel
-from hetero_bfs.scheduling.strategies import DEVICE_KINDS, Strategy, place_name
+from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, Linear, SpeedModel, ZhangSpeeds
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DIRECTIONS, Strategy, place_name
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS
 
@@ -52,9 +55,8 @@ _RULES = {
     "auto": (PLAN, THRESHOLDS),
     "learned": (PLAN,),
     "thresholds": (THRESHOLDS,),
-    "average": (),
 }
-"""The rules of model selectors by name; the paper's model looks at single levels only."""
+"""The rules of model selectors by name."""
 
 
 def migration_names(candidates: Sequence[Strategy]) -> list[str]:
@@ -92,12 +94,10 @@ class ModelSelector(Selector):
         model: SpeedModel,
         candidates: Sequence[Strategy],
         predictors: tuple[Sequence[Linear], Sequence[Linear]],
-        corrects: bool = True,
         objective: Objective | None = None,
     ) -> None:
         self.model = model
         self.rules = _RULES[name]
-        self.corrects = corrects
         self.objective = objective
         self.factors = np.ones(2 * len(candidates) + len(migration_names(candidates)))
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
@@ -112,9 +112,8 @@ class ModelSelector(Selector):
         """Return the policies that count seconds, and costs under the objective."""
         weights = np.array([[linear.weights() for linear in size] for size in predictors])
         migrations = _migration_weights(self.model, num_places(candidates))
-        caution = CAUTION if self.rules else 1.0  # the paper's model is unchanged
         in_seconds = make_policy(
-            MODEL, candidates, weights=weights, migrations=migrations, caution=caution
+            MODEL, candidates, weights=weights, migrations=migrations, caution=CAUTION
         )
         if self.objective is None:
             return in_seconds, in_seconds
@@ -123,7 +122,7 @@ class ModelSelector(Selector):
             [self.objective.per_second_of_migration(kind)] for kind in DEVICE_KINDS
         ]
         costs = make_policy(
-            MODEL, candidates, weights=weights, migrations=migrations, caution=caution
+            MODEL, candidates, weights=weights, migrations=migrations, caution=CAUTION
         )
         return in_seconds, costs
 
@@ -143,7 +142,7 @@ class ModelSelector(Selector):
         self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
     ) -> ModelSelector:
         """Return this selector for a graph, given a reference search of it (cost_to_go.py)."""
-        if not self.rules or (self._graph is not None and self._graph[2] is reference):
+        if self._graph is not None and self._graph[2] is reference:
             return self
         from hetero_bfs.scheduling.rehearsal import with_alike
 
@@ -291,10 +290,9 @@ def model_selector(
     name: str,
     model: SpeedModel,
     candidates: Sequence[Strategy],
-    corrects: bool = True,
     objective: Objective | None = None,
 ) -> ModelSelector:
-    """Make a selector that chooses by a model: "auto", "learned", "thresholds" or "average".
+    """Make a selector that chooses by a model: "auto", "learned" or "thresholds".
 
     Raises `ModelError` if the model lacks a strategy, or a migration between them.
     """
@@ -309,14 +307,71 @@ def model_selector(
             "selector thresholds needs a top-down and a bottom-up strategy on one device; "
             f"there are {', '.join(s.name for s in candidates)}"
         )
-    if name == "average":
-        small = large = [model.average(s) for s in candidates]
-    else:
-        small, large = (
-            [model.predictor(s.name, size) for s in candidates]
-            for size in (schema.SMALL, schema.LARGE)
+    small, large = (
+        [model.predictor(s.name, size) for s in candidates] for size in (schema.SMALL, schema.LARGE)
+    )
+    return ModelSelector(name, model, candidates, (small, large), objective)
+
+
+class ZhangSelector(Selector):
+    """Chooses the candidate of least predicted seconds by the paper's model (`ZhangSpeeds`).
+
+    All top-down candidates are predicted from the same edges, so the one with the highest speed is
+    always the best of them, and so is the fastest bottom-up candidate. The levels decide between
+    these two. It is never corrected.
+    """
+
+    def __init__(self, speeds: ZhangSpeeds, candidates: Sequence[Strategy]) -> None:
+        self.speeds = speeds
+        speed = speeds.edges_per_second
+        best = [
+            max((s for s in candidates if s.direction == way), key=lambda s: speed[s.name])
+            for way in DIRECTIONS
+        ]
+        down, up = (speed[s.name] for s in best)
+        policy = make_policy(
+            SPEEDS,
+            candidates,
+            schedule=[candidates.index(s) for s in best],
+            alpha=up / speeds.alpha / down,
         )
-    return ModelSelector(name, model, candidates, (small, large), corrects, objective)
+        super().__init__("zhang", candidates, policy)
+
+    @property
+    def rule(self) -> str:
+        down, up = (self.candidates[i].name for i in self.policy.schedule)
+        return f"{down} and {up}, alpha {self.policy.alpha:.3g} at every level"
+
+    def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
+        count = len(self.candidates)
+        record[schema.PREDICTED : schema.PREDICTED + count] = self._seconds(features)
+
+    def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
+        self.complete(features, record)
+        return super().read_choice(features, record)
+
+    def _seconds(self, features: LevelFeatures) -> list[float]:
+        return [self.speeds.seconds(features, s) for s in self.candidates]
+
+    def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
+        seconds = self._seconds(features)
+        down, up = self.policy.schedule
+        best = int(record[schema.STRATEGY])
+        other = down if best == up else up
+        margin = seconds[other] - seconds[best]
+        return f"{1e6 * margin:.0f} us before {self.candidates[other].name}"
+
+
+def zhang_selector(model: SpeedModel, candidates: Sequence[Strategy]) -> ZhangSelector:
+    """Make the selector of the paper's model; raise `ModelError` if a speed was not measured."""
+    known = {} if model.zhang is None else model.zhang.edges_per_second
+    missing = [s.name for s in candidates if s.name not in known]
+    if missing or model.zhang is None:
+        raise ModelError(
+            f"the speed model {model.name} lacks the speeds of selector zhang of "
+            f"{', '.join(missing)}; train again with `{TRAIN_COMMAND}`"
+        )
+    return ZhangSelector(model.zhang, candidates)
 
 
 def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.model_files import default_model, find_model
-from hetero_bfs.scheduling.model_selectors import model_selector
+from hetero_bfs.scheduling.model_selectors import model_selector, zhang_selector
 from hetero_bfs.scheduling.objective import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
 from hetero_bfs.scheduling.selectors import (
     DirectionSelector,
@@ -71,6 +71,8 @@ def make_selector(
         return FixedSelector(*map(strategy_named, chosen)), []
     if wanted == "alpha-beta":
         return alpha_beta(device, candidates), []
+    if wanted == "yasui":
+        return DirectionSelector("yasui", by_direction(candidates, "cpu", "cpu")), []
     if wanted == "daga":
         if device is None:
             raise ModelError(
@@ -89,6 +91,12 @@ def _model_selector(
     known: SpeedModel | None = None
     for number, device in enumerate(devices, 1):
         model = model_of(device)
+        if model is None and wanted == "zhang":
+            raise ModelError(
+                f"selector zhang takes speeds that were measured on this machine "
+                f"({machine_slug(device)}), and there is no speed model of it; train first: "
+                f"`{TRAIN_COMMAND}`"
+            )
         if model is None:
             model = default_model(None if device is None else device.type)
             if model is None:
@@ -104,8 +112,9 @@ def _model_selector(
             )
         known = model if known is None else known.beside(model, number)
     assert known is not None
-    # If the user asks for the paper's model, it stays unchanged.
-    return model_selector(wanted, known, candidates, corrects=wanted != "average"), notes
+    if wanted == "zhang":
+        return zhang_selector(known, candidates), notes
+    return model_selector(wanted, known, candidates), notes
 
 
 # Selectors by objective: least time, or least energy or energy-delay product (objective.py).
@@ -151,7 +160,7 @@ def make_objective_selector(
             "watts were measured where they work; the others are compared by what the "
             f"{' and '.join(objective.domains)} draws"
         )
-    return model_selector(wanted, model, fit, wanted != "average", objective), notes
+    return model_selector(wanted, model, fit, objective), notes
 
 
 def _measured(device: DeviceInfo | None, objective_name: ObjectiveName) -> tuple[SpeedModel, Power]:

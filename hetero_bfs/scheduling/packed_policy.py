@@ -15,9 +15,11 @@ from hetero_bfs.scheduling.policy import (
     MOST_ALIKE,
     MOST_CANDIDATES,
     MOST_COST_TO_GO_ROWS,
+    SPEEDS,
     VARIANT,
     Policy,
     choose_direction,
+    is_faster_bottom_up,
     is_near,
     share_left,
     steps_of,
@@ -46,6 +48,7 @@ OPENCL = {
     "FIXED": FIXED,
     "DIRECTION": DIRECTION,
     "MODEL": MODEL,
+    "SPEEDS": SPEEDS,
     "SWITCH": SWITCH,
     "CONVERT": CONVERT,
     "LEAST_ALIKE": LEAST_ALIKE,
@@ -56,7 +59,7 @@ OPENCL = {
 
 FUNCTIONS = (
     *(is_dense_push, size_of, was_bottom_up, found_share, expectations, fill_columns),
-    *(share_left, steps_of, is_near, choose_direction),
+    *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
 )
 KINDS = {"columns": "__local float *", "state": "const float *"}
 """Functions that policy.cl calls (twins.py), and the arrays among their parameters."""

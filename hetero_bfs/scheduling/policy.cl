@@ -143,6 +143,8 @@ static uint choose(__local const REAL *policy, __global const REAL *schedule, co
     if (policy[RULE] == DIRECTION)
         return (uint)policy[POLICY_SIZE + choose_direction(policy[ALPHA], policy[BETA],
                                                            policy[NUM_VERTICES], level)];
+    if (policy[RULE] == SPEEDS)
+        return (uint)policy[POLICY_SIZE + is_faster_bottom_up(policy[ALPHA], level)];
     ask(policy, level, question);
     return 0;
 }

@@ -1,10 +1,12 @@
 """Chooses a strategy, compiled: a policy is data (numbers, matrices) that one function evaluates.
 
-There are three rules:
+There are four rules:
 
 - FIXED takes the candidates of a schedule in order, the last one for all later levels.
 - DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the
   unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
+- SPEEDS is Zhang et al.'s (2018): bottom-up at each level whose frontier's edges exceed 1 / alpha
+  of the unvisited ones. Alpha comes from measured speeds (`ZhangSelector`).
 - MODEL takes the candidate of least predicted seconds. With `caution`, early in a search on the
   host, it takes bottom-up only if that is clearly faster.
 
@@ -56,7 +58,7 @@ from hetero_bfs.support.compiling import kernel
 
 MOST_CANDIDATES = 8
 MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.cost_to_go`
-FIXED, DIRECTION, MODEL = 0, 1, 2
+FIXED, DIRECTION, MODEL, SPEEDS = 0, 1, 2, 3
 ROW, VARIANT, DENSE_PUSHES = 0, 1, 2  # columns of `Policy.traits`
 _TURN = 15.0
 LEAST_SECONDS = 1e-30  # least divisor
@@ -75,11 +77,12 @@ class Policy(NamedTuple):
     Parameters
     ----------
     rule : int64
-        FIXED, DIRECTION or MODEL.
+        FIXED, DIRECTION, SPEEDS or MODEL.
     schedule : int64 (levels,)
-        FIXED: candidates by level. DIRECTION: the candidates for top-down and for bottom-up.
+        FIXED: candidates by level. DIRECTION, SPEEDS: the candidates for top-down and for
+        bottom-up.
     alpha, beta : float64
-        DIRECTION's thresholds.
+        DIRECTION's thresholds; SPEEDS has only alpha.
     weights : float64 (2, candidates, NUM_COLUMNS)
         MODEL: seconds per unit of each column, of SMALL and of LARGE levels.
     migrations : float64 (3, places, NUM_MIGRATION_COLUMNS)
@@ -245,6 +248,12 @@ def choose_direction(alpha, beta, num_vertices, state):
     return 1 if state[FRONTIER_EDGES] * alpha > state[UNVISITED_EDGES] else 0
 
 
+@njit(inline="always")
+def is_faster_bottom_up(alpha, state):
+    """Return 1 if SPEEDS takes bottom-up, else 0."""
+    return 1 if state[FRONTIER_EDGES] * alpha > state[UNVISITED_EDGES] else 0
+
+
 @kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
     """Call `_choose` from Python."""
@@ -263,6 +272,8 @@ def _choose(policy, num_vertices, num_edges, state, predicted, total):
         return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
     if policy.rule == DIRECTION:
         return policy.schedule[choose_direction(policy.alpha, policy.beta, num_vertices, state)]
+    if policy.rule == SPEEDS:
+        return policy.schedule[is_faster_bottom_up(policy.alpha, state)]
     return _choose_by_model(policy, num_vertices, num_edges, state, predicted, total)
 
 

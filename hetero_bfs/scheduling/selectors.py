@@ -16,7 +16,14 @@ import numpy.typing as npt
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.objective import Objective
-from hetero_bfs.scheduling.policy import DIRECTION, FIXED, Policy, fixed_policy, make_policy
+from hetero_bfs.scheduling.policy import (
+    DIRECTION,
+    FIXED,
+    SPEEDS,
+    Policy,
+    fixed_policy,
+    make_policy,
+)
 from hetero_bfs.scheduling.strategies import DeviceKind, Direction, Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures
 
@@ -77,12 +84,12 @@ class Selector:
         """Return a number of edges for which the first choice is the same as for `frontier_edges`.
 
         It returns few different numbers, so that first choices can be stored: powers of the square
-        root of two for a model, one number on each side of the threshold for Beamer's rule.
+        root of two for a model, one number on each side of the threshold for rules with one.
         """
         policy = self.policy
         if policy.rule == FIXED or frontier_edges == 0:
             return 0
-        if policy.rule == DIRECTION:
+        if policy.rule in (DIRECTION, SPEEDS):
             rises = frontier_edges * policy.alpha > unvisited_edges
             return frontier_edges + unvisited_edges if rises else 0
         rounded = round(float(2.0 ** (round(2.0 * math.log2(frontier_edges)) / 2.0)))

@@ -8,8 +8,8 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
               the same for SMALL levels, which other kernels run (cooperative.cl, expand.py). Models
               from before 2026-11-26 have `learned_deep` instead: formulas of high-diameter graphs,
               almost all of whose levels are small
-    average   the paper's model (Zhang et al. 2018, equations 1 to 4): top-down takes
-              frontier_edges / speed, bottom-up alpha x unvisited_edges / speed
+    zhang     the model of Zhang et al. 2018 (`ZhangSpeeds`). Models from before 2026-11-27 lack it;
+              what they have as `average` was fitted to other graphs and in another way
     start, switch, convert
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue
@@ -138,6 +138,32 @@ class RunCosts:
     opening: Linear
 
 
+@dataclass(frozen=True)
+class ZhangSpeeds:
+    """The model of Zhang et al. 2018: equations 2 and 4, speeds as in section 3.2.
+
+    Top-down takes frontier_edges / speed, bottom-up alpha x unvisited_edges / speed. There are no
+    seconds for starts, migrations and conversions.
+
+    alpha : share of the unvisited edges that bottom-up scans, the mean over levels
+    edges_per_second : by strategy, the mean over levels of edges / seconds. The edges are those of
+        the equations: of the frontier, or alpha x the unvisited ones.
+    graphs, levels : size of the training set, which has Kronecker graphs only
+    """
+
+    alpha: float
+    edges_per_second: Mapping[str, float]
+    graphs: int
+    levels: int
+
+    def seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
+        """Predict a level."""
+        speed = self.edges_per_second[strategy.name]
+        if strategy.direction == "top-down":
+            return features.frontier_edges / speed
+        return self.alpha * features.unvisited_edges / speed
+
+
 RunTable = Mapping[DeviceKind, Mapping[str, RunCosts]]
 """Costs by place and algorithm (`Analysis.what`)."""
 
@@ -148,8 +174,6 @@ class SpeedModel:
 
     name: str
     learned: Mapping[str, Linear]
-    alpha: float
-    edges_per_second: Mapping[str, float]
     start: Mapping[str, Linear]
     switch: Mapping[str, Linear]
     convert: Mapping[str, Linear]
@@ -159,6 +183,7 @@ class SpeedModel:
     learned_small: Mapping[str, Linear] | None = None
     programs: CostTable | None = None
     algorithms: RunTable | None = None
+    zhang: ZhangSpeeds | None = None
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -191,20 +216,8 @@ class SpeedModel:
         """Predict a level by the learned coefficients, without migration."""
         return self.predictor(strategy.name, size_of(features.frontier_edges)).seconds(features)
 
-    def average(self, strategy: Strategy) -> Linear:
-        """Return the paper's average model of a strategy: one column and one speed."""
-        speed = self.edges_per_second[strategy.name]
-        if strategy.direction == "top-down":
-            return Linear(("frontier_edges",), (1.0 / speed,))
-        return Linear(("unvisited_edges",), (self.alpha / speed,))
-
-    def average_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level by the paper's average speeds, without migration."""
-        return self.average(strategy).seconds(features)
-
     def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
-        known = self.learned.keys() & self.edges_per_second.keys()
-        lacking = [s.name for s in candidates if s.name not in known]
+        lacking = [s.name for s in candidates if s.name not in self.learned]
         kinds = [place_name(place) for place in sorted({s.place for s in candidates})]
         tables = {"start on": self.start, "convert on": self.convert}
         if len(kinds) > 1:
@@ -226,7 +239,12 @@ class SpeedModel:
             name=f"{self.name} and {other.name}",
             learned=both(self.learned, other.learned),
             learned_small=small,
-            edges_per_second=both(self.edges_per_second, other.edges_per_second),
+            zhang=None
+            if self.zhang is None or other.zhang is None
+            else replace(
+                self.zhang,
+                edges_per_second=both(self.zhang.edges_per_second, other.zhang.edges_per_second),
+            ),
             start=both(self.start, other.start),
             switch=both(self.switch, other.switch),
             convert=both(self.convert, other.convert),
@@ -244,7 +262,7 @@ class SpeedModel:
             "algorithms": self.algorithms and _runs_to_json(self.algorithms),
             "learned": _to_json(self.learned),
             "learned_small": self.learned_small and _to_json(self.learned_small),
-            "average": {"alpha": self.alpha, "edges_per_second": dict(self.edges_per_second)},
+            "zhang": self.zhang and asdict(self.zhang),
             "start": _to_json(self.start, "on_"),
             "switch": _to_json(self.switch, "to_"),
             "convert": _to_json(self.convert, "on_"),

@@ -38,13 +38,16 @@ ObjectiveName = Literal["time", "energy", "edp"]
 """The quantity that a selector minimises: seconds, joules or energy-delay product."""
 
 OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
-MODEL_SELECTORS = ("learned", "thresholds", "average")
+MODEL_SELECTORS = ("learned", "thresholds", "zhang")
 """Selectors that use a speed model."""
 
-NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga")
+NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga", "yasui")
 """All selectors except schedules of given strategies ("fixed:TC,BC")."""
 
-OBJECTIVE_SELECTORS = ("auto", *MODEL_SELECTORS)
+SELECTORS_ORDERS = {"daga": "given", "yasui": "degree"}
+"""Orders of the vertices that belong to a selector, where the user names none."""
+
+OBJECTIVE_SELECTORS = ("auto", "learned", "thresholds")
 """Selectors that compare costs, and so support objectives other than time."""
 
 MOST_DEVICES = 2

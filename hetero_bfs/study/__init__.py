@@ -1,11 +1,7 @@
-"""The paper's tables and figures for this machine (Zhang et al. 2018). Runs as `hetero-bfs study`.
+"""Tables and figures of the papers for this machine. Runs as `hetero-bfs study`.
 
 `searches` selects the graphs. It makes the tables with `levels`, `efficiency` and `run`. `figures`
 draws them in the style of `style`, and `findings` summarises them in sentences. `page` makes one
-HTML page, and `folder` writes all files at once.
+HTML page, and `folder` writes all files at once. `papers` names the papers of which a study shows
+the own tables, such as `zhang`.
 """
-
-from hetero_bfs.study.run import run_study
-from hetero_bfs.study.searches import StudyOptions
-
-__all__ = ["StudyOptions", "run_study"]

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -40,8 +40,34 @@ class Section:
     nothing: str = "Nothing could be measured; see the notes."
 
 
-_GRAPH = ("graph", "family", "scale")
+GRAPH_COLUMNS = ("graph", "family", "scale")
 _SEARCHES = ("keys", "rounds")
+LEVEL_COLUMNS = (
+    *GRAPH_COLUMNS,
+    "key",
+    "level",
+    "strategy",
+    "frontier_vertices",
+    "frontier_edges",
+    "unvisited_vertices",
+    "unvisited_edges",
+    "seconds",
+    "fastest",
+    "rounds",
+)
+THROUGHPUT_COLUMNS = (
+    *GRAPH_COLUMNS,
+    "vertices",
+    "input_edges",
+    "selector",
+    "kind",
+    "rule",
+    "median_seconds",
+    "harmonic_mean_gteps",
+    "first_quartile_gteps",
+    "third_quartile_gteps",
+    *_SEARCHES,
+)
 
 
 SECTIONS = (
@@ -52,19 +78,7 @@ SECTIONS = (
         "and conversion of the frontier. Lower is better. Where the lines cross, another strategy "
         "becomes the best one, and a selector gains. The figure and the table have the first key "
         "of each graph, the CSV file has all.",
-        (
-            *_GRAPH,
-            "key",
-            "level",
-            "strategy",
-            "frontier_vertices",
-            "frontier_edges",
-            "unvisited_vertices",
-            "unvisited_edges",
-            "seconds",
-            "fastest",
-            "rounds",
-        ),
+        LEVEL_COLUMNS,
         figures.levels,
         findings.levels_finding,
         findings.levels_brief,
@@ -75,19 +89,7 @@ SECTIONS = (
         "Whole searches, from the key to the complete parent array. More is better. Hollow "
         "markers with broken lines are single strategies, filled ones are selectors. A key's time "
         "is the median of its rounds. GTEPS is the harmonic mean over keys, as in Graph500.",
-        (
-            *_GRAPH,
-            "vertices",
-            "input_edges",
-            "selector",
-            "kind",
-            "rule",
-            "median_seconds",
-            "harmonic_mean_gteps",
-            "first_quartile_gteps",
-            "third_quartile_gteps",
-            *_SEARCHES,
-        ),
+        THROUGHPUT_COLUMNS,
         figures.throughput,
         findings.throughput_finding,
         findings.throughput_brief,
@@ -102,7 +104,7 @@ SECTIONS = (
         "error. It has no figure at all if it spends more than a tenth of its time where no meter "
         "measures.",
         (
-            *_GRAPH,
+            *GRAPH_COLUMNS,
             "selector",
             "kind",
             "domain",
@@ -121,7 +123,7 @@ SECTIONS = (
         "the given order over the median after relabelling. At 2 the relabelled graph is searched "
         "in half the time; left of 1 relabelling makes searches slower.",
         (
-            *_GRAPH,
+            *GRAPH_COLUMNS,
             "vertices",
             "removed_vertices",
             "removed_share",
@@ -144,7 +146,7 @@ SECTIONS = (
         "for this machine. On the line the prediction is right; dotted lines are half and twice "
         "the measured time.",
         (
-            *_GRAPH,
+            *GRAPH_COLUMNS,
             "key",
             "level",
             "strategy",
@@ -166,7 +168,7 @@ SECTIONS = (
         "without a change share a column. <code>none</code> is not a selector: the best single "
         "strategy.",
         (
-            *_GRAPH,
+            *GRAPH_COLUMNS,
             "key",
             "selector",
             "level",
@@ -187,7 +189,7 @@ SECTIONS = (
         "start. Grey lines are the times of choosing. Point at a box for its numbers and the "
         "predictions. Of several rounds it is the one of median time. <code>hetero-bfs "
         "view timeline.csv</code> makes a file for ui.perfetto.dev of it.",
-        (*_GRAPH, "key", *ROW_COLUMNS),
+        (*GRAPH_COLUMNS, "key", *ROW_COLUMNS),
         levels.draw,
         levels.finding,
         findings.no_brief,
@@ -214,12 +216,26 @@ SECTIONS = (
         "source. The time of the schedules that it chose over the time of the best schedule known, "
         "minus 1; all schedules, directions and places, are replayed in turn. Lower is better. "
         "Cells are single runs; the CSV has seconds, schedules, and the share of choosing.",
-        (*_GRAPH, *PROGRAM_COLUMNS),
+        (*GRAPH_COLUMNS, *PROGRAM_COLUMNS),
         figures.programs,
         findings.programs_finding,
         findings.no_brief,
     ),
 )
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's tables: `measure` fills them, from the study, the options and the device.
+
+    `scales` are those of the paper's Kronecker graphs, the default.
+    """
+
+    name: str
+    title: str
+    scales: tuple[int, ...]
+    measure: Callable[[Any, Any, Any], None]
+    sections: tuple[Section, ...]
 
 
 _STYLE = """

@@ -34,7 +34,8 @@ from hetero_bfs.study.levels import (
     prediction_rows,
     search_rows,
 )
-from hetero_bfs.study.page import SECTIONS, Part, Section, page
+from hetero_bfs.study.page import SECTIONS, Paper, Part, Section, page
+from hetero_bfs.study.papers import paper_named
 from hetero_bfs.study.searches import (
     Planned,
     Row,
@@ -127,25 +128,35 @@ class Study:
         return table
 
 
-def run_study(folder: Path, options: StudyOptions) -> dict[str, Any]:
+def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
     """Measure this machine and write the study; return its summary (also in study.json).
+
+    Without a folder nothing is written. The summary has the small tables as text, too.
 
     Raises `HeteroBFSError` if the folder, a graph or a device cannot be used, or if a search result
     is wrong. Nothing is written then.
     """
     source_commit()  # cached now, since the checkout may change during the run
-    check_folder(folder)
+    if folder is not None:
+        check_folder(folder)
     study = Study()
     info = _device(options.engine, study.notes)
+    paper = _MACHINE if options.paper is None else paper_named(options.paper)
+    if not (options.scales or options.quick):
+        options = replace(options, scales=paper.scales)
     options = options.completed_for(info)
-    graphs = graphs_of(options, info)
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log before the study
     started = time.perf_counter()
+    paper.measure(study, options, info)
+    return _write(folder, paper, study, options, info, time.perf_counter() - started)
+
+
+def measure_machine(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
+    graphs = graphs_of(options, info)
     for number, graph in enumerate(graphs, 1):
         announce(f"{graph.name}, graph {number} of {len(graphs)}")
         measure_graph(study, graph, options)
-    return _write(folder, study, options, info, time.perf_counter() - started)
 
 
 def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
@@ -166,6 +177,10 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
         study.add("energy", efficiency(subject, options, study.notes))
 
 
+_MACHINE = Paper("machine", _TITLE, (), measure_machine, SECTIONS)
+"""The study of a machine, which is no paper's own."""
+
+
 def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
     found, missing = engine.find_devices(most=1)
     notes += missing
@@ -173,14 +188,19 @@ def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:
 
 
 def _write(
-    folder: Path, study: Study, options: StudyOptions, info: DeviceInfo | None, seconds: float
+    folder: Path | None,
+    paper: Paper,
+    study: Study,
+    options: StudyOptions,
+    info: DeviceInfo | None,
+    seconds: float,
 ) -> dict[str, Any]:
     machine = describe_machine(info)
     model = model_of(info)
     foot = footer(machine, model, options)
     files: dict[str, bytes] = {}
     parts = []
-    for section in SECTIONS:
+    for section in paper.sections:
         table = study.table(section)
         part = _part(section, table, foot)
         parts.append(part)
@@ -189,7 +209,7 @@ def _write(
         if part.svg is not None:
             files[f"{section.name}.svg"] = svg_file(part.svg).encode()
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
-    text = page(_TITLE, describe(machine), parts, study.notes, foot)
+    text = page(paper.title, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
     summary = {
         **record_of_run(info, SEEDS),
@@ -197,11 +217,13 @@ def _write(
         "seconds": seconds,
         "keys": options.keys,
         "rounds": options.rounds,
+        "tables": {part.name: part.brief.to_dict("records") for part in parts},
         "findings": {part.name: part.finding for part in parts},
         "files": sorted(files),
         "notes": study.notes,
     }
-    write_folder(folder, files, summary)
+    if folder is not None:
+        write_folder(folder, files, summary)
     return summary
 
 

@@ -50,6 +50,8 @@ class StudyOptions:
     energy_seconds : least seconds of searches for each reading of the energy meters
     quick : for a first look: small graphs if none are given, fewer keys and rounds
     power_log : log of an external meter
+    paper : name of a paper (papers.py), to show its own tables instead
+    regenerate : with `paper`, generate edges again for each pass even if they fit in memory
     engine : settings of searches; the study itself sets selector, order, objective and correction
     """
 
@@ -62,6 +64,8 @@ class StudyOptions:
     energy_seconds: float = 2.0
     quick: bool = False
     power_log: Path | None = None
+    paper: str | None = None
+    regenerate: bool = False
     engine: EngineOptions = field(default_factory=EngineOptions)
 
     def completed_for(self, info: DeviceInfo | None) -> StudyOptions:
@@ -181,7 +185,7 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
     engine = _open(graph, options)
     notes += [f"{about.name}: {note}" for note in engine.notes]
     configs = configs_of(about.name, engine, notes)
-    keys = _affordable(about.name, engine, configs, keys, options.rounds, notes)
+    keys = affordable(about.name, engine, configs, keys, options.rounds, notes)
     sources = sources_of(engine, SOURCES)
     nedge = validate_configs(
         about.name, engine, edges, list(dict.fromkeys([*keys, *sources])), configs
@@ -229,7 +233,7 @@ def add_note(notes: list[str], text: str) -> None:
         notes.append(text)
 
 
-def _affordable(
+def affordable(
     name: str,
     engine: Engine,
     configs: Sequence[Configuration],

@@ -35,13 +35,14 @@ class Look(NamedTuple):
 _SELECTORS = {
     "alpha-beta": Look("#56B4E9", "P", "-"),
     "daga": Look("#7F7F7F", "X", "-"),
-    "average": Look("#B8A800", "h", "-"),
+    "yasui": Look("#117733", "s", "-"),
+    "zhang": Look("#B8A800", "h", "-"),
     "learned": Look("#000000", "o", "-"),
     "thresholds": Look("#999933", "d", "-"),
     "auto": Look("#882255", "*", "-"),
     "oracle": Look("#332288", "p", "-"),
 }
-"""With the strategies' colours: Okabe and Ito's eight, a darker yellow, and three of other
+"""With the strategies' colours: Okabe and Ito's eight, a darker yellow, and four of other
 lightness.
 """
 

@@ -14,7 +14,7 @@ from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, STRATEGIES, availa
 
 
 @pytest.mark.parametrize(
-    "selector", ["auto", "learned", "thresholds", "average", "alpha-beta", "daga"]
+    "selector", ["auto", "learned", "thresholds", "zhang", "alpha-beta", "daga", "yasui"]
 )
 @pytest.mark.parametrize("name", ["no edges", "one loop", "two components", "grid", "Kronecker 12"])
 def test_every_selector(place, trained, selector, name):
@@ -37,12 +37,12 @@ def check_choice(trace, selector, place) -> None:
     if selector in ("auto", *MODEL_SELECTORS):
         assert set(trace.predicted_seconds) == {s.name for s in available(place is not None)}
         assert all(0 < seconds < 1 for seconds in trace.predicted_seconds.values())
-        if selector == "average" and trace.reason != "as the level before":
+        if selector == "zhang":
             chosen = trace.predicted_seconds[trace.strategy]
             assert chosen == min(trace.predicted_seconds.values())
     else:
         assert trace.predicted_seconds == {}
-        bottom_up = "BG" if place is not None else "BC"
+        bottom_up = "BG" if place is not None and selector != "yasui" else "BC"
         top_down = "TG" if place is not None and selector == "alpha-beta" else "TC"
         assert trace.strategy in (top_down, bottom_up)
     assert trace.reason

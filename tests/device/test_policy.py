@@ -108,7 +108,8 @@ SELECTORS = (
     "fixed:TG,BG,BGC,TC",
     "alpha-beta",
     "daga",
-    "average",
+    "yasui",
+    "zhang",
     "learned",
     "thresholds",
     "auto",
@@ -125,7 +126,7 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector, change):
         states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
         there, within = on_device(engine, policy, n, m, states)
         predicted, total = np.zeros(count), np.zeros(count)
-        assert policy.rule != MODEL or selector in ("average", "learned", "auto")
+        assert policy.rule != MODEL or selector in ("learned", "auto")
         seen = set()
         for state, device_choice, ratio in zip(states, there, within, strict=True):
             here = choose(policy, n, m, state, predicted, total)

@@ -97,13 +97,13 @@ def test_it_crosses_to_a_device_and_back(opencl_device, name):
             check_search(engine, edges, source)
 
 
-@pytest.mark.parametrize("selector", ["auto", "learned", "average"])
+@pytest.mark.parametrize("selector", ["auto", "learned", "zhang"])
 def test_models_choose_among_six(place, trained, selector):
     """Made so cheap it is the first choice; top-down rules still take the table's plain rows."""
 
     def make_cheap(data):
         data["learned"]["XC"] = {"constant": 1e-9}
-        data["average"]["edges_per_second"]["XC"] = 1e15
+        data["zhang"]["edges_per_second"]["XC"] = 1e15
 
     trained(place, make_cheap)
     edges = nasty("Kronecker 12")

@@ -22,7 +22,7 @@ from tests.fuzz.campaign import Attempt, Campaign
 from tests.fuzz.files import DAMAGES, TEXT_DAMAGES
 
 _SHIPPED = sorted((Path(__file__).parents[2] / "models").glob("*.json"))
-_SELECTORS = ("auto", "learned", "thresholds", "average")
+_SELECTORS = ("auto", "learned", "thresholds", "zhang")
 _SCALE, _SOURCE = 7, 1
 _VALUES: list[Any] = [
     None, True, False, 0, -1, 1, 2**63, 10**400, 0.0, -0.0, -1e-9, 1e-320, 1e308, -1e308,

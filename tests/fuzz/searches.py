@@ -34,7 +34,7 @@ from strategy_mixtures import selectors_of
 
 _MOST_STEPS = 30  # opening an engine takes longer than all of them
 _ANALYSES = 8  # of one graph
-_RULES = ["auto", "average", "alpha-beta"]
+_RULES = ["auto", "zhang", "alpha-beta"]
 
 
 def device_of(case: Case) -> DeviceInfo | None:

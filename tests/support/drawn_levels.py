@@ -45,7 +45,7 @@ def models(draw):
         {kind: draw(weights(schema.MIGRATION_COLUMNS)) for kind in ("cpu", "device")}
         for _ in range(3)
     ]
-    return SpeedModel("m", learned, 0.1, {}, *migrations, {})
+    return SpeedModel("m", learned, *migrations, {})
 
 
 @st.composite

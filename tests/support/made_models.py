@@ -30,7 +30,7 @@ def model_json(name: str) -> dict:
         "name": name,
         "about": {"machine": {"device": {"type": "CPU"}}},
         "learned": learned,
-        "average": {"alpha": 0.1, "edges_per_second": speeds},
+        "zhang": {"alpha": 0.1, "edges_per_second": speeds, "graphs": 80, "levels": 2000},
         "start": {"on_cpu": {"constant": 3e-6}, "on_device": {"constant": 3e-6}},
         "switch": {"to_cpu": {"constant": 1e-6}, "to_device": {"constant": 1e-6}},
         "convert": {"on_cpu": {"constant": 2e-6}, "on_device": {"constant": 2e-6}},

@@ -94,14 +94,17 @@ def model(**changes) -> SpeedModel:
             for kind in ("cpu", "device")
         }
     parts["learned"] |= {name: Linear(("constant",), (s,)) for name, s in changes.items()}
-    speeds = dict.fromkeys(STRATEGIES, 1e9)
-    return SpeedModel("m", alpha=0.1, edges_per_second=speeds, about={}, **parts)
+    return SpeedModel("m", about={}, **parts)
 
 
-def selector_of(made: SpeedModel, candidates=ALL, name="average") -> ModelSelector:
-    """Return a selector by the learned formulas; named "average" it looks at single levels."""
+def selector_of(made: SpeedModel, candidates=ALL, name="level") -> ModelSelector:
+    """Return a selector by the learned formulas; named "level" it is without caution."""
     small, large = ([made.predictor(s.name, size) for s in candidates] for size in (SMALL, LARGE))
-    return ModelSelector(name, made, candidates, (small, large))
+    single = name == "level"
+    selector = ModelSelector("learned" if single else name, made, candidates, (small, large))
+    if single:
+        selector.policy = selector.policy._replace(caution=1.0)
+    return selector
 
 
 def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:

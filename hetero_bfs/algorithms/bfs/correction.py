@@ -223,7 +223,7 @@ class Corrections:
 
         The first call runs the probes.
         """
-        if not (isinstance(base, ModelSelector) and base.corrects):
+        if not isinstance(base, ModelSelector):
             return None
         if self._probes is None:
             self._probes = probe(self._platform, self._candidates)

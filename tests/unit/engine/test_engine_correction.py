@@ -64,7 +64,7 @@ def test_switched_off_choices_are_those_of_the_model():
 
 @pytest.mark.usefixtures("slow_model")
 def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for():
-    with hb.Engine(KRONECKER, selector="average", device="cpu") as engine:
+    with hb.Engine(KRONECKER, selector="zhang", device="cpu") as engine:
         assert engine.corrections == {}
 
 

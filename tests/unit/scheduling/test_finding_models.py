@@ -39,7 +39,7 @@ from hetero_bfs.scheduling.strategies import STRATEGIES, available
 
 
 @pytest.mark.parametrize("device", [GPU, None])
-@pytest.mark.parametrize("wanted", ["auto", "learned", "thresholds", "average"])
+@pytest.mark.parametrize("wanted", ["auto", "learned", "thresholds", "zhang"])
 def test_a_trained_machine(trained, device, wanted):
     trained(device)
     selector, notes = make_selector(wanted, device, available(device is not None))
@@ -50,24 +50,23 @@ def test_a_trained_machine(trained, device, wanted):
     if wanted == "thresholds":
         assert predicted == {}, "a search by thresholds predicts nothing"
         return
-    if wanted != "average":
+    if wanted != "zhang":
         assert predicted["TC"] == pytest.approx(1e-6 + 2000e-9 + start)
         assert predicted["BC"] == pytest.approx(1e-6 + 300e-8 + start)
     else:  # e_frontier / speed and alpha x e_left / speed
-        assert predicted["TC"] == pytest.approx(2000 / 1e9 + start)
-        assert predicted["BC"] == pytest.approx(0.1 * 6000 / 1e9 + start)
+        assert predicted["TC"] == pytest.approx(2000 / 1e9)
+        assert predicted["BC"] == pytest.approx(0.1 * 6000 / 1e9)
         assert selector.choose(level).strategy.name == "BC"
     assert set(predicted) == {s.name for s in available(device is not None)}
 
 
-@pytest.mark.parametrize("wanted", ["auto", "learned", "thresholds", "average"])
+@pytest.mark.parametrize("wanted", ["auto", "learned", "thresholds"])
 def test_an_unknown_machine_begins_with_the_model_of_another(monkeypatch, tmp_path, wanted):
     """It says so, and names the command that makes a model of this one."""
     monkeypatch.setenv(model_files.MODELS_VARIABLE, str(tmp_path))
     ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
     selector, notes = make_selector(wanted, GPU, ALL)
     assert (selector.name, selector.model.name) == (wanted, "other__card")
-    assert selector.corrects == (wanted != "average")
     (note,) = notes
     for words in (
         machine_slug(GPU),
@@ -100,9 +99,20 @@ def test_a_model_that_lacks_a_move(trained):
 
 
 def test_a_model_without_a_speed(trained):
-    trained(GPU, lambda data: data["average"]["edges_per_second"].pop("BGC"))
-    with pytest.raises(ModelError, match=r"BGC.*train again with `hetero-bfs train`"):
-        make_selector("average", GPU, ALL)
+    trained(GPU, lambda data: data["zhang"]["edges_per_second"].pop("BGC"))
+    with pytest.raises(ModelError, match=r"zhang of BGC; train again with `hetero-bfs train`"):
+        make_selector("zhang", GPU, ALL)
+
+
+def test_the_papers_model_needs_a_training_that_measured_its_speeds(trained, monkeypatch, tmp_path):
+    """Models from before it have none, and another machine's speeds do not apply."""
+    trained(GPU, lambda data: data.pop("zhang"))
+    with pytest.raises(ModelError, match=r"lacks the speeds.*zhang of TC, TG, BC, BG, BGC; train"):
+        make_selector("zhang", GPU, ALL)
+    monkeypatch.setenv(model_files.MODELS_VARIABLE, str(tmp_path / "none"))
+    ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
+    with pytest.raises(ModelError, match=r"measured on this machine.*train first"):
+        make_selector("zhang", GPU, ALL)
 
 
 # For how long a choice holds.

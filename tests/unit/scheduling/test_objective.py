@@ -42,7 +42,7 @@ def test_the_auto_of_an_old_model_is_left_out():
     old = {"auto": {"energy": {"shallow": {"selector": "learned"}}}}
     data = power_json(BOTH, cpu=30.0, device=60.0)
     assert read(data | old) == read(data)
-    text = json.dumps(model_json("m") | {"auto": {"deep": {"selector": "average"}}})
+    text = json.dumps(model_json("m") | {"auto": {"deep": {"selector": "learned"}}})
     assert read_model(text, "m.json").to_json() == model_json("m")
 
 

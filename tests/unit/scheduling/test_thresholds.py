@@ -53,8 +53,6 @@ def model(start=1.0, convert=1.0, **units: float) -> SpeedModel:
         start=migrations(1e-6 * start),
         switch=migrations(1e-3),
         convert=migrations(1e-9 * convert, "frontier_vertices"),
-        alpha=0.1,
-        edges_per_second=dict.fromkeys(STRATEGIES, 1e9),
         about={},
     )
 

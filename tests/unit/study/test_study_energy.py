@@ -13,8 +13,10 @@ from hetero_bfs import energy
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
-from hetero_bfs.study import StudyOptions, figures, findings, run_study
 from hetero_bfs.study import efficiency as power
+from hetero_bfs.study import figures, findings
+from hetero_bfs.study.run import run_study
+from hetero_bfs.study.searches import StudyOptions
 
 
 @dataclass

@@ -84,7 +84,7 @@ def test_a_model_comes_out_and_the_old_one_is_kept(tmp_path, capsys):
     assert (tmp_path / f"{path.name}.previous").read_text() == "the old one"
     model = read_model(path.read_text(), str(path))
     assert model.name == machine_slug(None)
-    assert set(model.learned) == {"TC", "BC"} == set(model.edges_per_second)
+    assert set(model.learned) == {"TC", "BC"} == set(model.zhang.edges_per_second)
     assert set(model.start) == set(model.convert) == {"cpu"}
     about = model.about
     assert about["calibrated_from"]["name"] == "other__card"

@@ -65,7 +65,9 @@ def test_a_model_comes_out(finished):
     model = read_model(model_path.read_text(), str(model_path))
     assert model.name == model_path.stem
     assert set(model.learned) == {"TC", "BC"}
-    assert 0 < model.alpha <= 1
+    assert 0 < model.zhang.alpha <= 1
+    assert set(model.zhang.edges_per_second) == {"TC", "BC"}
+    assert model.zhang.graphs == 4
     assert model.about["samples"] == len(samples)
 
 

@@ -1,0 +1,637 @@
+"""What Zhang et al. (2018) measured, on this machine: `hetero-bfs study --paper zhang`.
+
+Each graph is built twice, one order at a time: relabelled by degree for the paper's own searches
+and for Yasui's, then as given for Daga's. Edges that do not fit beside the graph are generated
+again for each pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.engine.engine import Engine
+from hetero_bfs.errors import GraphError, ModelError
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
+from hetero_bfs.graph.search_graph import LOCALITY, RELABELLING, build_search_graph
+from hetero_bfs.graph500.one_process import check_memory, construct, generate
+from hetero_bfs.options import device_settings
+from hetero_bfs.scheduling.model_selectors import ZhangSelector
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.selectors import Selector
+from hetero_bfs.scheduling.speed_model import ZhangSpeeds
+from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES, host_only
+from hetero_bfs.study import figures, findings, style
+from hetero_bfs.study.efficiency import METERED, efficiency
+from hetero_bfs.study.levels import level_rows, measure_levels
+from hetero_bfs.study.page import GRAPH_COLUMNS, LEVEL_COLUMNS, THROUGHPUT_COLUMNS, Paper, Section
+from hetero_bfs.study.searches import (
+    Configuration,
+    Planned,
+    Row,
+    StudyOptions,
+    Subject,
+    add_note,
+    affordable,
+    graphs_of,
+    throughput,
+    validate_configs,
+)
+from hetero_bfs.support.messages import announce, progress
+from hetero_bfs.training.collect import PAPER_PLAN, QUICK_PLAN, Plan, measure_graph
+from hetero_bfs.training.fit import TRAINING_FAMILY, fit_zhang
+from hetero_bfs.training.regret import sources_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from hetero_bfs.study.run import Study
+
+SCALES = (22, 23, 24, 25, 26)
+DAGA, YASUI, ZHANG, AUTO = "daga", "yasui", "zhang", "auto"
+BARS = (DAGA, YASUI, ZHANG, AUTO)
+"""The three bars of Figures 4 and 5, and this program's default selector."""
+
+# What the paper states, for its two machines: an AMD A10-7850K and a Ryzen 5 2400G.
+A10, RYZEN = "paper: A10-7850K", "paper: Ryzen 5 2400G"
+_GTEPS = {DAGA: (0.9, 0.6), YASUI: (1.9, 1.3), ZHANG: (2.1, 1.4)}
+_SPEED_OVER = {DAGA: (2.3, 2.3), YASUI: (1.1, 1.1)}
+_ENERGY_OVER = {DAGA: (2.3, 2.5), YASUI: (1.6, 1.3)}
+_REMOVED_SHARE, _REMAPPING_SHARE = 0.48, 0.415
+_LARGEST = 67.11e6, 1073.74e6
+_TABLE_5 = {  # seconds at scale 26 on the A10-7850K, level by level
+    "TC": (0.02, 0.02, 1.81, 9.76, 0.30, 0.03, 0.02, 0.02),
+    "TG": (0.03, 0.05, 3.44, 17.35, 0.97, 0.08, 0.02, 0.02),
+    "BC": (4.37, 4.34, 3.16, 2.66, 2.84, 2.82, 2.83, 0.03),
+    "BG": (9.42, 8.53, 0.29, 0.08, 0.06, 0.05, 0.05, 0.05),
+    "BGC": (9.44, 8.47, 0.27, 0.07, 0.06, 0.05, 0.05, 0.05),
+}
+
+_REMAPPING_STEPS = (RELABELLING, LOCALITY)
+_UPLOAD = "opening on the device"
+
+
+def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
+    """Measure all tables of the paper."""
+    study.add("strategies", strategy_rows(info))
+    speeds = _speeds(options, info, study.notes)
+    for number, graph in enumerate(graphs := graphs_of(options, info), 1):
+        announce(f"{graph.name}, graph {number} of {len(graphs)}")
+        _measure_graph(study, graph, options, speeds)
+    tables = {name: pd.DataFrame(rows) for name, rows in study.rows.items()}
+    study.add("claims", claim_rows(tables))
+
+
+def strategy_rows(info: DeviceInfo | None) -> list[Row]:
+    """Return Table 2: the strategies, and where they run here."""
+    device = "no OpenCL device" if info is None else info.name
+    return [
+        {
+            "strategy": s.name,
+            "direction": s.direction,
+            "runs_on": "host" if s.device_kind == "cpu" else device,
+            "description": s.description,
+        }
+        for s in STRATEGIES.values()
+    ]
+
+
+def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) -> ZhangSpeeds:
+    """Return the paper's model of this machine: from its training, or measured now."""
+    try:
+        model = model_of(info)
+    except ModelError as error:
+        model = None
+        add_note(notes, str(error))
+    if model is not None and model.zhang is not None:
+        found, whence = model.zhang, f"from the speed model {model.name}"
+    else:
+        plan = QUICK_PLAN if options.quick else PAPER_PLAN
+        found = measure_speeds(plan, info)
+        scales = ", ".join(map(str, plan.scales))
+        whence = f"measured for this study at scales {scales}"
+    text = ", ".join(f"{n} {v:.3g} edges/s" for n, v in found.edges_per_second.items())
+    notes.append(
+        f"zhang's speeds are {whence}, the mean over {found.levels} levels of {found.graphs} "
+        f"Kronecker graphs: {text}; alpha {found.alpha:.3g}"
+    )
+    return found
+
+
+def measure_speeds(plan: Plan, info: DeviceInfo | None) -> ZhangSpeeds:
+    """Measure the paper's model on the Kronecker graphs of a training's plan."""
+    graphs = [graph for graph in plan.graphs() if graph.family == TRAINING_FAMILY]
+    rows: list[Row] = []
+    for number, graph in enumerate(progress(graphs, "measuring the paper's training set")):
+        built = build_search_graph(graph.make())
+        with Engine(built, selector=host_only(), **device_settings(info)) as engine:
+            rows += measure_graph(engine, number, graph)
+    speeds: ZhangSpeeds | None = fit_zhang(pd.DataFrame(rows))
+    assert speeds is not None, "the plan has Kronecker graphs"
+    return speeds
+
+
+def _measure_graph(
+    study: Study, graph: Planned, options: StudyOptions, speeds: ZhangSpeeds
+) -> None:
+    assert graph.scale is not None
+    generator = KroneckerEdges(graph.scale)
+    check_memory(generator)
+    edges = generate(generator, options.regenerate, study.notes)
+    about = {"graph": graph.name, "family": graph.graph.family, "scale": graph.scale}
+    for order in ("degree", "given"):
+        built, seconds = construct(edges, order)
+        chosen = replace(
+            options.engine, selector=host_only(), optimize="time", correction=False, order=order
+        )
+        with Engine(built, **chosen.settings()) as engine:
+            seconds[_UPLOAD] = engine.upload_seconds
+            study.add("preprocessing", _step_rows(about, order, seconds))
+            if order == "degree":
+                removed = built.num_vertices - built.num_searched
+                study.add("relabelling", [_table_6(about, built.num_vertices, removed)])
+            keys = search_keys(built.num_vertices, built.is_isolated, options.keys)
+            if not keys:
+                raise GraphError(f"{graph.name} has no edge between two vertices")
+            configs = _configs(engine, order, speeds, study.notes)
+            if not configs:
+                continue
+            name = f"{graph.name}, {order} order"
+            keys = affordable(name, engine, configs, keys, options.rounds, study.notes)
+            sources = sources_of(engine, 1) if order == "degree" else []
+            wanted = list(dict.fromkeys([*keys, *sources]))
+            nedge = validate_configs(name, engine, edges, wanted, configs)
+            subject = Subject(graph, edges, engine, keys, sources, nedge, configs)
+            rows = throughput(subject, options.rounds)
+            study.add("throughput", ({**row, "order": order} for row in rows))
+            study.add("energy", efficiency(subject, options, study.notes))
+            if order == "degree":
+                measured = measure_levels(subject, options.rounds, study.notes)
+                study.add("levels", level_rows(subject, measured))
+        del built
+
+
+def _configs(
+    engine: Engine, order: str, speeds: ZhangSpeeds, notes: list[str]
+) -> list[Configuration]:
+    """Return the configurations that search a graph in this order."""
+    found = []
+    for name in BARS:
+        if (SELECTORS_ORDERS.get(name, "degree")) != order:
+            continue
+        try:
+            found.append(Configuration(name, "selector", _selector(name, engine, speeds)))
+        except ModelError as error:
+            add_note(notes, f"{name} is left out: {error}")
+    for note in engine.notes:
+        add_note(notes, note)
+    return found
+
+
+def _selector(name: str, engine: Engine, speeds: ZhangSpeeds) -> Selector:
+    if name == ZHANG:
+        return ZhangSelector(speeds, engine.candidates)
+    engine.set_selector(name)
+    return engine.selector
+
+
+def _step_rows(about: Row, order: str, seconds: Mapping[str, float]) -> list[Row]:
+    total = sum(seconds.values())
+    return [
+        {
+            **about,
+            "order": order,
+            "step": step,
+            "seconds": value,
+            "share": value / total,
+            "remaps": step in _REMAPPING_STEPS,
+        }
+        for step, value in seconds.items()
+    ]
+
+
+def _table_6(about: Row, vertices: int, removed: int) -> Row:
+    return {
+        **about,
+        "vertices": vertices,
+        "vertices_left": vertices - removed,
+        "removed_share": removed / vertices,
+    }
+
+
+# The claims.
+
+
+def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
+    """Return every figure that the paper states, with ours from the study's tables.
+
+    `ours` has the paper's model (selector zhang), `ours_auto` the default selector where there is
+    such a figure. They are empty where nothing could be measured.
+    """
+    gteps = _means(tables.get("throughput"), "harmonic_mean_gteps")
+    energy = _energy_means(tables.get("energy"))
+    rows = [
+        _row(f"GTEPS of {name}, mean over graphs", paper, gteps.get(name), unit="GTEPS")
+        for name, paper in _GTEPS.items()
+    ]
+    rows[-1]["ours_auto"] = gteps.get(AUTO)
+    for title, paper, means in (
+        ("speed", _SPEED_OVER, gteps),
+        ("energy efficiency", _ENERGY_OVER, energy),
+    ):
+        for other, values in paper.items():
+            row = _row(f"{title} of zhang over {other}", values, _over(means, ZHANG, other), "x")
+            row["ours_auto"] = _over(means, AUTO, other)
+            rows.append(row)
+    removed, steps = tables["relabelling"], tables["preprocessing"]
+    rows.append(
+        _row("vertices that remapping removes", _REMOVED_SHARE, removed["removed_share"].mean())
+    )
+    relabelled = steps[steps["order"] == "degree"]
+    total = relabelled.groupby("graph")["seconds"].sum()
+    remapping = relabelled[relabelled["remaps"]].groupby("graph")["seconds"].sum()
+    rows.append(
+        _row("remapping, of preprocessing", _REMAPPING_SHARE, float((remapping / total).mean()))
+    )
+    rows.append(_row("vertices of the largest graph", _LARGEST[0], removed["vertices"].max(), ""))
+    edges = tables["throughput"]["input_edges"].max() if len(tables.get("throughput", ())) else None
+    rows.append(_row("edges of the largest graph", _LARGEST[1], edges, ""))
+    rows += _level_claims(tables.get("levels"))
+    return rows
+
+
+def _row(what: str, paper: Any, ours: float | None, unit: str = "share") -> Row:
+    a10, ryzen = paper if isinstance(paper, tuple) else (paper, paper)
+    return {"claim": what, "unit": unit, A10: a10, RYZEN: ryzen, "ours": ours, "ours_auto": None}
+
+
+def _means(table: pd.DataFrame | None, column: str) -> dict[str, float]:
+    if table is None or table.empty:
+        return {}
+    return {
+        str(name): float(value) for name, value in table.groupby("selector")[column].mean().items()
+    }
+
+
+def _energy_means(table: pd.DataFrame | None) -> dict[str, float]:
+    """Return mean MTEPS/W by selector in the widest domain that Daga was measured in."""
+    if table is None or table.empty:
+        return {}
+    measured = table[table["mteps_per_watt"].notna()]
+    for domain in ("system", "device", "cpu"):
+        means = _means(measured[measured["domain"] == domain], "mteps_per_watt")
+        if DAGA in means:
+            return means
+    return {}
+
+
+def _over(means: Mapping[str, float], mine: str, other: str) -> float | None:
+    return means[mine] / means[other] if mine in means and other in means else None
+
+
+def _level_claims(levels: pd.DataFrame | None) -> list[Row]:
+    """Compare mixes of strategies with single ones, from Table 5 and from our own levels."""
+    theirs = pd.DataFrame(_TABLE_5)
+    rows = [
+        _row("best single strategy over the best of each level (Table 5)", _mix(theirs), None, "x")
+    ]
+    rows[0][RYZEN] = None
+    if levels is not None and not levels.empty:
+        one = levels[levels["graph"] == levels["graph"].iloc[-1]]
+        rows[0]["ours"] = _mix(one.pivot_table("seconds", "level", "strategy"))
+    return rows
+
+
+def _mix(seconds: pd.DataFrame) -> float:
+    """Seconds of the best single strategy over those of the best strategy at each level."""
+    return float(seconds.sum().min() / seconds.min(axis=1).sum())
+
+
+# Tables as text, and findings.
+
+
+def _format(value: Any, unit: str = "x") -> str:
+    if value is None or pd.isna(value):
+        return "unmeasured"
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    if unit == "":
+        return f"{value / 1e6:.6g} M"
+    return f"{value:.3g} {unit}".strip()
+
+
+def _strategies_brief(table: pd.DataFrame) -> findings.Brief:
+    return "The paper's Table 2", table.astype(str)
+
+
+def _strategies_finding(table: pd.DataFrame) -> str:
+    return f"All {len(table)} strategies of the paper are there: {', '.join(table['strategy'])}."
+
+
+def _throughput_finding(table: pd.DataFrame) -> str:
+    means = _means(table, "harmonic_mean_gteps")
+    parts = [f"{name} {means[name]:.3g}" for name in BARS if name in means]
+    text = f"Mean GTEPS over {table['graph'].nunique()} graphs: {', '.join(parts)}."
+    for other in (DAGA, YASUI):
+        ratio = _over(means, ZHANG, other)
+        if ratio is not None:
+            text += f" zhang over {other}: {ratio:.2f}x (the paper: {_SPEED_OVER[other][0]}x)."
+    return text
+
+
+def _throughput_brief(table: pd.DataFrame) -> findings.Brief:
+    rows = []
+    for graph, lines in table.groupby("graph", sort=False):
+        gteps = lines.set_index("selector")["harmonic_mean_gteps"].to_dict()
+        row = {"graph": graph} | {n: f"{gteps[n]:.3g}" for n in BARS if n in gteps}
+        for mine in (ZHANG, AUTO):
+            for other in (DAGA, YASUI):
+                row[f"{mine}/{other}"] = _format(_over(gteps, mine, other))
+        rows.append(row)
+    return "GTEPS, harmonic mean over keys; daga on the graph as given", pd.DataFrame(rows)
+
+
+def _over_daga(table: pd.DataFrame) -> pd.DataFrame:
+    """Return measured rows with the ratio of their efficiency over Daga's, by graph and domain."""
+    measured = table[table["mteps_per_watt"].notna()]
+    base = measured[measured["selector"] == DAGA].set_index(["graph", "domain"])["mteps_per_watt"]
+    places = pd.MultiIndex.from_frame(measured[["graph", "domain"]])
+    over = measured["mteps_per_watt"].to_numpy(float) / base.reindex(places).to_numpy(float)
+    return measured.assign(over_daga=over)[~np.isnan(over)]
+
+
+def _energy_finding(table: pd.DataFrame) -> str:
+    over = _over_daga(table)
+    missing = table[~table["domain"].isin(over["domain"])].drop_duplicates("domain")
+    parts = [
+        f"By {domain} energy zhang does {rows['over_daga'].mean():.2f} times as much per joule as "
+        f"daga (the paper: {_ENERGY_OVER[DAGA][0]} and {_ENERGY_OVER[DAGA][1]})."
+        for domain, rows in over[over["selector"] == ZHANG].groupby("domain")
+    ]
+    parts += [
+        f"Energy of the {row.domain} is unmeasured: "
+        f"{row.unmeasured_because or 'daga could not be measured'}."
+        for row in missing.itertuples()
+    ]
+    return " ".join(parts)
+
+
+def _energy_brief(table: pd.DataFrame) -> findings.Brief:
+    over = _over_daga(table)
+    if over.empty:
+        return "", pd.DataFrame()
+    cells = over.pivot_table("over_daga", ["graph", "domain"], "selector", sort=False)
+    text = cells[[n for n in BARS if n in cells]].map(_format).reset_index()
+    return "Traversed edges per joule, over daga's", text
+
+
+def _removed_finding(table: pd.DataFrame) -> str:
+    return (
+        f"Remapping removes {100 * table['removed_share'].mean():.1f} % of the vertices, the mean "
+        f"over {len(table)} graphs (the paper: about {100 * _REMOVED_SHARE:.0f} %)."
+    )
+
+
+def _removed_brief(table: pd.DataFrame) -> findings.Brief:
+    return "Vertices before and after remapping", pd.DataFrame(
+        {
+            "graph": row.graph,
+            "before": f"{row.vertices:,}",
+            "after": f"{row.vertices_left:,}",
+            "removed": _format(row.removed_share, "share"),
+        }
+        for row in table.itertuples()
+    )
+
+
+def _steps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest graph's seconds by step and order."""
+    one = table[table["graph"] == table["graph"].iloc[-1]]
+    return one.pivot_table("seconds", "step", "order", sort=False)
+
+
+def _steps_finding(table: pd.DataFrame) -> str:
+    seconds = _steps(table)
+    total, given = seconds["degree"].sum(), seconds["given"].sum()
+    remapping = seconds.loc[seconds.index.isin(_REMAPPING_STEPS), "degree"].sum()
+    return (
+        f"Of {findings.format_seconds(total)} for {table['graph'].iloc[-1]}, choosing new ids "
+        f"takes {100 * remapping / total:.1f} % (the paper's remapping: {100 * _REMAPPING_SHARE} "
+        "%). The new ids are written while edges are placed, and sorting by them sorts by degree; "
+        f"with ids as given all takes {findings.format_seconds(given)}."
+    )
+
+
+def _steps_brief(table: pd.DataFrame) -> findings.Brief:
+    seconds = _steps(table)
+    total = seconds.sum()
+    rows = [
+        {
+            "step": step,
+            "relabelled": findings.format_seconds(row["degree"]),
+            "share": _format(row["degree"] / total["degree"], "share"),
+            "as given": findings.format_seconds(row["given"]),
+            "share as given": _format(row["given"] / total["given"], "share"),
+        }
+        for step, row in seconds.fillna(0.0).iterrows()
+    ]
+    return f"{table['graph'].iloc[-1]}, generating edges not counted", pd.DataFrame(rows)
+
+
+def _levels_finding(table: pd.DataFrame) -> str:
+    return (
+        findings.levels_finding(table) + " In the paper's Table 5 these are TC for the first and "
+        "last levels, BGC between them."
+    )
+
+
+def _levels_brief(table: pd.DataFrame) -> findings.Brief:
+    return findings.levels_brief(table[table["graph"] == table["graph"].iloc[-1]])
+
+
+def _claims_brief(table: pd.DataFrame) -> findings.Brief:
+    cells = [
+        {"claim": row["claim"]}
+        | {
+            name: ""
+            if name in (RYZEN, "ours_auto") and pd.isna(row[name])
+            else _format(row[name], row["unit"])
+            for name in (A10, RYZEN, "ours", "ours_auto")
+        }
+        for _, row in table.iterrows()
+    ]
+    return "The paper's figures and ours", pd.DataFrame(cells).rename(
+        columns={"ours": "here, zhang", "ours_auto": "here, auto"}
+    )
+
+
+def _claims_finding(table: pd.DataFrame) -> str:
+    return (
+        f"{int(table['ours'].notna().sum())} of {len(table)} figures could be measured here. The "
+        "paper's machines have a CPU and a GPU on one chip; figures of another kind of machine do "
+        "not confirm or refute them."
+    )
+
+
+# Figures.
+
+
+def _bars(
+    panels: Sequence[tuple[str, pd.DataFrame]], column: str, label: str, line: float | None = None
+) -> Figure:
+    """Draw a group of bars for each graph, as in the paper; one panel for each table."""
+    figure, axes = style.new_figure(3.6 * len(panels), len(panels))
+    for one, (title, table) in zip(axes, panels, strict=True):
+        graphs = list(dict.fromkeys(table["graph"]))
+        names = [name for name in BARS if name in set(table["selector"])]
+        width = 0.8 / len(names)
+        for number, name in enumerate(names):
+            values = table[table["selector"] == name].set_index("graph")[column].reindex(graphs)
+            places = np.arange(len(graphs)) + (number - (len(names) - 1) / 2) * width
+            color = style.look_of(name)["color"]
+            bars = one.bar(places, values, 0.92 * width, color=color, label=name)
+            texts = ["" if np.isnan(v) else f"{v:.2g}" for v in values]
+            one.bar_label(bars, texts, fontsize=7, padding=2)
+        if line is not None:
+            one.axhline(line, color="#444444", linewidth=0.8, linestyle="--")
+        one.set_xticks(range(len(graphs)), graphs)
+        style.tidy(one, title, "", label)
+        one.margins(y=0.12)
+        _legend_above(one, len(names), title)
+    return figure
+
+
+def _legend_above(axes: Axes, columns: int, title: str = "") -> None:
+    height = 1.08 if title else 1.0
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, height)}
+    axes.legend(fontsize=8, ncols=columns, frameon=False, **place)
+
+
+def _draw_throughput(table: pd.DataFrame) -> Figure:
+    return _bars([("", table)], "harmonic_mean_gteps", "GTEPS")
+
+
+def _draw_energy(table: pd.DataFrame) -> Figure | None:
+    over = _over_daga(table)
+    if over.empty:
+        return None
+    panels = [(f"energy of the {domain}", rows) for domain, rows in over.groupby("domain")]
+    return _bars(panels, "over_daga", "traversed edges per joule, over daga's", 1.0)
+
+
+def _draw_levels(table: pd.DataFrame) -> Figure:
+    return figures.levels(table[table["graph"] == table["graph"].iloc[-1]])
+
+
+def _no_figure(_: pd.DataFrame) -> None:
+    return None
+
+
+_STEP_COLORS = (
+    *("#56B4E9", "#D55E00", "#CC79A7", "#999999"),
+    *("#009E73", "#E69F00", "#0072B2", "#332288"),
+)
+
+
+def _draw_steps(table: pd.DataFrame) -> Figure:
+    """Bars of the steps' shares, one for each graph."""
+    rows = table[table["order"] == "degree"]
+    graphs, steps = list(dict.fromkeys(rows["graph"])), list(dict.fromkeys(rows["step"]))
+    figure, (axes,) = style.new_figure(1.2 + 0.45 * len(graphs))
+    left = np.zeros(len(graphs))
+    for step, color in zip(steps, _STEP_COLORS, strict=False):
+        values = rows[rows["step"] == step].set_index("graph")["share"].reindex(graphs).fillna(0.0)
+        axes.barh(range(len(graphs)), 100 * values, left=left, color=color, label=step, height=0.6)
+        left += 100 * values.to_numpy(float)
+    axes.set_yticks(range(len(graphs)), graphs)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    style.tidy(axes, "", "share of preprocessing (%)", "")
+    _legend_above(axes, 4)
+    return figure
+
+
+PAPER = Paper(
+    "zhang",
+    "Zhang et al. 2018, an adaptive BFS on integrated architectures: its tables on this machine",
+    SCALES,
+    measure,
+    (
+        Section(
+            "strategies",
+            "The strategies (Table 2)",
+            "",
+            ("strategy", "direction", "runs_on", "description"),
+            _no_figure,
+            _strategies_finding,
+            _strategies_brief,
+        ),
+        Section(
+            "throughput",
+            "GTEPS of the implementations (Figure 4)",
+            "Whole searches; more is better. <code>daga</code> searches the graph as given, with "
+            "fixed thresholds, top-down on the CPU and bottom-up on the device. <code>yasui</code> "
+            "searches the relabelled graph on the CPU alone. <code>zhang</code> is the paper's own "
+            "model, equations 1 to 4, and <code>auto</code> this program's default selector, "
+            "without correction. daga ran after the others, since only one order of the graph is "
+            "in memory at a time.",
+            (*THROUGHPUT_COLUMNS, "order"),
+            _draw_throughput,
+            _throughput_finding,
+            _throughput_brief,
+        ),
+        Section(
+            "energy",
+            "Energy efficiency over Daga's (Figure 5)",
+            "Traversed edges per joule, divided by those of <code>daga</code>; more is better. "
+            "Energy of the CPU, of the device and of the whole system is shown separately.",
+            (*GRAPH_COLUMNS, "selector", "kind", "domain", *METERED, "unmeasured_because"),
+            _draw_energy,
+            _energy_finding,
+            _energy_brief,
+        ),
+        Section(
+            "levels",
+            "Seconds of each strategy at each level (Table 5)",
+            "Every strategy runs every level of one search of the largest graph from the same "
+            "state. Lower is better. Where lines cross, another strategy becomes the best one.",
+            LEVEL_COLUMNS,
+            _draw_levels,
+            _levels_finding,
+            _levels_brief,
+        ),
+        Section(
+            "relabelling",
+            "Vertices before and after remapping (Table 6)",
+            "",
+            (*GRAPH_COLUMNS, "vertices", "vertices_left", "removed_share"),
+            _no_figure,
+            _removed_finding,
+            _removed_brief,
+        ),
+        Section(
+            "preprocessing",
+            "Preprocessing by step (section 5.4)",
+            "Shares of the time from edges in memory to a graph that can be searched.",
+            (*GRAPH_COLUMNS, "order", "step", "seconds", "share", "remaps"),
+            _draw_steps,
+            _steps_finding,
+            _steps_brief,
+        ),
+        Section(
+            "claims",
+            "Every figure that the paper states, and ours",
+            "",
+            ("claim", "unit", A10, RYZEN, "ours", "ours_auto"),
+            _no_figure,
+            _claims_finding,
+            _claims_brief,
+        ),
+    ),
+)
