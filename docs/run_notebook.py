@@ -42,7 +42,8 @@ def _output(value: Any, number: int) -> dict[str, Any]:
     data = {"text/plain": f"<{type(value).__name__}>"}
     if hasattr(value, "savefig"):
         stream = io.StringIO()
-        with mpl.rc_context({"svg.hashsalt": "hetero_bfs"}):  # the same text from the same data
+        settings = {"svg.hashsalt": "hetero_bfs", "svg.fonttype": "none"}  # the same each time
+        with mpl.rc_context(settings):
             value.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
         data["image/svg+xml"] = stream.getvalue()[stream.getvalue().index("<svg") :]
     elif hasattr(value, "_repr_html_"):

@@ -304,7 +304,7 @@ def warm_up(options: Namespace) -> int:
     functions = sum(outcome.functions for outcome in outcomes)
     print(f"{functions} functions compiled, {len(failed)} of {total} jobs failed", file=text)
     print(f"the folder of compiled code is {folder}", file=text)
-    write_json(
+    write_record(
         options.json,
         {
             "folder": str(folder),

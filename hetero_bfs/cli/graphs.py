@@ -94,7 +94,7 @@ def save_values(
 
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".npz", ".parquet"):
-        _save_array(path, values)
+        save_array(path, values)
         return
     vertices = np.arange(values.size) if names is None else names
     if suffix == ".npz":
@@ -122,7 +122,7 @@ def save_values(
             frame.to_parquet(stream, index=False, engine="pyarrow")
 
 
-def _save_array(path: Path, array: npt.NDArray[Any]) -> None:
+def save_array(path: Path, array: npt.NDArray[Any]) -> None:
     import numpy as np
     from numpy.lib import format as npy
 

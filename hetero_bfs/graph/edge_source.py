@@ -17,7 +17,6 @@ from hetero_bfs.support.checks import (
     check_integer,
     refuse_masked,
 )
-from hetero_bfs.support.cold import is_cold
 from hetero_bfs.support.messages import shown
 
 NO_VERTEX = 0xFFFFFFFF
@@ -109,6 +108,8 @@ def typed_chunks(
 
 def cut_rows(indptr: OffsetArray, size: int = CHUNK_EDGES) -> Iterator[tuple[slice, VertexArray]]:
     """Cut the entries of neighbour lists into at most `size` at once: where, and their vertices."""
+    from hetero_bfs.support.cold import is_cold  # imports Numba
+
     total, by_numpy = int(indptr[-1]), is_cold("graphs")
     for start in range(0, total, check_integer("size", size, 1)):
         where = slice(start, min(start + size, total))

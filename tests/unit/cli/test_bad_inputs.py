@@ -95,6 +95,8 @@ OTHERS = [
     ["pagerank", "{good}", "--tol", "inf"],
     ["pagerank", "{good}", "--max-iter", "0"],
     ["pagerank", "{good}", "--weighted"],
+    ["info", "{folder}/none.txt"],
+    ["warm-up", "--device", "voodoo"],
     ["convert", "{good}", "{folder}/out.xyz"],
     ["convert", "{good}", "{good}"],
     ["convert", "{good}", "{folder}/out.wsg", "--weighted"],

@@ -240,7 +240,6 @@ def test_dimacs(tmp_path):
         ("g.gr", "p sp 2 1\na 1 2\na 2 1\n", "g.gr:1: the p line says 1 edges, but .* holds 2"),
         ("g.gr", "p sp 2 1\n1 2 1\n", "g.gr:2: '1 2 1' is not an edge; expected 'a'"),
         ("g.gr", "p sp 2 1\na\n", "g.gr:2: 'a' is not an edge"),
-        ("g.col", "p max 2 1\na 1 2\n", "g.col:1: 'p max 2 1' comes where"),
         ("g.col", "0 1\n", "g.col:1: '0 1' comes where"),
         ("g.col", "", "g.col:1: '' comes where"),
     ],
