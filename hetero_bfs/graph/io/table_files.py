@@ -79,7 +79,10 @@ class Layout:
 
 def has_known_header(text: str) -> bool:
     """Return whether a line names columns of sources and targets by well-known words."""
-    row = _lower(_split(text, _separator(text)))
+    return _is_header(_lower(_split(text, _separator(text))))
+
+
+def _is_header(row: list[str]) -> bool:
     return not {*_SOURCES}.isdisjoint(row) and not {*_TARGETS}.isdisjoint(row)
 
 
@@ -88,13 +91,12 @@ def has_separators(text: str) -> bool:
     return len(text.split()) == 1 and _separator(text) != _BLANK
 
 
-def layout_of(text: str, wanted: Wanted, where: str) -> Layout:
-    """Return the layout that a first line and the wanted columns give.
+def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Layout:
+    """Return the layout that the fields of a first line and the wanted columns give.
 
     Raises `GraphFileError` if a column is not there.
     """
-    separator = _separator(text)
-    row = _lower(_split(text, separator))
+    row = _lower(row)
     count = 3 if wanted.weighted else 2
     if wanted.columns is not None:
         numbers = all(name.isdigit() for name in wanted.columns)
@@ -105,9 +107,9 @@ def layout_of(text: str, wanted: Wanted, where: str) -> Layout:
                 f"{where}: weights are wanted, and {setting('columns')} names no third column; "
                 f"the columns are {', '.join(row)}"
             )
-        is_header = not numbers or has_known_header(text)
+        is_header = not numbers or _is_header(row)
         return Layout(separator, tuple(columns[:count]), is_header)
-    if not has_known_header(text):
+    if not _is_header(row):
         return Layout(separator, (0, 1, 2)[:count], False)
     found = [_first_of(_SOURCES, row), _first_of(_TARGETS, row)]
     if wanted.weighted:
@@ -177,7 +179,9 @@ def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
         names, ends = table.finish()
         ends = ends[:-1] if beside is not None else ends
     src, dst = (np.concatenate([np.empty(0, np.uint32), *ends[i::2]]) for i in (0, 1))
-    held = as_weights(np.concatenate(weights)) if weights else None
+    held = None
+    if wanted.weighted:
+        held = as_weights(np.concatenate([np.empty(0, np.int32), *weights]))
     if wanted.renumber and names is not None:
         count = names.size
     else:
@@ -219,7 +223,9 @@ def _frames(
         first = next((line for line in lines(handle, file) if not is_comment(line)), None)
         if first is None:
             return
-        layout = layout_of(_text(first), wanted, f"{file}:{first.number}")
+        separator = _separator(_text(first))
+        row = _split(_text(first), separator)
+        layout = layout_of(row, separator, wanted, f"{file}:{first.number}")
         handle.seek(first.start)
         stream = io.BufferedReader(_DataLines(handle, file, layout), 1 << 20)
         names = range(max(layout.columns) + 1)
@@ -333,7 +339,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _lower(row: list[str]) -> list[str]:
-    return [field.strip().lower() for field in row]
+    return [" ".join(field.split()).lower() for field in row]
 
 
 def _text(line: Line) -> str:
@@ -409,7 +415,9 @@ def read_arrow(file: GraphFile, wanted: Wanted) -> EdgeList:
     with file.opened() as handle:
         try:
             table = _arrow_table(handle, file, wanted)
-        except (pyarrow.ArrowException, OSError) as error:
+        except GraphFileError:
+            raise
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
             raise GraphFileError(
                 f"{file}: is not a file that pyarrow reads ({reason}); fetch or write it again"
@@ -441,10 +449,10 @@ def _arrow_table(handle: io.BufferedIOBase, file: GraphFile, wanted: Wanted) -> 
         with ipc.open_file(handle) as reader:
             names = reader.schema.names
         handle.seek(0)
-    where, text = str(file), ",".join(names)
-    if len(names) < 2 or any("," in name for name in names):
-        raise GraphFileError(f"{where}: has the columns {text!r}; give at least two, and no commas")
-    layout = layout_of(text, wanted, where)
+    where = str(file)
+    if len(names) < 2:
+        raise GraphFileError(f"{where}: has {len(names)} columns; give sources and targets")
+    layout = layout_of(names, ",", wanted, where)
     chosen = [names[i] for i in layout.columns if i < len(names)]
     if len(chosen) < len(layout.columns):
         raise GraphFileError(f"{where}: has no column of weights; read it without weights")

@@ -484,7 +484,7 @@ def test_damaged_files_are_read_or_refused_in_a_line(tmp_path: Path, suffix: str
             continue
         message = str(path)
         try:
-            io.load(path, **options)
+            io.read(path, **options)
         except GraphFileError as error:
             message = str(error)
         assert message.startswith(str(path))
