@@ -54,7 +54,7 @@ def samples_of(model) -> pd.DataFrame:
                 of_small_levels = seconds_of(model.learned_small[name], rows)
                 seconds = seconds.where(~is_small(rows), of_small_levels)
             parts.append(rows.assign(measured=f"{prefix}{name}", seconds=seconds))
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True).assign(root=0, level=0)
 
 
 def times(factor, table) -> dict[str, Linear]:
