@@ -60,7 +60,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     has_workers = config.getoption("dist", "no") != "no" and bool(config.getoption("tx", None))
     if is_whole and has_workers and not config.option.collectonly:
-        list(warm_up(("graphs", "graph500", "Engine", "PathSearches", "PageRanks", "Colourings")))
+        list(warm_up(("graphs", "PathSearches", "Engine", "graph500", "PageRanks", "Colourings")))
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects

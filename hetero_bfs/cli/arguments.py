@@ -272,6 +272,12 @@ def _add_study(commands: Any) -> None:
     add("--rounds", type=positive, default=3, help="searches from each key (default %(default)s)")
     add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")
     add(
+        "--budget",
+        type=positive,
+        metavar="SECONDS",
+        help="measure only as many graphs as fit, the small ones first, at least one",
+    )
+    add(
         "--regenerate",
         action="store_true",
         help="with --paper, generate edges again for each pass, as is done where memory is short",

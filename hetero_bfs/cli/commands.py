@@ -20,6 +20,7 @@ from hetero_bfs.cli.output import (
     write_record,
     write_trace,
 )
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.support import messages
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 
@@ -151,6 +152,10 @@ def study(options: Namespace) -> int:
 
     need_package("matplotlib", "matplotlib", "study", "study")
 
+    if options.paper and options.budget is not None:
+        raise ArgumentError(
+            "--budget is for a study of this machine; leave it out with --paper, or take --quick"
+        )
     families = options.families
     if families is None:
         families = not (options.scale or options.graph or options.paper)
@@ -165,6 +170,7 @@ def study(options: Namespace) -> int:
             rounds=options.rounds,
             quick=options.quick,
             power_log=options.power_log,
+            budget_seconds=options.budget,
             paper=options.paper,
             regenerate=options.regenerate,
             engine=engine_options(options),

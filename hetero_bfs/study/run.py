@@ -48,6 +48,7 @@ from hetero_bfs.study.searches import (
 )
 from hetero_bfs.support.messages import announce
 from hetero_bfs.timeline.rendering import svg_file
+from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.program_regret import regret_of_programs
 from hetero_bfs.training.regret import ORACLE
 from hetero_bfs.training.regret import measure_graph as measure_regret
@@ -154,9 +155,15 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
 
 def measure_machine(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
     graphs = graphs_of(options, info)
-    for number, graph in enumerate(graphs, 1):
-        announce(f"{graph.name}, graph {number} of {len(graphs)}")
+    budget = Budget(options.budget_seconds, graphs=1.0)
+    done = 0
+    for graph in budget.within("graphs", graphs, "measuring graphs", len(graphs)):
+        done += 1
+        announce(f"{graph.name}, graph {done} of {len(graphs)}")
         measure_graph(study, graph, options)
+    if done < len(graphs):
+        left_out = ", ".join(graph.name for graph in graphs[done:])
+        study.notes.append(f"the budget had no time for {left_out}")
 
 
 def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:

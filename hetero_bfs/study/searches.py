@@ -50,6 +50,7 @@ class StudyOptions:
     energy_seconds : least seconds of searches for each reading of the energy meters
     quick : for a first look: small graphs if none are given, fewer keys and rounds
     power_log : log of an external meter
+    budget_seconds : no graph begins that would end later, by the longest one so far; None for all
     paper : name of a paper (papers.py), to show its own tables instead
     regenerate : with `paper`, generate edges again for each pass even if they fit in memory
     engine : settings of searches; the study itself sets selector, order, objective and correction
@@ -64,6 +65,7 @@ class StudyOptions:
     energy_seconds: float = 2.0
     quick: bool = False
     power_log: Path | None = None
+    budget_seconds: float | None = None
     paper: str | None = None
     regenerate: bool = False
     engine: EngineOptions = field(default_factory=EngineOptions)

@@ -129,6 +129,8 @@ OTHERS = [
     ["study", "{good}"],
     ["study", "{folder}"],
     ["study", "{folder}/s", "--keys", "0"],
+    ["study", "{folder}/s", "--budget", "0"],
+    ["study", "{folder}/s", "--budget", "9", "--paper", "zhang"],
     ["study", "{folder}/s", "--power-log", "{folder}/none.csv", "--device", "cpu"],
     ["view", "{good}"],
     ["view", "{folder}"],

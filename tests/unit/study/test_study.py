@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import time
 from base64 import b64decode
 
 import numpy as np
@@ -17,9 +18,10 @@ from study_runs import TINY, study, table
 
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.scheduling.strategies import available
-from hetero_bfs.study import figures, style
+from hetero_bfs.study import figures, run, style
 from hetero_bfs.study.page import SECTIONS
 from hetero_bfs.study.run import strategies_of
+from hetero_bfs.study.searches import StudyOptions
 from hetero_bfs.training.oracle import schedule_text
 
 NAMES = [section.name for section in SECTIONS]
@@ -308,3 +310,22 @@ def test_looks_differ_without_colour():
     ]
     assert len(set(shapes)) == len(shapes)
     assert all(max(to_rgb(look.color)) < 1.0 for look in style.looks().values())  # seen on white
+
+
+def test_a_budget_leaves_out_the_last_graphs(monkeypatch):
+    """Each of the graphs takes 50 ms, so that 120 ms have time for two."""
+    measured = []
+
+    def measure(study, graph, options):
+        measured.append(graph.name)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(run, "measure_graph", measure)
+    for budget, count in ((0.12, 2), (0.01, 1), (None, 4)):
+        measured.clear()
+        found = run.Study()
+        options = StudyOptions(scales=(5, 6, 7, 8), budget_seconds=budget)
+        run.measure_machine(found, options, None)
+        assert measured == [f"kronecker{scale}" for scale in range(5, 5 + count)]
+        wanted = ", ".join(f"kronecker{scale}" for scale in range(5 + count, 9))
+        assert found.notes == ([f"the budget had no time for {wanted}"] if count < 4 else [])
