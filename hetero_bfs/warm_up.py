@@ -9,6 +9,7 @@ the name of a job.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -217,8 +218,8 @@ def warm_up(
     """
     from hetero_bfs.support.cores import usable_cores
 
-    where = () if devices else ("cpu",)
-    work = [partial(_run_job, job, *where) for job in jobs or JOBS]
+    where = str(devices[0].index) if devices else "cpu"
+    work = [partial(_run_job, job, where) for job in jobs or JOBS]
     work += [partial(_run_device, info, family) for info, family in _of_devices(devices)]
     if not work:
         return
@@ -283,6 +284,9 @@ def beside(first: str) -> None:
     """Run one job and then the others of a first use, in the process that cold.py starts."""
     from hetero_bfs.support import private_cache
 
+    _engine_options["device"] = "cpu"  # the device is the caller's
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(_TIMEOUT_SECONDS))  # waiting for others included
     with suppress(OSError):
         os.nice(_NICENESS)
     with private_cache.one_at_a_time("compiling.lock"):

@@ -88,10 +88,19 @@ def _run_on_ranks(
         engine = RankEngine.read(
             options.graph, early.kind.needs_weights, communicator, options.directed
         )
+        agreed(communicator, lambda: _refuse_names(engine.edges))
         result = getattr(engine, row.name)(**arguments)
         return None if engine.edges is None else early.kind.report(engine.edges, result, arguments)
 
     return run_together(work)
+
+
+def _refuse_names(edges: Any) -> None:
+    if getattr(edges, "names", None) is not None:
+        raise AgreedError(
+            "vertices with names need a single process; start without mpirun, or convert the file "
+            "to .sg"
+        )
 
 
 def _check_options(options: Namespace) -> None:

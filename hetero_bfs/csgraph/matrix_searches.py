@@ -29,7 +29,7 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.lists import ListedEdges
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.checks import as_array, check_choice, check_real
-from hetero_bfs.support.cold import is_cold
+from hetero_bfs.support.cold import is_cold, scipy_seconds
 
 Row = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
 """Distances (infinite where not reached) and parents (not a vertex id for roots and unreached)."""
@@ -118,7 +118,8 @@ def dijkstra(
     if not limit >= 0:
         raise ArgumentError(f"limit is {limit}; give a number of at least 0")
     sources = _sources(indices, int(rows.csr.shape[0]))
-    if sources.size and is_cold("csgraph"):
+    seconds = sources.size * scipy_seconds(rows.csr.nnz, reads_weights=True)
+    if sources.size and is_cold("csgraph", seconds):
         return scipy_dijkstra(
             rows.for_scipy(), directed, sources, return_predecessors, unweighted, limit, min_only
         )
@@ -279,7 +280,7 @@ def breadth_first_order(
     """
     rows = checked_rows(csgraph, directed)
     start = check_vertex(i_start, int(rows.csr.shape[0]))
-    if is_cold("csgraph"):
+    if is_cold("csgraph", scipy_seconds(rows.csr.nnz)):
         found: Order = scipy_order(rows.for_scipy(), start, directed, return_predecessors)
         return found
     matrix = read_matrix(rows, directed)
@@ -319,7 +320,8 @@ def connected_components(
     kind = connection.lower() if isinstance(connection, str) else connection
     check_choice("connection", kind, ("weak", "strong"))
     rows = checked_rows(csgraph, directed)
-    if (directed and kind == "strong") or (rows.csr.shape[0] and is_cold("csgraph")):
+    seconds = scipy_seconds(rows.csr.nnz)
+    if (directed and kind == "strong") or (rows.csr.shape[0] and is_cold("csgraph", seconds)):
         given = rows.for_scipy(weighted=False)
         result: tuple[int, Order] = scipy_components(given, directed, kind, return_labels)
         return result

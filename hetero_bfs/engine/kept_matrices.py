@@ -30,6 +30,15 @@ _KEPT: dict[tuple[int, bool], _Kept] = {}
 """By the id() of the matrix, and whether its values were read; the last one used last."""
 
 
+_FOLLOWED: set[tuple[int, bool]] = set()
+"""Keys of living matrices that call `_forget` at their end."""
+
+
+def _forget(key: tuple[int, bool]) -> None:
+    _FOLLOWED.discard(key)
+    _KEPT.pop(key, None)
+
+
 def num_vertices_of(given: Any) -> int:
     """Return the number of vertices of a graph or a matrix.
 
@@ -57,9 +66,11 @@ def graph_of(given: Any, weighted: bool) -> Graph:
     if kept is None or kept.state != state:
         kept = _Kept(state, _graph_of(given, weighted))
         try:
-            weakref.finalize(given, _KEPT.pop, key, None).atexit = False
+            if key not in _FOLLOWED:
+                weakref.finalize(given, _forget, key).atexit = False
         except TypeError:
             return kept.graph
+        _FOLLOWED.add(key)
     _KEPT[key] = kept
     for oldest in list(_KEPT)[:-MOST_KEPT]:
         _KEPT.pop(oldest, None)

@@ -31,6 +31,15 @@ _asked: set[str] = set()
 _process: subprocess.Popen[bytes] | None = None
 
 
+def scipy_seconds(entries: int, reads_weights: bool = False) -> float:
+    """Return about the seconds of a search by SciPy.
+
+    At most 15 ns for an entry on four real graphs, and 82 with weights (an H200's host,
+    `benchmarks/first_contact.py`, commit ffd2f3fdefba, 2026-11-26).
+    """
+    return entries * (1e-7 if reads_weights else 2e-8)
+
+
 def is_cold(job: str, other_seconds: float = 0.0) -> bool:
     """Whether other code should answer, since the code of a job is being compiled elsewhere.
 
@@ -83,6 +92,7 @@ def _after_fork() -> None:
     """Begin anew in a child, since a thread that exists only in the parent may hold the lock."""
     global _lock, _process
     _lock, _process = threading.Lock(), None
+    _asked.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -17,7 +17,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.scheduling.trace import SERIAL, LevelFeatures, LevelTrace
-from hetero_bfs.support.cold import is_cold
+from hetero_bfs.support.cold import is_cold, scipy_seconds
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ def search_from(
         parent = np.full(n, NO_VERTEX, np.uint32)
         parent[starts] = starts
     most = n if most_levels is None else math.ceil(max(min(most_levels, n), 0))
-    if starts.size == 1 and mask is None and fits_scipy(lists) and is_cold("searches"):
+    seconds = scipy_seconds(lists[1].size)
+    if starts.size == 1 and mask is None and fits_scipy(lists) and is_cold("searches", seconds):
         return _search_by_scipy(lists, int(starts[0]), most, parent, target)
     from hetero_bfs.algorithms.bfs.kernels.queue_order import search_in_queue_order
 

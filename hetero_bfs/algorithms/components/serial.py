@@ -13,7 +13,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.scheduling.trace import SERIAL, numbered
-from hetero_bfs.support.cold import is_cold
+from hetero_bfs.support.cold import is_cold, scipy_seconds
 
 
 class Numbered(NamedTuple):
@@ -25,7 +25,8 @@ class Numbered(NamedTuple):
 
 def number_components(lists: Lists) -> Numbered:
     """Number the components, in directed lists the weakly connected ones. Lists must be valid."""
-    if fits_scipy(lists) and is_cold("components"):
+    seconds = scipy_seconds(lists[1].size)
+    if fits_scipy(lists) and is_cold("components", seconds):
         from scipy.sparse.csgraph import connected_components
 
         count, found = connected_components(as_matrix(lists))

@@ -17,7 +17,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.scheduling.trace import SERIAL
-from hetero_bfs.support.cold import is_cold
+from hetero_bfs.support.cold import is_cold, scipy_seconds
 
 
 class HeapSearch(NamedTuple):
@@ -66,7 +66,8 @@ def distances_by_weight(
     of sources and of vertices not reached are not written. It is faster than `search_by_weight`,
     but gives no order.
     """
-    if distance.dtype == np.float64 and fits_scipy(lists) and is_cold("paths"):
+    seconds = scipy_seconds(lists[1].size, reads_weights=True)
+    if distance.dtype == np.float64 and fits_scipy(lists) and is_cold("paths", seconds):
         _search_by_scipy(lists, weights, sources, limit, distance, parent)
         return
     from hetero_bfs.algorithms.sssp.kernels.serial import search_in_log_buckets

@@ -34,22 +34,29 @@ def digest_of(array: npt.NDArray[Any]) -> bytes:
 
 
 @njit(inline="always")
+def _mixed(before, word):
+    """Mix a word into a sum; high bits reach low ones, so that changes do not cancel."""
+    mixed = (before ^ word) * _FACTOR
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+@njit(inline="always")
 def _fill_sums(words, first, last, sums):
     a = b = c = d = e = f = g = h = np.uint64(0)
     whole = first + (last - first) // 8 * 8
     for k in range(np.uint64(first), np.uint64(whole), np.uint64(8)):
-        a = a * _FACTOR + words[k]
-        b = b * _FACTOR + words[k + np.uint64(1)]
-        c = c * _FACTOR + words[k + np.uint64(2)]
-        d = d * _FACTOR + words[k + np.uint64(3)]
-        e = e * _FACTOR + words[k + np.uint64(4)]
-        f = f * _FACTOR + words[k + np.uint64(5)]
-        g = g * _FACTOR + words[k + np.uint64(6)]
-        h = h * _FACTOR + words[k + np.uint64(7)]
+        a = _mixed(a, words[k])
+        b = _mixed(b, words[k + np.uint64(1)])
+        c = _mixed(c, words[k + np.uint64(2)])
+        d = _mixed(d, words[k + np.uint64(3)])
+        e = _mixed(e, words[k + np.uint64(4)])
+        f = _mixed(f, words[k + np.uint64(5)])
+        g = _mixed(g, words[k + np.uint64(6)])
+        h = _mixed(h, words[k + np.uint64(7)])
     for i, one in enumerate((a, b, c, d, e, f, g, h)):
         sums[i] = one
     for k in range(np.uint64(whole), np.uint64(last)):
-        sums[0] = sums[0] * _FACTOR + words[k]
+        sums[0] = _mixed(sums[0], words[k])
 
 
 @kernel(counted=False)

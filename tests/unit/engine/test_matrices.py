@@ -156,6 +156,14 @@ def test_others_are_refused(matrix, said):
         hb.sssp(-path_matrix(), 0)
 
 
+@pytest.mark.parametrize("factor", [-1.0, 0.5, 2.0, 4.0])
+def test_digests_change_with_the_scale_of_all_weights(factor):
+    """Such changes are in the same high bits of each word."""
+    for size in (16, 1 << 15, 1 << 19):
+        weights = np.ones(size)
+        assert digest_of(weights) != digest_of(factor * weights)
+
+
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 100, 1 << 22])
 def test_digests_change_with_any_byte_and_order(size):
     random = np.random.default_rng(size)
