@@ -28,6 +28,7 @@ from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.selectors import Selector, alpha_beta
@@ -128,6 +129,8 @@ def measure(
     probing = time.perf_counter() - started
     rows = []
     cases = spoilings(things, options.random, options.seed)
+    settings = device_settings(engine.device_info)
+    uncorrected = hb.Engine(engine.graph, correction=False, **settings)
     for what, factors in progress(cases.items(), f"spoiling for {name}", len(cases)):
         spoiled = model_selector("learned", spoil(model, factors), engine.candidates)
         row: Row = {"graph": name, "spoiled": what, "keys": len(keys), "probing_seconds": probing}
@@ -138,14 +141,14 @@ def measure(
         row["first_seconds"] = seconds[0]
         row["factors"] = " ".join(f"{n}:{f:.3g}" for n, f in engine.corrections.items())
         few = keys[: options.uncorrected_keys]
-        plain = model_selector("learned", spoiled.model, engine.candidates, corrects=False)
-        alone = run(engine, plain, few) if few else [float("nan")]
+        alone = run(uncorrected, spoiled, few) if few else [float("nan")]
         row["uncorrected_seconds"] = len(keys) * float(np.mean(alone))
         for where in rules:
             row[f"over_alpha_beta_{where}"] = (
                 row["corrected_seconds"] / row[f"alpha_beta_{where}_seconds"]
             )
         rows.append(row)
+    uncorrected.close()
     return rows
 
 

@@ -10,6 +10,7 @@ for each graph, source and configuration (training/regret.py), and prints the re
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.options import device_settings
+from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_selectors import ZhangSelector
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import host_only
@@ -39,7 +40,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", required=True)
     options = parser.parse_args()
     info = next(iter(choose_devices(options.device)), None)
-    speeds = measure_speeds(PAPER_PLAN if options.full else QUICK_PLAN, info)
+    speeds = measure_speeds(
+        PAPER_PLAN if options.full else QUICK_PLAN, EngineOptions(**device_settings(info))
+    )
     rows = []
     for scale in options.scales:
         graph = named_graph(f"kronecker{scale}")
@@ -54,7 +57,9 @@ def main() -> None:
     table = pd.DataFrame(rows)
     with replacing(options.out / "zhang.csv") as stream:
         table.to_csv(stream, index=False, float_format="%.6g")
-    print(*provenance(info, "python benchmarks/zhang.py --out ..."), speeds, sep="\n")
+    print(
+        *provenance(info, " ".join(["python benchmarks/zhang.py", *sys.argv[1:]])), speeds, sep="\n"
+    )
     print(in_percent(summarise(table)).to_string(index=False))
 
 

@@ -83,7 +83,7 @@ def draw_search() -> Figure:
     figure, axes = plt.subplots(figsize=(8.4, 4.6), layout="constrained")
     for column, found in enumerate(members[1:], 1):
         frontier = set(members[column - 1])
-        unvisited = [v for later in members[column:] for v in later]
+        unvisited = [v for v, at_level in enumerate(level) if not 0 <= at_level < column]
         down = [(u, v) for u in frontier for v in _neighbours(graph, u)]
         up = [pair for v in unvisited for pair in _looked_at(graph, v, frontier)]
         name, colour = ("top-down", TOP_DOWN) if len(down) <= len(up) else ("bottom-up", BOTTOM_UP)

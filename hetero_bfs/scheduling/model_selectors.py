@@ -324,6 +324,11 @@ class ZhangSelector(Selector):
     def __init__(self, speeds: ZhangSpeeds, candidates: Sequence[Strategy]) -> None:
         self.speeds = speeds
         speed = speeds.edges_per_second
+        if missing := [s.name for s in candidates if s.name not in speed]:
+            raise ModelError(
+                f"the speeds of selector zhang lack {', '.join(missing)}; train again with "
+                f"`{TRAIN_COMMAND}`"
+            )
         best = [
             max((s for s in candidates if s.direction == way), key=lambda s: speed[s.name])
             for way in DIRECTIONS
@@ -364,12 +369,10 @@ class ZhangSelector(Selector):
 
 def zhang_selector(model: SpeedModel, candidates: Sequence[Strategy]) -> ZhangSelector:
     """Make the selector of the paper's model; raise `ModelError` if a speed was not measured."""
-    known = {} if model.zhang is None else model.zhang.edges_per_second
-    missing = [s.name for s in candidates if s.name not in known]
-    if missing or model.zhang is None:
+    if model.zhang is None:
         raise ModelError(
-            f"the speed model {model.name} lacks the speeds of selector zhang of "
-            f"{', '.join(missing)}; train again with `{TRAIN_COMMAND}`"
+            f"the speed model {model.name} lacks the speeds of selector zhang; train again with "
+            f"`{TRAIN_COMMAND}`"
         )
     return ZhangSelector(model.zhang, candidates)
 

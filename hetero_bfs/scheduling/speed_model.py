@@ -24,7 +24,7 @@ model_files.py finds, reads and writes the files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -239,12 +239,7 @@ class SpeedModel:
             name=f"{self.name} and {other.name}",
             learned=both(self.learned, other.learned),
             learned_small=small,
-            zhang=None
-            if self.zhang is None or other.zhang is None
-            else replace(
-                self.zhang,
-                edges_per_second=both(self.zhang.edges_per_second, other.zhang.edges_per_second),
-            ),
+            zhang=_zhang_of_both(self.zhang, other.zhang, both),
             start=both(self.start, other.start),
             switch=both(self.switch, other.switch),
             convert=both(self.convert, other.convert),
@@ -268,6 +263,19 @@ class SpeedModel:
             "convert": _to_json(self.convert, "on_"),
         }
         return {name: value for name, value in found.items() if value is not None}
+
+
+def _zhang_of_both(
+    own: ZhangSpeeds | None, other: ZhangSpeeds | None, both: Callable[..., dict[str, float]]
+) -> ZhangSpeeds | None:
+    """Return speeds of two models by the alpha of the first one."""
+    if own is None or other is None:
+        return None
+    speeds = dict(other.edges_per_second)
+    for name in speeds:
+        if STRATEGIES[name].direction == "bottom-up":
+            speeds[name] *= own.alpha / other.alpha
+    return replace(own, edges_per_second=both(own.edges_per_second, speeds))
 
 
 def _costs_to_json(table: CostTable) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.check import Validator
+from hetero_bfs.algorithms.bfs.check import Validator, group_size
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError, HeteroBFSError, ModelError, ValidationError
@@ -131,6 +131,7 @@ SOURCES = 2
 """Searches of each graph that are measured level by level."""
 
 _VALIDATED_AT_ONCE = 16
+_DEEPEST = 64  # levels that the validator's memory is planned for; deeper searches end a group
 _MOST_SECONDS = 30.0  # for all keys, configurations and rounds of a graph
 
 Row = dict[str, Any]
@@ -270,14 +271,15 @@ def validate_configs(
     """Return the traversed edges of each key; raise `ValidationError` for a wrong result."""
     searches = [(config, key) for config in configs for key in keys]
     nedge: dict[int, int] = {}
-    validator = Validator(edges, min(_VALIDATED_AT_ONCE, len(searches)))
+    most = group_size(edges.num_vertices, min(_VALIDATED_AT_ONCE, len(searches)), _DEEPEST)
+    validator = Validator(edges, most)
     group: list[tuple[Configuration, int]] = []
     for config, key in progress(searches, f"{name}: validating"):
         engine.set_selector(config.selector)
         result = engine.bfs(key)
         validator.add(key, result.parent, result.level)
         group.append((config, key))
-        if len(group) == validator.capacity or (config, key) == searches[-1]:
+        if validator.is_full() or (config, key) == searches[-1]:
             for (done, of), outcome in zip(group, validator.finish(), strict=True):
                 if not outcome.valid:
                     raise ValidationError(f"{name}, {done.name}: {outcome.message}")

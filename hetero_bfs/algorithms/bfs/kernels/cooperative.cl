@@ -254,7 +254,7 @@ static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
     bool alike;
     if (rule == FIXED)
         alike = level >= (uint)mine->policy[SCHEDULE_SIZE];
-    else if (rule == DIRECTION)
+    else if (rule == DIRECTION || rule == SPEEDS)
         alike = (REAL)(uint)edges * mine->policy[ALPHA] <= (REAL)unvisited;
     else
         alike = IS_ALIKE(state, vertices, edges, unvisited,
