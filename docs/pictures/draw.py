@@ -40,6 +40,9 @@ LOOKS = {  # Okabe and Ito's palette; a marker and a line style each, for reader
 
 CAPTIONS = {
     "__main__": "where the program starts",
+    "warm_up": "compiles everything beforehand, or while other code answers",
+    "built": "version and commit",
+    "_version": "written by setuptools-scm",
     "cli": "arguments, commands, streams and signals",
     "doctor": "what a machine has for searches, and what it lacks",
     "study": "tables, figures and the page of a study",
