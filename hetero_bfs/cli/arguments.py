@@ -417,6 +417,7 @@ def _add_info(commands: Any) -> None:
         "components and the memory that its neighbour lists take.",
     )
     add_graph_argument(command)
+    add_reading(command)
     add_directed(command)
     add_json(command, "description")
 

@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 
 
 def open_files(options: Namespace) -> None:
-    """Open the graph files, so that a pipe is read once; print a note if a file has other ids."""
+    """Open the graph files, so that a pipe is read once; print a note if a file has other ids.
+
+    Raises `GraphFileError` for a pipe if the command reads its files by their names.
+    """
     from hetero_bfs.graph.io.graph_files import GraphFile
     from hetero_bfs.graph.io.registry import header_note
 
     for name in ("graph", "input"):
         given = getattr(options, name, None) or []
         for path in given if isinstance(given, list) else [given]:
+            if not hasattr(options, "format") and (str(path) == "-" or path.is_fifo()):
+                raise GraphFileError(
+                    f"{path}: {options.command} reads graph files alone, neither standard input "
+                    "nor pipes; save it as a file"
+                )
             with suppress(HeteroBFSError):  # the command itself reports it
                 file = GraphFile(path, getattr(options, "format", None))
                 if hasattr(options, "format"):

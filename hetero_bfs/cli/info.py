@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,31 +13,35 @@ from hetero_bfs.cli.output import text_stream, write_record
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.io.graph_files import GraphFile
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.support.memory import format_bytes
 
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-
 
 def run(options: Namespace) -> int:
-    summary = describe_file(options.graph, options.directed)
+    summary = describe_file(options)
     print(*_lines(summary), sep="\n", file=text_stream(options))
     write_record(options.json, summary)
     return 0
 
 
-def describe_file(path: Path, directed: bool) -> dict[str, Any]:
+def describe_file(options: Namespace) -> dict[str, Any]:
     """Return the summary of a graph file, with its weights if it has some.
 
     Raises `GraphFileError` as `read` does.
     """
+    file = options.graph
+    if not isinstance(file, GraphFile):  # it could not be opened; this says why
+        file = GraphFile(file, options.format)
+    wanted = options.renumber, options.columns
     try:
-        found = read(path, directed, weighted=True)
+        found = read(file, options.directed, True, *wanted)
     except GraphFileError:  # it has no weights, or the next line says what is wrong
-        found = read(path, directed)
-    file = {"graph": str(path), "format": _format_of(path), "file_bytes": path.stat().st_size}
-    return file | describe_graph(found)
+        found = read(file, options.directed, False, *wanted)
+    form = f"{file.suffix}{file.compression}"
+    summary = {"graph": str(file), "format": form, "file_bytes": file.num_bytes()}
+    return summary | describe_graph(found)
 
 
 def describe_graph(found: EdgeList | CSRGraph) -> dict[str, Any]:
@@ -72,14 +75,6 @@ def describe_graph(found: EdgeList | CSRGraph) -> dict[str, Any]:
             if array is not None
         ),
     }
-
-
-def _format_of(path: Path) -> str:
-    """Return the suffix that selects the format, with that of a compression."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    return "".join(
-        suffixes[-2:] if suffixes[-1:] and suffixes[-1] in _COMPRESSED else suffixes[-1:]
-    )
 
 
 def _figures(degree: npt.NDArray[np.int64]) -> dict[str, float] | None:

@@ -18,7 +18,7 @@ from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
 from hetero_bfs.cli.argument_groups import VertexName
 from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
-from hetero_bfs.cli.graphs import open_files
+from hetero_bfs.cli.graphs import may_have_names, open_files
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.scheduling.strategies import check_objective
 from hetero_bfs.support import environment
@@ -251,14 +251,15 @@ def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace
         getattr(options, "target", None),
     ]
     for name in given:
-        if isinstance(name, VertexName) and not options.renumber and options.graph.suffix != ".hbg":
+        if isinstance(name, VertexName) and not may_have_names(options):
             parser.error(f"{str(name)!r} is not a vertex id; vertices with names need --renumber")
 
 
 def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     known = FAMILIES[options.family]
     for name in sorted({name for names in FAMILIES.values() for name in names} - {*known}):
-        if getattr(options, name):
+        given = getattr(options, name)
+        if given is not None and given is not False:  # 0 is given, too
             parser.error(
                 f"{option_of(name)} is not an option of {options.family}, which has "
                 f"{', '.join(option_of(one) for one in known)}"

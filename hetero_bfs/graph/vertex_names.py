@@ -90,21 +90,31 @@ def numbers_of(names: NameArray, wanted: Iterable[Any]) -> list[int]:
     Raises `GraphError` for a name that no vertex has.
     """
     found = []
+    in_order = bool((names[1:] > names[:-1]).all())
     for name in wanted:
         key: Any = str(name)
         if names.dtype.kind in "iu":
             key = int(key) if re.fullmatch(r"[+-]?[0-9]{1,20}", key) else None
             limits = np.iinfo(names.dtype)
             key = key if key is not None and limits.min <= key <= limits.max else None
-        where = np.flatnonzero(names == key) if key is not None else np.empty(0, np.intp)
-        if not where.size:
+        where = None if key is None else _position(names, key, in_order)
+        if where is None:
             some = ", ".join(map(str, names[:3].tolist()))
             raise GraphError(
                 f"no vertex is named {shown(name)}; the graph has {names.size} names, such as "
                 f"{some or 'none'}"
             )
-        found.append(int(where[0]))
+        found.append(where)
     return found
+
+
+def _position(names: NameArray, key: Any, in_order: bool) -> int | None:
+    """Return the first position of a name; None if it is not there."""
+    if in_order:
+        first = int(np.searchsorted(names, np.array([key], names.dtype))[0])
+        return first if first < names.size and names[first] == key else None
+    where = np.flatnonzero(names == key)
+    return int(where[0]) if where.size else None
 
 
 def named_values(names: NameArray, vertices: npt.NDArray[Any]) -> NameArray:

@@ -29,6 +29,8 @@ class Format:
     weights : whether a written file has weights
     keeps_direction : whether the format holds directed graphs
     keeps_isolated : whether it holds the number of vertices, or edges alone
+    writes_names : whether vertices with names have these in a written file instead of numbers;
+        those without edges are then left out
     writes_lists : whether the writer needs a `CSRGraph`
     is_text : whether it may be compressed, and has lines
     has_columns : whether `columns` may name columns
@@ -46,6 +48,7 @@ class Format:
     weights_text: str = "third column"
     keeps_direction: bool = True
     keeps_isolated: bool = True
+    writes_names: bool = False
     writes_lists: bool = False
     is_text: bool = True
     has_columns: bool = False
@@ -84,6 +87,7 @@ FORMATS = (
         "table_files:write_csv",
         weights_text="column weight",
         keeps_isolated=False,
+        writes_names=True,
         has_columns=True,
     ),
     Format(
@@ -167,6 +171,7 @@ FORMATS = (
         "table_files:read_arrow",
         "table_files:write_parquet",
         weights_text="column weight",
+        writes_names=True,
         is_text=False,
         begins=rb"PAR1",
         has_columns=True,
@@ -177,6 +182,7 @@ FORMATS = (
         "table_files:read_arrow",
         "table_files:write_arrow",
         weights_text="column weight",
+        writes_names=True,
         is_text=False,
         begins=rb"ARROW1",
         has_columns=True,

@@ -82,6 +82,11 @@ class GraphFile:
     def __fspath__(self) -> str:
         return str(self)
 
+    def num_bytes(self) -> int:
+        """Return the size of the file, or of the copy of a pipe."""
+        with _system_errors(self), self._raw() as raw:
+            return raw.seek(0, os.SEEK_END)
+
     def _check_kind(self) -> bool:
         """Return whether this is a pipe; raise `GraphFileError` if it cannot be read at all."""
         if str(self.path) == _STDIN:

@@ -53,8 +53,8 @@ _TARGETS = (
 )
 _WEIGHTS = ("weight", "w", "value", "cost", "distance", "length", "capacity")
 _LINES_AT_ONCE = 1 << 20
-_COMMENT = re.compile(rb"^[ \t]*[#%].*(?:\n|$)", re.MULTILINE)
-_COMMENT_AT_END = re.compile(r"[ \t][#%][^\n]*")
+_COMMENT = re.compile(rb"(?:^|(?<=\r))[ \t]*[#%][^\r\n]*(?:\r\n?|\n|$)", re.MULTILINE)
+_COMMENT_AT_END = re.compile(r"[ \t][#%][^\r\n]*")
 _BLOCK_COMMENT_AT_END = re.compile(_COMMENT_AT_END.pattern.encode())
 _BLANK = r"\s+"
 
@@ -148,7 +148,7 @@ def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
     """Read with the dtype of names; None for integers."""
     table, ends, weights = NameTable(), [], []
     highest, total = ids_that_fit().highest, 0
-    beside = _read_vertices_beside(file, dtype)
+    beside = _read_vertices_beside(file, wanted, dtype)
     layout, frames = None, _frames(file, wanted, dtype)
     for layout, frame in frames:
         if frame.empty:
@@ -199,17 +199,34 @@ def vertices_beside(file: GraphFile) -> Path | None:
     return other if other.is_file() else None
 
 
-def _read_vertices_beside(file: GraphFile, dtype: type | None) -> Any:
+def _read_vertices_beside(file: GraphFile, wanted: Wanted, dtype: type | None) -> Any:
     """Return the vertices of `vertices_beside`; None without such a file."""
     import pandas
 
     other = vertices_beside(file)
     if other is None:
         return None
-    with GraphFile(other, f".txt{file.compression}").opened() as handle:
-        found = pandas.read_csv(handle, sep=_BLANK, header=None, usecols=[0], dtype=dtype)[0]
-    if found.dtype.kind not in "iu" and dtype is None:
-        raise GraphFileError(f"{other}: holds more than vertex ids; write one integer a line")
+    options: dict[str, Any] = {"header": None, "usecols": [0], "dtype": dtype, "na_filter": False}
+    try:
+        with GraphFile(other, f".txt{file.compression}").opened() as handle:
+            found = pandas.read_csv(handle, sep=_BLANK, encoding_errors="replace", **options)[0]
+    except GraphFileError:
+        raise
+    except ValueError as error:  # such as pandas' EmptyDataError and ParserError
+        reason = " ".join(str(error).split())[:200]
+        raise GraphFileError(
+            f"{other}: does not list vertices ({reason}); write one a line"
+        ) from None
+    if dtype is None and found.dtype.kind not in "iu":
+        if wanted.renumber:
+            raise _NamesAreTextError
+        raise GraphFileError(
+            f"{other}: holds more than vertex ids; write one integer a line, or name the vertices "
+            f"by {setting('renumber')}"
+        )
+    if not wanted.renumber:
+        for value in (found.min(), found.max()):
+            ids_that_fit().check(int(value), str(other))
     return found
 
 
@@ -275,7 +292,9 @@ class _DataLines(io.RawIOBase):
             block = next(self._blocks, None)
             if block is None:
                 return 0
-            if b"\0" in block or len(block) > LONGEST_LINE_BYTES > block.find(b"\n") + 1 == 0:
+            last = block[-LONGEST_LINE_BYTES - 2 : -1]  # it holds the last line, unless too long
+            is_long = len(last) > LONGEST_LINE_BYTES and b"\n" not in last
+            if b"\0" in block or is_long:
                 for _ in _all_lines(self._file):
                     pass  # names the line
             if b"#" in block or b"%" in block:
@@ -426,6 +445,11 @@ def read_arrow(file: GraphFile, wanted: Wanted) -> EdgeList:
         edges = _edges_of_table(table, wanted)
     except (ArgumentError, GraphError) as error:
         raise GraphFileError(f"{file}: {error}") from None
+    except pyarrow.ArrowException as error:
+        reason = " ".join(str(error).split())[:200]
+        raise GraphFileError(
+            f"{file}: a column does not hold names ({reason}); give columns of integers or strings"
+        ) from None
     stored = (table.schema.metadata or {}).get(_NUM_VERTICES, b"0")
     if edges.names is not None or not stored.isdigit():
         return edges

@@ -222,11 +222,19 @@ def check_room(file: GraphFile, num_lines: int, numbers: Numbers | None) -> None
 
 
 def blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
-    """Yield the rest of a file in blocks of whole lines; stop at a line that is too long."""
+    """Yield the rest of a file in blocks of whole lines; stop at a line that is too long.
+
+    Where only CR ends many lines, it is replaced by LF.
+    """
     rest = b""
     while len(rest) <= LONGEST_LINE_BYTES and (block := handle.read(_BLOCK_BYTES)):
+        while block.endswith(b"\r") and (more := handle.read(1)):
+            block += more  # a newline may follow
         whole, newline, rest = (rest + block).rpartition(b"\n")
         yield whole + newline
+        if len(rest) > LONGEST_LINE_BYTES and b"\r" in rest:
+            whole, newline, rest = rest.replace(b"\r", b"\n").rpartition(b"\n")
+            yield whole + newline
     if rest:
         yield rest + b"\n"
 

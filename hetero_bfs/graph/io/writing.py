@@ -81,10 +81,14 @@ def write(graph: EdgeSource, path: str | os.PathLike[str]) -> list[str]:
             row.function("writer")(graph, handle)
         except GraphFileError as error:
             raise GraphFileError(f"{path}: {error}") from None
-    if row.keeps_isolated or getattr(graph, "names", None) is not None:
+    if getattr(graph, "names", None) is not None and row.writes_names:
+        missing = int(np.count_nonzero(~named_by_edges(graph)))
+        text = f"{missing} vertices with names have no edges and are not in it; .hbg keeps them"
+        return [f"{path}: {text}"] * bool(missing)
+    if row.keeps_isolated:
         return []
-    missing = int(np.argmax(named_by_edges(graph)[::-1])) if graph.num_input_edges else None
-    missing = graph.num_vertices if missing is None else missing
+    named = named_by_edges(graph)
+    missing = int(np.argmax(named[::-1])) if named.any() else graph.num_vertices
     return [f"{path}: the last {missing} vertices have no edges and are not in it"] * bool(missing)
 
 

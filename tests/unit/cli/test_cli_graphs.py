@@ -10,6 +10,8 @@ import pytest
 from cli_runs import command, run
 
 import hetero_bfs as hb
+from hetero_bfs.errors import GraphError
+from hetero_bfs.graph.vertex_names import numbers_of
 
 CPU = ["--device", "cpu", "--json", "-"]
 
@@ -80,6 +82,9 @@ def test_hbg_keeps_names(friends, tmp_path, capsys):
     assert "no vertex is named 'nobody'; the graph has 5 names, such as ada" in (
         capsys.readouterr().err
     )
+    graph.rename(tmp_path / "F.HBG")
+    assert run("bfs", tmp_path / "F.HBG", "--source", "zoe", *CPU) == 0
+    assert json.loads(capsys.readouterr().out)["source"] == "zoe"
     path = tmp_path / "numbers.txt"
     path.write_text("7 9\n9 11\n11 13\n")
     mask.write_text("9\n")
@@ -142,6 +147,30 @@ def test_a_seed_makes_another_graph(tmp_path):
             assert run("generate", family, path, "--scale", "6", "--seed", seed) == 0
             files.append(path.read_bytes())
         assert files[0] == files[1] != files[2]
+
+
+def test_a_zero_is_an_option_too(tmp_path, capsys):
+    assert run("generate", "grid", tmp_path / "g.txt", "--seed", 0) == 2
+    assert "--seed is not an option of grid" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "numbers"),
+    [
+        (np.array([-4, 6, 9]), ["9", -4, "+6"], [2, 0, 1]),
+        (np.array([6, 9, 2**64 - 1], np.uint64), [2**64 - 1, "6"], [2, 0]),
+        (np.array(["a", "bc", "d"], object), ["d", "bc"], [2, 1]),
+        (np.array(["d", "bc", "a"], object), ["d", "bc"], [0, 1]),
+        (np.array([9, 6]), [6], [1]),
+    ],
+)
+def test_numbers_of_names(names, wanted, numbers):
+    assert numbers_of(names, wanted) == numbers
+    for other in ("b", 7, 2**63, -(2**70), "zz"):
+        with pytest.raises(GraphError, match="no vertex is named"):
+            numbers_of(names, [other])
+    with pytest.raises(GraphError, match="has 0 names"):
+        numbers_of(names[:0], wanted)
 
 
 def test_no_right_vertex_is_left(tmp_path):

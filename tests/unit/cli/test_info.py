@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
-from cli_runs import run
+from cli_runs import command, run
 
 import hetero_bfs as hb
 
@@ -58,6 +59,32 @@ def test_the_format_does_not_matter(tmp_path, capsys, suffix):
     hb.graph.io.registry.write(hb.CSRGraph.from_edges([0, 1, 3], [1, 2, 0]), path)
     found, _ = info(capsys, path)
     assert (found["num_vertices"], found["num_edges"], found["format"]) == (4, 3, suffix)
+
+
+def test_names_and_standard_input(tmp_path, capsys):
+    path = tmp_path / "g.data"
+    path.write_text("a;b;7\nb;c;8\n")
+    options = ["--renumber", "--format", ".csv", "--columns", "1,2,3"]
+    found, _ = info(capsys, path, *options)
+    assert (found["num_vertices"], found["num_edges"], found["format"]) == (3, 2, ".csv")
+    assert found["weights"]["max"] == 8
+    done = command("info", "-", "--json", "-", input=EDGES)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["graph"], found["format"]) == ("standard input", ".txt")
+    assert (found["num_vertices"], found["file_bytes"]) == (6, len(EDGES))
+
+
+@pytest.mark.parametrize("arguments", [["graph500"], ["study", "{folder}/study"]])
+def test_standard_input_is_no_file_of_benchmarks(tmp_path, capsys, arguments):
+    names = ["-"]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        names.append(tmp_path / "pipe")
+    for name in names:
+        given = [one.format(folder=tmp_path) for one in arguments]
+        assert run(*given, "--graph", name, "--device", "cpu") == 1
+        assert f"{name}: {given[0]} reads graph files alone" in capsys.readouterr().err
 
 
 def test_text_alone_goes_to_standard_output(tmp_path, capsys):

@@ -102,6 +102,7 @@ def test_the_table_stands_in_the_documentation() -> None:
         weights = "none" if row.weights == "none" else row.weights_text
         direction = "yes" if row.keeps_direction else "no"
         isolated = "yes" if row.keeps_isolated else "no"
+        isolated = "without names" if row.keeps_isolated and row.writes_names else isolated
         line = f"| {names} | {row.title} | {holds} | {weights} | {direction} | {isolated} |"
         assert line in text
 
@@ -175,6 +176,34 @@ def test_errors_of_tables(tmp_path: Path, text: str, options: dict, message: str
     with pytest.raises(GraphFileError) as caught:
         io.read(path, **options)
     assert str(caught.value).startswith(f"{path}{message}")
+
+
+@pytest.mark.parametrize("separator", [",", "\t", " "])
+@pytest.mark.parametrize("count", [3, 50_000])
+def test_carriage_returns_end_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separator: str, count: int
+) -> None:
+    monkeypatch.setattr("hetero_bfs.graph.io.text_columns._BLOCK_BYTES", 100_000)
+    rows = [f"{i % 100}{separator}{i % 90}\r" for i in range(count)]
+    text = "".join([f"source{separator}target\r", rows[0], "# c\r", *rows[1:]])
+    graph = io.read(put(tmp_path / "g.csv", text))
+    assert graph.src.tolist() == [i % 100 for i in range(count)]
+    assert graph.dst.tolist() == [i % 90 for i in range(count)]
+    graph = io.read(put(tmp_path / "m.csv", f"1{separator}2\n{text[14:]}"))
+    assert graph.num_input_edges == count + 1
+    put(tmp_path / "m.csv", f"{text}x{separator}1\r")
+    error_of(tmp_path / "m.csv", f"m.csv:{count + 3}: 'x' is not a vertex id")
+
+
+@pytest.mark.parametrize("options", [{}, {"renumber": True}])
+def test_a_long_line_does_not_end_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict
+) -> None:
+    monkeypatch.setattr("hetero_bfs.graph.io.text_columns._BLOCK_BYTES", 100_000)
+    for length in (90_000, 250_000):
+        path = put(tmp_path / "g.csv", "0,1\n" * 5000 + "3,4," + "9" * length + "\n5,6\n")
+        with pytest.raises(GraphFileError, match=r"g.csv:5001: .* of over 65536 bytes"):
+            io.read(path, **options)
 
 
 def test_parquet_arrow_and_feather(tmp_path: Path) -> None:
@@ -398,6 +427,50 @@ def test_ldbc_vertices_beside_edges(tmp_path: Path) -> None:
     graph = io.read(edges, renumber=True)
     assert graph.names.tolist() == [4, 6, 7, 9, 12]
     assert pairs(graph) == [(1, 2), (2, 3)]
+
+
+def test_names_beside_edges(tmp_path: Path) -> None:
+    edges = put(tmp_path / "g.e", "6 7\n7 9\n")
+    put(tmp_path / "g.v", "NA\n6\n7\n9\n")
+    assert io.read(edges, renumber=True).names.tolist() == ["6", "7", "9", "NA"]
+    with pytest.raises(GraphFileError, match=r"g\.v: holds more than vertex ids.* renumber"):
+        io.read(edges)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("6\n5000000000000\n", "g.v: vertex id 5000000000000 is above "),
+        ("-1\n6\n", "g.v: vertex id -1; ids start at 0"),
+        ("", "g.v: does not list vertices (No columns to parse from file)"),
+    ],
+)
+def test_errors_of_vertices_beside_edges(tmp_path: Path, text: str, message: str) -> None:
+    edges = put(tmp_path / "g.e", "6 7\n7 9\n")
+    put(tmp_path / "g.v", text)
+    with pytest.raises(GraphFileError, match=re.escape(message)):
+        io.read(edges, renumber=text == "")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".hbg", ".txt", ".npy"])
+def test_a_note_on_names_without_edges(tmp_path: Path, suffix: str) -> None:
+    put(tmp_path / "g.v", "4\n6\n7\n9\n12\n")
+    graph = io.load(put(tmp_path / "g.e", "6 7\n7 9\n"), renumber=True)
+    expected = {
+        **dict.fromkeys([".csv", ".parquet", ".arrow"], "2 vertices with names have no edges"),
+        ".npy": "the last 1 vertices have no edges",
+    }
+    notes = io.write(graph, tmp_path / f"o{suffix}")
+    assert len(notes) == (suffix in expected)
+    assert all(expected[suffix] in note for note in notes)
+
+
+@pytest.mark.parametrize("renumber", [False, True])
+def test_columns_of_lists_are_refused(tmp_path: Path, renumber: bool) -> None:
+    path = tmp_path / "g.parquet"
+    pa.parquet.write_table(pa.table({"source": [[0], [1]], "target": [[1], [2]]}), path)
+    with pytest.raises(GraphFileError, match=r"g\.parquet: "):
+        io.read(path, renumber=renumber)
 
 
 def test_a_note_on_gaps(tmp_path: Path) -> None:
