@@ -185,7 +185,7 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
 
 
 _MACHINE = Paper("machine", _TITLE, (), measure_machine, SECTIONS)
-"""The study of a machine, which is no paper's own."""
+"""The study of a machine, not of a paper."""
 
 
 def _device(engine: EngineOptions, notes: list[str]) -> DeviceInfo | None:

@@ -162,7 +162,7 @@ def kernel_sources() -> dict[str, bytes]:
     """
     files = {path.relative_to(_PACKAGE): path.read_bytes() for path in _PACKAGE.rglob("*.py")}
     found: set[Path] = set()
-    left = [path for path, content in files.items() if _COMPILES.search(content)]
+    left = [p for p, content in files.items() if "kernels" in p.parts or _COMPILES.search(content)]
     while left:
         path = left.pop()
         if path not in found:

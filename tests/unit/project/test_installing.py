@@ -92,7 +92,7 @@ def test_commands_without_the_packages_of_extras(without):
         done = without(absent, "-m", "hetero_bfs", command, *["page"] * (command == "study"))
         assert done.returncode == 1
         assert done.stderr.count("\n") == 1, done.stderr
-        for word in (package, "not installed", f"pip install {package}", "pip install '.["):
+        for word in (package, f"pip install {package}", "pip install '.["):
             assert word in done.stderr
     found = without(absent, "-m", "hetero_bfs", "bfs", "g.txt", "--source", "0", "--device", "cpu")
     assert found.returncode == 0, found.stderr

@@ -19,12 +19,12 @@ from hetero_bfs.algorithms.components import serial as components_serial
 from hetero_bfs.algorithms.pagerank import algorithm as pagerank
 from hetero_bfs.algorithms.sssp import serial as sssp_serial
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph import edge_source, lists
+from hetero_bfs.graph import lists
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.support import cold, private_cache
 from hetero_bfs.support.environment import COMPILING_VARIABLE, ways_of_compiling
 
-ASKING = (bfs_serial, colouring, components_serial, edge_source, lists, pagerank, sssp_serial)
+ASKING = (bfs_serial, colouring, components_serial, cold, lists, pagerank, sssp_serial)
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def run(program, cache, **variables):
         env={**environment, "NUMBA_CACHE_DIR": str(cache), **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
