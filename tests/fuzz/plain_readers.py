@@ -160,6 +160,8 @@ def edge_list(raw: bytes, weighted: bool = False) -> Meaning:
         in_head = not pairs and not words
         if words and not pairs and len(line.split()) == 1 and re.search("[,;|]", line):
             raise OtherFormError
+        if words and not pairs and "\t" in line and re.search("[a-z]{2}", line.lower()):
+            raise OtherFormError  # a line of column names
         need(not (number == 0 and line.lower().startswith("%%matrixmarket")))
         if in_head:
             for key, digits in re.findall(r"(?a)\b(nodes|edges):\s*(\d+)", line.lower()):
