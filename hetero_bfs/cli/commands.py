@@ -146,11 +146,13 @@ def graph500(options: Namespace) -> int:
 def study(options: Namespace) -> int:
     """Measure this machine and write the page of tables and figures."""
     from hetero_bfs.cli.argument_groups import engine_options
-    from hetero_bfs.study.run import run_study
-    from hetero_bfs.study.searches import StudyOptions
     from hetero_bfs.support.environment import need_package
 
     need_package("matplotlib", "matplotlib", "study", "study")
+    need_package("sklearn", "scikit-learn", "train", "study")
+
+    from hetero_bfs.study.run import run_study
+    from hetero_bfs.study.searches import StudyOptions
 
     if options.paper and options.budget is not None:
         raise ArgumentError(
