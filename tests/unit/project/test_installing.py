@@ -91,7 +91,7 @@ def test_commands_without_the_packages_of_extras(without):
     for command, package in (("train", "scikit-learn"), ("study", "matplotlib")):
         done = without(absent, "-m", "hetero_bfs", command, *["page"] * (command == "study"))
         assert done.returncode == 1
-        assert done.stderr.count("\n") == 1, done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
         for word in (package, f"pip install {package}", "pip install '.["):
             assert word in done.stderr
     found = without(absent, "-m", "hetero_bfs", "bfs", "g.txt", "--source", "0", "--device", "cpu")
