@@ -233,10 +233,10 @@ def count_jobs(devices: Sequence[DeviceInfo]) -> int:
     return len(JOBS) + len(_of_devices(devices))
 
 
-def _run_job(job: str, *device: str) -> Outcome:
+def _run_job(job: str, device: str) -> Outcome:
     began = time.monotonic()
     answer = run_module(
-        __name__, _TIMEOUT_SECONDS, job, *device, **{COMPILING_VARIABLE: "wait,quiet"}
+        __name__, _TIMEOUT_SECONDS, job, device, **{COMPILING_VARIABLE: "wait,quiet"}
     )
     functions = sum(line.get("functions", 0) for line in answer.lines)
     return Outcome(job, round(time.monotonic() - began, 1), functions, answer.problem)
@@ -262,9 +262,7 @@ def main() -> None:
     """Run a job, in a process that `warm_up` starts."""
     from hetero_bfs.support import code_cache
 
-    job, *device = sys.argv[2:]
-    if device:
-        _engine_options["device"] = device[0]
+    job, _engine_options["device"] = sys.argv[2:]
     say(functions=_counted(JOBS[job]))
     code_cache.note_compiled(job)
 

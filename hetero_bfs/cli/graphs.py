@@ -78,7 +78,9 @@ def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
 
 def may_have_names(options: Namespace) -> bool:
     """Return whether the graph's vertices may have names, which are known once it is read."""
-    return bool(options.renumber or options.graph.suffix.lower() == ".hbg")
+    from hetero_bfs.graph.io.registry import has_names
+
+    return bool(options.renumber) or has_names(options.graph)
 
 
 def name_of(graph: Any, vertex: int) -> int | str:

@@ -18,8 +18,9 @@ from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
 from hetero_bfs.cli.argument_groups import VertexName
 from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
-from hetero_bfs.cli.graphs import may_have_names, open_files
+from hetero_bfs.cli.graphs import open_files
 from hetero_bfs.errors import DeviceError, HeteroBFSError
+from hetero_bfs.graph.io.formats import BY_SUFFIX
 from hetero_bfs.scheduling.strategies import check_objective
 from hetero_bfs.support import environment
 from hetero_bfs.support.environment import launched_rank, launched_ranks
@@ -244,15 +245,20 @@ def _check_study(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 
 def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse names of vertices for a graph that has none; an .hbg file may have some."""
+    """Refuse names of vertices for a graph of a format without them, before it is opened."""
     sources = getattr(options, "source", None)
     given = [
         *(sources if isinstance(sources, list) else [sources]),
         getattr(options, "target", None),
     ]
-    for name in given:
-        if isinstance(name, VertexName) and not may_have_names(options):
-            parser.error(f"{str(name)!r} is not a vertex id; vertices with names need --renumber")
+    names = [name for name in given if isinstance(name, VertexName)]
+    if names and not options.renumber:
+        suffix = (options.format or options.graph.suffix).lower()
+        row = BY_SUFFIX.get(f".{suffix.lstrip('.')}")
+        if row is None or row.named is None:
+            parser.error(
+                f"{str(names[0])!r} is not a vertex id; vertices with names need --renumber"
+            )
 
 
 def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

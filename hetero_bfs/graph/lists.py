@@ -47,7 +47,7 @@ _LINE_KEYS = 16  # keys in a 64-byte cache line
 _SORT_BATCHES = 32  # most steps of the progress bar
 _BATCH_BUCKETS = 8  # per thread and batch; after a batch threads wait for each other
 _KEY_BYTES = 4
-_NUMPY_SECONDS_PER_EDGE = 2e-7  # an entry by NumPy, 2 cores, 2026-11-26
+_NUMPY_SECONDS_PER_EDGE = 2e-7  # an entry by NumPy; a guess
 
 
 class Steps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
 from hetero_bfs.graph.matrix_checks import convert_matrix
-from hetero_bfs.graph.weights import Duplicates, WeightArray, as_weights
+from hetero_bfs.graph.weights import Duplicates, WeightArray, as_weights, weight_dtype_of
 from hetero_bfs.support.checks import check_flag
 
 if TYPE_CHECKING:
@@ -74,10 +75,7 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
 
 def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
     """Return the rows of any data frame as edges; see `CSRGraph.from_frame`."""
-    try:
-        import narwhals
-    except ImportError:
-        raise ArgumentError("narwhals is not installed; run: pip install narwhals") from None
+    narwhals = _package("narwhals")
     try:
         held = narwhals.from_native(frame)
     except TypeError:
@@ -104,10 +102,7 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
             f"the table is of type {type(table).__name__}; give a pyarrow.Table, or what has the "
             "method __arrow_c_stream__, such as a frame of Polars or a relation of DuckDB"
         )
-    try:
-        import pyarrow
-    except ImportError:
-        raise ArgumentError("pyarrow is not installed; run: pip install pyarrow") from None
+    pyarrow = _package("pyarrow")
     held = pyarrow.table(table)
     _check_names(columns, held.column_names)
     held = held.select(columns.names)
@@ -288,35 +283,48 @@ def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas
     """Return the edges of a `CSRGraph` as a frame; see `CSRGraph.to_pandas`."""
     import pandas
 
-    src, dst, weights = _edges_once(graph)
-    columns = {source: src, target: dst} | ({} if weights is None else {weight: weights})
-    if len(columns) < (2 if weights is None else 3):
+    held = _columns_once(graph)
+    columns = dict(zip((source, target, weight), held, strict=False))
+    if len(columns) < len(held):
         raise ArgumentError(f"columns {source!r}, {target!r}, {weight!r}; give different names")
     return pandas.DataFrame(columns)
 
 
 def networkx_of_lists(graph: Any, weight: str) -> networkx.Graph:
     """Return the edges of a `CSRGraph` as a NetworkX graph; see `CSRGraph.to_networkx`."""
-    try:
-        import networkx
-    except ImportError:
-        raise ArgumentError("networkx is not installed; run: pip install networkx") from None
+    networkx = _package("networkx")
     made = networkx.DiGraph() if graph.directed else networkx.Graph()
     made.add_nodes_from(range(graph.num_vertices))
-    src, dst, weights = _edges_once(graph)
-    if weights is None:
-        made.add_edges_from(zip(src.tolist(), dst.tolist(), strict=True))
-    else:
-        edges = zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True)
-        made.add_weighted_edges_from(edges, weight)
+    for columns in edges_once(graph):
+        edges = zip(*(column.tolist() for column in columns), strict=True)
+        if graph.weights is None:
+            made.add_edges_from(edges)
+        else:
+            made.add_weighted_edges_from(edges, weight)
     return made
 
 
-def _edges_once(graph: Any) -> tuple[VertexArray, VertexArray, WeightArray | None]:
-    """Return sources, targets and weights; an undirected edge once, from the smaller id."""
-    src = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
-    dst, weights = graph.indices, graph.weights
-    if graph.directed:
-        return src, dst, weights
-    once = src < dst
-    return src[once], dst[once], None if weights is None else weights[once]
+def edges_once(graph: Any) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+    """Yield src, dst and any weights of a graph in chunks; an undirected edge once."""
+    bare = weight_dtype_of(graph) is None
+    for columns in graph.chunks() if bare else graph.weighted_chunks():
+        if graph.both_directions:
+            keep = columns[0] <= columns[1]
+            yield tuple(column[keep] for column in columns)
+        else:
+            yield columns
+
+
+def _columns_once(graph: Any) -> list[npt.NDArray[Any]]:
+    """Return what `edges_once` yields, joined."""
+    types = np.uint32, np.uint32, *([] if graph.weights is None else [graph.weights.dtype])
+    parts = [tuple(np.empty(0, dtype) for dtype in types), *edges_once(graph)]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def _package(name: str) -> Any:
+    """Import an optional package."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ArgumentError(f"{name} is not installed; run: pip install {name}") from None

@@ -129,16 +129,22 @@ def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) ->
 
 def measure_speeds(plan: Plan, options: EngineOptions) -> ZhangSpeeds:
     """Measure the paper's model on the Kronecker graphs of a training's plan."""
-    chosen = replace(options, selector=host_only(), optimize="time", correction=False, order="auto")
+    settings = _plain(options, "auto")
     graphs = [graph for graph in plan.graphs() if graph.family == TRAINING_FAMILY]
     rows: list[Row] = []
     for number, graph in enumerate(progress(graphs, "measuring the paper's training set")):
         built = build_search_graph(graph.make())
-        with Engine(built, **chosen.settings()) as engine:
+        with Engine(built, **settings) as engine:
             rows += measure_graph(engine, number, graph)
     speeds: ZhangSpeeds | None = fit_zhang(pd.DataFrame(rows))
     assert speeds is not None, "the plan has Kronecker graphs"
     return speeds
+
+
+def _plain(options: EngineOptions, order: str) -> dict[str, Any]:
+    """Return an engine's settings without what the paper's searches do not have."""
+    chosen = replace(options, selector=host_only(), optimize="time", correction=False, order=order)
+    return chosen.settings()
 
 
 def _measure_graph(
@@ -151,10 +157,7 @@ def _measure_graph(
     about = {"graph": graph.name, "family": graph.graph.family, "scale": graph.scale}
     for order in _ORDERS:
         built, seconds = construct(edges, order)
-        chosen = replace(
-            options.engine, selector=host_only(), optimize="time", correction=False, order=order
-        )
-        with Engine(built, **chosen.settings()) as engine:
+        with Engine(built, **_plain(options.engine, order)) as engine:
             seconds[_UPLOAD] = engine.upload_seconds
             study.add("preprocessing", _step_rows(about, order, seconds))
             if order == "degree":
@@ -187,7 +190,7 @@ def _configs(
     """Return the configurations that search a graph in this order."""
     found = []
     for name in BARS:
-        if (SELECTORS_ORDERS.get(name, "degree")) != order:
+        if SELECTORS_ORDERS.get(name, "degree") != order:
             continue
         try:
             found.append(Configuration(name, "selector", _selector(name, engine, speeds)))

@@ -23,7 +23,7 @@ from hetero_bfs.support.processes import module_command, module_environment
 MODULE = "hetero_bfs.warm_up"
 
 _LONGEST_SECONDS = 10.0
-"""Longest answer by other code: compiling a job takes no longer, 0.5 to 10 s on 2 cores."""
+"""Longest answer by other code, about what compiling a job takes; a guess."""
 
 _lock = threading.Lock()
 _ready: set[str] = set()

@@ -34,10 +34,14 @@ def one_line(capsys) -> str:
     """
     captured = capsys.readouterr()
     assert captured.out == ""
+    return one_line_of(captured.err)
+
+
+def one_line_of(text: str) -> str:
     others = ("note: ", "compiling for this machine")
     lines = [
         line
-        for line in captured.err.splitlines()
+        for line in text.splitlines()
         if line.strip() and "%|" not in line and not line.startswith(others)
     ]
     assert len(lines) == 1, lines

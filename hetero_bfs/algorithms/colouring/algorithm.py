@@ -17,7 +17,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.cold import is_cold
 
-_SECONDS_PER_ENTRY = 2e-7  # in Python, 2 cores, 2026-11-26
+_SECONDS_PER_ENTRY = 2e-7  # in Python; a guess
 
 
 class Colourings(Analysis[Colouring]):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
     from hetero_bfs.ranks.gathered_result import RankProgramResult
 
-_USUAL_STEPS, _SECONDS_PER_ENTRY = 30, 3e-9  # of SciPy's product, 2 cores, 2026-11-26
+_USUAL_STEPS, _SECONDS_PER_ENTRY = 30, 3e-9  # of SciPy's product; guesses
 _NEGLIGIBLE = 1e-30  # a share of restarts that counts as 0
 
 

@@ -10,8 +10,7 @@ from hetero_bfs.errors import GraphError, GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.graph_files import OF_DAMAGED_FILES, GraphFile, Wanted
-from hetero_bfs.graph.io.text_columns import edges_once
-from hetero_bfs.graph.tables import edges_of_scipy
+from hetero_bfs.graph.tables import edges_of_scipy, edges_once
 from hetero_bfs.graph.vertex_names import NameTable
 from hetero_bfs.graph.weights import weight_dtype_of
 

@@ -20,12 +20,12 @@ from hetero_bfs.graph.io.text_columns import (
     Ids,
     Numbers,
     Row,
-    edges_once,
     ids_that_fit,
     is_comment,
     read_columns,
     write_columns,
 )
+from hetero_bfs.graph.tables import edges_once
 from hetero_bfs.graph.weights import weight_dtype_of
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ class Format:
     reader : takes a `GraphFile` and the `Wanted`, returns an `EdgeList` or a `CSRGraph`
     writer : takes a graph and a binary stream; None if the format is only read
     size : takes a `GraphFile`, returns the number of vertices in its header
+    named : takes a `GraphFile`, tells whether its header says that the vertices have names
     note : takes a `GraphFile` and `directed`, returns a note on its vertex ids, or None
     weights : whether a written file has weights
     keeps_direction : whether the format holds directed graphs
@@ -43,6 +44,7 @@ class Format:
     reader: str
     writer: str | None = None
     size: str | None = None
+    named: str | None = None
     note: str | None = None
     weights: Weights = "optional"
     weights_text: str = "third column"
@@ -55,7 +57,9 @@ class Format:
     first_id: int = 0
     begins: bytes | None = None
 
-    def function(self, role: Literal["reader", "writer", "size", "note"]) -> Callable[..., Any]:
+    def function(
+        self, role: Literal["reader", "writer", "size", "named", "note"]
+    ) -> Callable[..., Any]:
         """Import and return one of the format's functions, which it must have."""
         module, _, name = getattr(self, role).partition(":")
         found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
@@ -214,6 +218,7 @@ FORMATS = (
         "hbg:read_hbg",
         "hbg:write_hbg",
         size="hbg:hbg_size",
+        named="hbg:hbg_has_names",
         weights_text="int32, float32 or float64",
         writes_lists=True,
         is_text=False,

@@ -134,9 +134,16 @@ def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
 
 def hbg_size(file: GraphFile) -> int:
     """Return the number of vertices in the header."""
+    return next(s.num_bytes for s in _sections_of(file) if s.name == "indptr") // 8 - 1
+
+
+def hbg_has_names(file: GraphFile) -> bool:
+    return any(section.name == "names" for section in _sections_of(file))
+
+
+def _sections_of(file: GraphFile) -> Sequence[_Section]:
     with file.opened() as handle:
-        sections = _read_header(handle, file).sections
-    return next(s.num_bytes for s in sections if s.name == "indptr") // 8 - 1
+        return _read_header(handle, file).sections
 
 
 def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:

@@ -16,7 +16,7 @@ from hetero_bfs.graph.io.writing import named_by_edges, write
 from hetero_bfs.support.checks import check_flag, check_type
 from hetero_bfs.support.messages import setting
 
-__all__ = ["gaps_note", "header_note", "load", "read", "vertices_by_header", "write"]
+__all__ = ["gaps_note", "has_names", "header_note", "load", "read", "vertices_by_header", "write"]
 
 
 def load(
@@ -120,6 +120,12 @@ def vertices_by_header(path: str | os.PathLike[str] | GraphFile) -> int | None:
     """
     file = path if isinstance(path, GraphFile) else GraphFile(path)
     return None if file.format.size is None else file.format.function("size")(file)
+
+
+def has_names(path: str | os.PathLike[str] | GraphFile) -> bool:
+    """Tell whether a file's header says that its vertices have names; errors as for sizes."""
+    file = path if isinstance(path, GraphFile) else GraphFile(path)
+    return file.format.named is not None and bool(file.format.function("named")(file))
 
 
 def header_note(file: GraphFile, directed: bool) -> str | None:

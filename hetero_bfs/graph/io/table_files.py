@@ -24,13 +24,12 @@ from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, GraphFile, Line,
 from hetero_bfs.graph.io.text_columns import (
     blocks_of_lines,
     check_room,
-    edges_once,
     ids_that_fit,
     is_comment,
     parse_pair,
     parse_weight,
 )
-from hetero_bfs.graph.tables import TableColumns, edges_of_arrow
+from hetero_bfs.graph.tables import TableColumns, edges_of_arrow, edges_once
 from hetero_bfs.graph.vertex_names import NameTable
 from hetero_bfs.graph.weights import as_weights, nan_fault, weight_dtype_of
 from hetero_bfs.support.messages import setting
@@ -178,15 +177,14 @@ def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
             table.add(beside)
         names, ends = table.finish()
         ends = ends[:-1] if beside is not None else ends
+        count = names.size
+    else:
+        largest = [int(ids.max()) for ids in (*ends, [] if beside is None else beside) if len(ids)]
+        count = max(largest, default=-1) + 1
     src, dst = (np.concatenate([np.empty(0, np.uint32), *ends[i::2]]) for i in (0, 1))
     held = None
     if wanted.weighted:
         held = as_weights(np.concatenate([np.empty(0, np.int32), *weights]))
-    if wanted.renumber and names is not None:
-        count = names.size
-    else:
-        count = int(max(src.max(), dst.max())) + 1 if src.size else 0
-        count = count if beside is None or not len(beside) else max(count, int(beside.max()) + 1)
     return EdgeList.trusted(src, dst, count, wanted.directed, held, names=names)
 
 

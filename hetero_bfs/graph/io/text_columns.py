@@ -18,12 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, GraphFile, Line, lines
 from hetero_bfs.graph.list_checks import MAX_VERTICES
-from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
+from hetero_bfs.graph.weights import WeightArray
 from hetero_bfs.support.memory import GIB, free_bytes
 from hetero_bfs.support.messages import setting
 
@@ -128,18 +126,6 @@ def read_columns(
     if numbers == "real" and columns.weights is not None:
         return columns._replace(weights=columns.weights.astype(np.float64))
     return columns
-
-
-def edges_once(graph: EdgeList | CSRGraph) -> Iterator[Row]:
-    """Yield src, dst and any weights in chunks; an undirected edge once."""
-    columns: Row
-    bare = weight_dtype_of(graph) is None
-    for columns in graph.chunks() if bare else graph.weighted_chunks():
-        if graph.both_directions:
-            keep = columns[0] <= columns[1]
-            yield tuple(column[keep] for column in columns)
-        else:
-            yield columns
 
 
 def write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[Any]) -> None:

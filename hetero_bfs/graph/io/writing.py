@@ -32,8 +32,8 @@ def named_by_edges(graph: EdgeSource) -> npt.NDArray[np.bool_]:
 
 def check_output(path: Path, weighted: bool, directed: bool) -> Format:
     """Return the format of a file to write; raise `GraphFileError` if it cannot hold the graph."""
-    row = BY_SUFFIX.get(_suffixes(path)[0])
     suffix, compression = _suffixes(path)
+    row = BY_SUFFIX.get(suffix)
     if row is None or row.writer is None or (compression and not row.is_text):
         raise unknown_suffix(path, suffix + compression, suffixes(writable=True))
     if weighted and row.weights == "none":

@@ -277,7 +277,7 @@ def test_a_closed_pipe_is_no_traceback(keys, reader):
 # What arguments and headers show is found before anything else.
 
 
-@pytest.mark.parametrize("suffix", ["sg", "mtx", "mtx.gz"])
+@pytest.mark.parametrize("suffix", ["hbg", "sg", "mtx", "mtx.gz"])
 def test_a_wrong_source_by_the_header_alone(graph, tmp_path, capsys, monkeypatch, suffix):
     path = tmp_path / f"g.{suffix}"
     assert run("convert", graph, path) == 0

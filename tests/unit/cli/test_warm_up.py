@@ -63,7 +63,7 @@ def test_devices_are_tested(ran, monkeypatch):
     monkeypatch.setattr(verdicts, "kept_verdict", lambda _, family: None)
     monkeypatch.setattr(verdicts, "test", test)
     found = list(warm_up.warm_up(("graphs",), [info]))
-    assert ran == [("graphs",)]
+    assert ran == [("graphs", str(info.index))]
     assert set(tested) == set(FAMILIES)
     assert [one.job for one in found[1:]] == [f"{info.name}: {family}" for family in FAMILIES]
     assert len(warm_up.JOBS) + len(FAMILIES) == warm_up.count_jobs([info])
