@@ -11,7 +11,7 @@ the one with the least predicted seconds on the reference search applies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -324,11 +324,7 @@ class ZhangSelector(Selector):
     def __init__(self, speeds: ZhangSpeeds, candidates: Sequence[Strategy]) -> None:
         self.speeds = speeds
         speed = speeds.edges_per_second
-        if missing := [s.name for s in candidates if s.name not in speed]:
-            raise ModelError(
-                f"the speeds of selector zhang lack {', '.join(missing)}; train again with "
-                f"`{TRAIN_COMMAND}`"
-            )
+        _check_speeds(speed, candidates, "the speed model")
         best = [
             max((s for s in candidates if s.direction == way), key=lambda s: speed[s.name])
             for way in DIRECTIONS
@@ -369,12 +365,17 @@ class ZhangSelector(Selector):
 
 def zhang_selector(model: SpeedModel, candidates: Sequence[Strategy]) -> ZhangSelector:
     """Make the selector of the paper's model; raise `ModelError` if a speed was not measured."""
-    if model.zhang is None:
+    speeds = model.zhang or ZhangSpeeds(1.0, {}, 0, 0)
+    _check_speeds(speeds.edges_per_second, candidates, f"the speed model {model.name}")
+    return ZhangSelector(speeds, candidates)
+
+
+def _check_speeds(known: Container[str], candidates: Sequence[Strategy], model: str) -> None:
+    if missing := [s.name for s in candidates if s.name not in known]:
         raise ModelError(
-            f"the speed model {model.name} lacks the speeds of selector zhang; train again with "
-            f"`{TRAIN_COMMAND}`"
+            f"{model} lacks the speeds of selector zhang of {', '.join(missing)}; train again "
+            f"with `{TRAIN_COMMAND}`"
         )
-    return ZhangSelector(model.zhang, candidates)
 
 
 def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:

@@ -142,7 +142,7 @@ def test_csgraph_is_scipys(monkeypatch, directed):
     matrix = csr_array((graph.weights + 1, graph.indices.astype(np.int32), graph.indptr), (80, 80))
     asked = []
     monkeypatch.setattr(
-        "hetero_bfs.csgraph.matrix_searches.is_cold", lambda job: asked.append(job) or True
+        "hetero_bfs.csgraph.matrix_searches.is_cold", lambda job, *_: asked.append(job) or True
     )
     found = hb.csgraph.dijkstra(matrix, directed, 3, return_predecessors=True)
     right = dijkstra(matrix, directed, 3, return_predecessors=True)
