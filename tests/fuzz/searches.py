@@ -21,8 +21,12 @@ from hetero_bfs.algorithms.pagerank.lists import check_settings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device, list_devices
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.scheduling.model_selectors import ZhangSelector
+from hetero_bfs.scheduling.selectors import Selector
+from hetero_bfs.scheduling.speed_model import ZhangSpeeds
 from tests.fuzz import plain_answers as plain
 from tests.fuzz.campaign import Attempt, Campaign
 from tests.fuzz.cases import ORDERS, Case, Step, draw_graph
@@ -98,10 +102,18 @@ def _query(n: int, chance: Random) -> Step:
     return query
 
 
+def _selector_of(name: str, engine: Engine) -> str | Selector:
+    """Return a selector; shipped models have no speeds for the paper's, so it gets made-up ones."""
+    if name != "zhang":
+        return name
+    speeds = {s.name: 1e8 * (1 + i) for i, s in enumerate(engine.candidates)}
+    return ZhangSelector(ZhangSpeeds(0.5, speeds, 1, 1), engine.candidates)
+
+
 def _bfs_problems(case: Case) -> Iterator[str | None]:
     with engine_on(device_of(case), case.edge_list(), **case.settings) as engine:
         for step in case.steps:
-            engine.set_selector(step["selector"])
+            engine.set_selector(_selector_of(step["selector"], engine))
             names = ("depth_limit", "target", "mask", "reverse", "want", "dtype")
             query = {name: step[name] for name in names if name in step}
             sources = step["sources"]
