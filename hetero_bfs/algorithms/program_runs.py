@@ -303,6 +303,8 @@ def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
 def _serves(plan: Plan, mode: ModeName) -> bool:
     """Tell whether states stay right in a mode where messages may arrive twice, or early."""
     operation, layered = plan.monoid.operation, mode == "layered"
+    if plan.only_synchronous:
+        return False
     allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
     return allowed and not (layered and plan.all_active)
 
@@ -310,6 +312,11 @@ def _serves(plan: Plan, mode: ModeName) -> bool:
 def _check_sweeps(plan: Plan, mode: ModeName) -> None:
     if _serves(plan, mode):
         return
+    if plan.only_synchronous:
+        raise ArgumentError(
+            f"{plan.name} has {plan.only_synchronous}, which mode {mode!r} lacks; take mode "
+            '"synchronous"'
+        )
     with_all = " with all_active" if plan.all_active else ""
     also = "without all_active" if mode == "layered" else "and plus with all_active"
     raise ArgumentError(

@@ -14,7 +14,7 @@ from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run
-from hetero_bfs.programs.schema import SLOTS
+from hetero_bfs.programs.schema import SLOTS, TOTALS
 from hetero_bfs.scheduling.program_costs import lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
@@ -82,6 +82,7 @@ class HostProgram(HostRun):
             "touched": np.zeros(searched, np.int32),
             "sums": np.zeros((chunks, max(len(plan.totals), 1))),
             "totals": np.zeros(max(len(plan.totals), 1)),
+            "total_kinds": np.array([[*TOTALS].index(one) for one in plan.totals.values()], int),
             "loop": np.zeros(16, np.int64),
             "limits": np.zeros(8),
             "lowest": np.zeros((threads, 8)),

@@ -26,8 +26,10 @@ from hetero_bfs.programs.program import (
     minimum,
     monoid_of,
     most_frequent,
+    plus,
 )
 from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.programs.schema import TOTALS
 from hetero_bfs.support.checks import refuse_masked
 from hetero_bfs.support.messages import shown
 
@@ -124,7 +126,7 @@ class Plan:
         self.name = type(program).__name__
         self._check()
         self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
-        self.totals = tuple(program.totals)
+        self.totals = self._totals()
         self.all_active = bool(program.all_active)
         self.along: Along = program.along
         self.monotone = bool(program.monotone)
@@ -222,13 +224,29 @@ class Plan:
 
     def _check_totals(self) -> None:
         name, totals = self.name, self.program.totals
-        if not isinstance(totals, tuple | list) or not all(map(_is_name, totals)):
-            raise ProgramError(f"{name}.totals is {totals!r}; give a tuple of names")
-        taken = [total for total in totals if total in _RESERVED or totals.count(total) > 1]
+        if not isinstance(totals, tuple | list | Mapping) or not all(map(_is_name, totals)):
+            raise ProgramError(
+                f"{name}.totals is {totals!r}; give a tuple of names, or a mapping of names to "
+                "hb.plus, hb.minimum or hb.maximum"
+            )
+        names = [*totals]
+        taken = [total for total in names if total in _RESERVED or names.count(total) > 1]
         if taken:
             raise ProgramError(f"{name}.totals: {taken[0]!r} is the name of something else, too")
         if bool(totals) != ("measure" in self.methods):
             raise ProgramError(f"{name}: `totals` and `measure` go together; define both or none")
+
+    def _totals(self) -> dict[str, str]:
+        """Return the operation of each total, one of `TOTALS`."""
+        totals = self.program.totals
+        kinds = totals if isinstance(totals, Mapping) else dict.fromkeys(totals, plus)
+        for total, kind in kinds.items():
+            if not isinstance(kind, Monoid) or kind.operation not in TOTALS:
+                raise ProgramError(
+                    f"{self.name}.totals: {total!r} has {getattr(kind, 'operation', kind)!r}; use "
+                    "hb.plus, hb.minimum or hb.maximum"
+                )
+        return {total: kind.operation for total, kind in kinds.items()}
 
     def _message_type(self) -> str:
         kind = self.program.message_type
@@ -303,6 +321,12 @@ class Plan:
         reads_state = "state" in parameters_of(self.program, "message")
         rounds = not (self.all_active or self.monotone or self.totals)
         return rounds and (self.prepares or not reads_state)
+
+    @property
+    def only_synchronous(self) -> str:
+        """What the program has that needs mode "synchronous"; "" if nothing."""
+        other = {*self.totals.values()} - {"plus"}
+        return f"totals by {min(other)}" if other else ""
 
     @property
     def receives_messages(self) -> bool:

@@ -133,7 +133,7 @@ class Program:
         num_active      vertices active in the next iteration, in `finished`
 
     All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
-    value per vertex gives each vertex its own value. Names in `totals` are sums over the vertices.
+    value per vertex gives each vertex its own value. `totals` are known by their names.
 
     Methods are plain Python with numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
     local variables, `min`, `max`, `abs`, `int`, `float`, `bool`, functions of `math` and types of
@@ -172,9 +172,11 @@ class Program:
         True promises that the final states do not depend on when a vertex sees a message. Then
         `RunOptions(mode="auto")` may choose another mode. Programs break the promise if they count
         iterations, or if `receives` refuses messages that would change a state.
-    totals : tuple of str
-        Names of sums. `measure` returns the vertex's share of each. `apply` and `finished` read the
-        sums of the previous iteration (at first the sums of the initial states).
+    totals : tuple of str, or mapping of str to Monoid
+        Names of totals over the vertices that applied: sums, or by `hb.plus`, `hb.minimum` or
+        `hb.maximum`. The maximum of truth values says whether any is true, the minimum whether all
+        are. `measure` returns the vertex's share of each. `apply` and `finished` read the totals of
+        the previous iteration (at first those of the initial states of all vertices).
 
     Methods
     -------
@@ -203,6 +205,6 @@ class Program:
     all_active: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
     any_order: ClassVar[bool] = False
-    totals: ClassVar[tuple[str, ...]] = ()
+    totals: ClassVar[tuple[str, ...] | Mapping[str, Monoid]] = ()
 
     # Subclasses choose the parameters of the methods, so no signatures are declared here.

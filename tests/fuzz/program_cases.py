@@ -23,6 +23,7 @@ from plain_programs import Outcome, PlainRun
 from sample_programs import (
     Communities,
     Distances,
+    Extremes,
     Labels,
     MonotoneDistances,
     Parents,
@@ -63,6 +64,7 @@ PROGRAMS = {
     "Labels": _Sample(Labels, lambda n, source: {}),
     "Reached": _Sample(Reached, _mask),
     "Ranks": _Sample(Ranks, lambda n, source: {"alpha": 0.85, "tol": 1e-9}, layers=False),
+    "Extremes": _Sample(Extremes, lambda n, source: {}, sweeps=False, layers=False),
     "Communities": _Sample(Communities, lambda n, s: {"rounds": s % 4}, sweeps=False, layers=False),
 }
 

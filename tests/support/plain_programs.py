@@ -22,6 +22,9 @@ import hetero_bfs as hb
 from hetero_bfs.programs.program import monoid_of
 
 
+_NO_TOTAL = {"plus": 0.0, "minimum": np.inf, "maximum": -np.inf}
+
+
 class Outcome(NamedTuple):
     """What a run gives."""
 
@@ -61,6 +64,9 @@ class PlainRun:
         self.methods = {name: self._method(name) for name in names if hasattr(program, name)}
         wanted = self.methods["receives"][1] if "receives" in self.methods else None
         self.takes = None if wanted is None else "message" in wanted  # messages one by one
+        named = program.totals
+        kinds = named if isinstance(named, dict) else dict.fromkeys(named, hb.plus)
+        self.total_monoids = [*kinds.values()]
         self.totals: dict[str, float] = {}
         self.iteration = 0
 
@@ -118,11 +124,11 @@ class PlainRun:
         return active
 
     def _measure(self, changes: list[tuple[int, Any, Any]]) -> None:
-        sums = [0.0] * len(self.program.totals)
+        sums = [_NO_TOTAL[monoid.operation] for monoid in self.total_monoids]
         for vertex, state, previous in changes if sums else ():
             shares = self._call("measure", vertex, state=state, previous=previous)
             for i, share in enumerate(shares if isinstance(shares, tuple) else (shares,)):
-                sums[i] += float(share)
+                sums[i] = self.total_monoids[i].of(sums[i], float(share))
         self.totals = dict(zip(self.program.totals, sums, strict=True))
 
     def _gather(self, active: list[int]) -> dict[int, Any]:

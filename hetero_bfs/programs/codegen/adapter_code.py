@@ -51,6 +51,12 @@ class Adapters:
         # most_frequent takes the least of equally frequent messages.
         return self.dialect.extreme(operation != "maximum", kind, "first", "second")
 
+    def added(self, operation: str, total: str, share: str) -> str:
+        """Return the code that adds a vertex's share to a total."""
+        if operation == "plus":
+            return self.dialect.binary("+", "float64", total, share)
+        return self.dialect.extreme(operation == "minimum", "float64", total, share)
+
     def is_identity(self, name: str) -> str:
         """Return the code that tests whether variable `name`, the first field, is the identity."""
         kind = next(iter(self.plan.fields.values()))
@@ -73,7 +79,7 @@ class Adapters:
         if name in ("message", "combined"):
             return self.truth(name) if self.plan.message_type == "bool" else name
         if name in self.plan.totals:
-            return f"{self.array('totals')}[{self.plan.totals.index(name)}]"
+            return f"{self.array('totals')}[{[*self.plan.totals].index(name)}]"
         if name in self.integers:
             code = f"{self.array('integers')}[{self.integers.index(name)}]"
             return self.truth(code) if source.type == "bool" else code

@@ -9,6 +9,7 @@ import numpy as np
 from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
 from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, SingleDialect
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import TOTALS
 
 
 def device_text(plan: Plan, has_double: bool) -> str:
@@ -33,7 +34,8 @@ class _DeviceAdapters(Adapters):
         self.integers = ["num_vertices", *self.plan.parameters.integers]
         parts = [self._constants(), self._state()]
         parts += [function.code for function in self.functions.values()]
-        parts += [self._combine(), self._send(), self._receives(), self._start(), self._apply()]
+        parts += [self._combine(), self._send(), self._receives(), self._add_share()]
+        parts += [self._start(), self._apply()]
         parts += [
             self._simple("float priority(const uint v, STATE)", "priority", "0.0f"),
             self._simple(
@@ -50,6 +52,7 @@ class _DeviceAdapters(Adapters):
         wide = np.dtype(plan.stored_type).itemsize == 8
         bits = "long" if wide else "int"
         identity = self.dialect.literal(plan.identity or 0, plan.stored_type)
+        none = [self.dialect.literal(TOTALS[kind], "float64") for kind in plan.totals.values()]
         flags = {
             "WIDE": wide,
             "ALL_ACTIVE": plan.all_active,
@@ -71,6 +74,7 @@ class _DeviceAdapters(Adapters):
                 f"#define IDENTITY {identity}",
                 f"#define WEIGHT {C_TYPES[weight] if weight and plan.uses_weights else 'int'}",
                 f"#define TOTAL {self._fraction}",
+                f"#define NO_TOTALS {{{', '.join([*none, '0'])}}}",
             ]
         )
 
@@ -131,14 +135,22 @@ class _DeviceAdapters(Adapters):
         held = [f"before_{name}" for name in self.plan.fields]
         arguments = self.arguments("measure", held=held)
         if len(totals) == 1:
-            return [f"shares[0] += (TOTAL)user_measure({', '.join(arguments)});"]
+            return [f"shares[0] = add_share(0, shares[0], user_measure({', '.join(arguments)}));"]
         names = [f"share_{i}" for i in range(len(totals))]
         given = ", ".join([*arguments, *(f"&{name}" for name in names)])
         return [
             f"{self._fraction} {', '.join(names)};",
             f"user_measure({given});",
-            *(f"shares[{i}] += (TOTAL){name};" for i, name in enumerate(names)),
+            *(f"shares[{i}] = add_share({i}, shares[{i}], share_{i});" for i in range(len(names))),
         ]
+
+    def _add_share(self) -> str:
+        code = "total + share"
+        for i, kind in enumerate(self.plan.totals.values()):
+            if kind != "plus":
+                code = f"i == {i} ? {self.added(kind, 'total', 'share')} : ({code})"
+        head = "TOTAL add_share(const uint i, const TOTAL total, const TOTAL share)"
+        return _device_function(head, [f"return {code};"])
 
     def _start(self) -> str:
         fields = self.plan.fields

@@ -13,6 +13,7 @@ from types import ModuleType
 from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
 from hetero_bfs.programs.codegen.dialects import INLINED, HostDialect
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import TOTALS
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.files import replacing
 
@@ -100,7 +101,14 @@ class _HostAdapters(Adapters):
 
     def text(self) -> str:
         parts = [self._constants(), *(f.code for f in self.functions.values())]
-        parts += [self._start(), self._send(), self._combine(), self._receives(), self._apply()]
+        parts += [
+            self._clear_totals(),
+            self._start(),
+            self._send(),
+            self._combine(),
+            self._receives(),
+            self._apply(),
+        ]
         parts += [
             self._simple("priority", "arrays, v", "np.float64(0.0)"),
             self._simple("finished", "arrays", "False"),
@@ -172,7 +180,16 @@ class _HostAdapters(Adapters):
         held = [f"{word}_{name}" for word in ("state", "before") for name in self.plan.fields]
         names = [f"share_{name}" for name in self.plan.totals]
         lines = [f"{', '.join(names)} = {self._call('measure', held=held)}"]
-        return lines + [f"sums[{i}] += {name}" for i, name in enumerate(names)]
+        kinds = zip(names, self.plan.totals.values(), strict=True)
+        return lines + [
+            f"sums[{i}] = {self.added(kind, f'sums[{i}]', f'np.float64({name})')}"
+            for i, (name, kind) in enumerate(kinds)
+        ]
+
+    def _clear_totals(self) -> str:
+        kinds = enumerate(self.plan.totals.values())
+        lines = [f"sums[{i}] = {self.dialect.literal(TOTALS[k], 'float64')}" for i, k in kinds]
+        return _host_function("clear_totals(sums)", lines or ["pass"])
 
     def _start(self) -> str:
         lines = self._store("initial")

@@ -27,7 +27,13 @@ HAS_FINISHED = False
 """Whether the program decides when the run ends."""
 
 NUM_TOTALS = 0
-"""Number of sums to which `start` and `apply` add."""
+"""Number of totals to which `start` and `apply` add."""
+
+
+@njit(forceinline=True)
+def clear_totals(sums):
+    """Write the totals of no vertex."""
+    raise NotImplementedError
 
 
 @njit(forceinline=True)

@@ -18,7 +18,7 @@ typedef struct {
  * barrier that takes a private array. */
 #define WRITE_TOTALS                                                                               \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
-        const TOTAL total = group_total(shares[i], mine->totals);                                  \
+        const TOTAL total = group_total(i, shares[i], mine->totals);                                  \
         if (get_local_id(0) == 0)                                                                  \
             sums[get_group_id(0) * NUM_TOTALS + i] = total;                                        \
     }
@@ -26,7 +26,7 @@ typedef struct {
 /* Write the initial states. */
 static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 {
-    TOTAL shares[NUM_TOTALS + 1] = {0};
+    TOTAL shares[NUM_TOTALS + 1] = NO_TOTALS;
     ulong active = 0, edges = 0;
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         combined[v] = TO_BITS(IDENTITY);
@@ -216,7 +216,7 @@ static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH,
 /* Apply the messages, or move due vertices of FAR to the bucket. */
 static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
 {
-    TOTAL shares[NUM_TOTALS + 1] = {0};
+    TOTAL shares[NUM_TOTALS + 1] = NO_TOTALS;
     ulong active = 0, edges = 0;
     const long mode = loop[MODE];
 #if HAS_PRIORITY

@@ -11,11 +11,12 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
     const uint lid = get_local_id(0);
     const long mode = loop[MODE];
     const bool is_due = began || mode != DONE;
+    const TOTAL none[NUM_TOTALS + 1] = NO_TOTALS;
     for (uint i = 0; i < NUM_TOTALS; i++) {
-        TOTAL share = 0;
+        TOTAL share = none[i];
         for (uint g = lid; g < groups; g += GROUP)
-            share += sums[g * NUM_TOTALS + i];
-        const TOTAL total = group_total(share, shared);
+            share = add_share(i, share, sums[g * NUM_TOTALS + i]);
+        const TOTAL total = group_total(i, share, shared);
         if (lid == 0 && is_due && mode != SELECT)
             totals[i] = total;
     }

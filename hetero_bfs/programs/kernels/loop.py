@@ -12,6 +12,7 @@ So the loop is compiled once, and calls a program's phases by address.
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    each chunk's part of the program's totals
     totals      float64 (totals,)
+    total_kinds int64 (totals,)     how shares combine to each total: an index of TOTALS
     loop        int64 (16,)         the words from ITERATION to IS_MARKED
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
@@ -28,7 +29,7 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, even_size, share
-from hetero_bfs.programs.schema import Limit, Waiting
+from hetero_bfs.programs.schema import TOTALS, Limit, Waiting
 from hetero_bfs.scheduling.program_costs import CHANGES_PER_EDGE, MIGRATION
 from hetero_bfs.scheduling.program_rule import choose, learn, migrates
 from hetero_bfs.support.compiling import kernel
@@ -82,14 +83,20 @@ _LEAST_VERTICES = 1 << 12
 _LEAST_WORDS = 1 << 8
 _LAST_ROUND = np.iinfo(np.int32).max
 _ZERO = np.int64(0)
+_NO_TOTAL = tuple(TOTALS.values())
 
 
 @njit(inline="always")
 def add_sums(arrays, chunks):
     for i in range(arrays.num_totals):
-        total = 0.0
+        kind = arrays.total_kinds[i]
+        total = _NO_TOTAL[kind]
         for chunk in range(chunks):
-            total += arrays.sums[chunk, i]
+            share = arrays.sums[chunk, i]
+            if kind == 0:
+                total += share
+            elif share < total if kind == 1 else share > total:
+                total = share
         arrays.totals[i] = total
 
 
