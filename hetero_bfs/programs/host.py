@@ -74,6 +74,7 @@ class HostProgram(HostRun):
             "all_active": int(plan.all_active),
             "has_identity": int(plan.identity is not None),
             "has_priority": int("priority" in plan.methods),
+            "pulls_only": int(plan.all_active or bool(plan.collects)),
             "prepares": int(plan.prepares),
             "applies_in_pulls": int(plan.applies_in_pulls),
             "applies_in_pushes": int(plan.applies_in_pulls and plan.identity is None),
@@ -152,7 +153,8 @@ class HostProgram(HostRun):
             "integers": np.zeros(len(parameters.integers) + 1, np.int64),
             "fractions": np.zeros(len(parameters.fractions) + 1),
         }
-        fields |= {f"state_{name}": aligned_empty(n, kind) for name, kind in plan.fields.items()}
+        for kept in ("state", "new") if plan.collects else ("state",):
+            fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.fields.items()}
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)
         return fields

@@ -50,7 +50,8 @@ from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import Packing
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import PlacedGraph, by_class
 from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess

@@ -23,6 +23,9 @@ WEIGHTED = False
 HAS_PRIORITY = False
 """Whether vertices of low priority run first."""
 
+SENDS_BACK = False
+"""Whether messages go against edges, too, in programs that collect them."""
+
 HAS_FINISHED = False
 """Whether the program decides when the run ends."""
 
@@ -74,6 +77,12 @@ def takes(arrays, v, message):
 @njit(forceinline=True)
 def apply(arrays, v, combined, sums):
     """Write the new state of a vertex, and add to the sums; return whether it is active."""
+    raise NotImplementedError
+
+
+@njit(forceinline=True)
+def collect(arrays, active, v, first, count, back_first, back_count):
+    """Store the new state of a vertex aside; return a flag (collected.py)."""
     raise NotImplementedError
 
 

@@ -55,8 +55,10 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 {
     ulong scanned = 0, received = 0, left = 0, fresh = 0;
     const long mode = loop[MODE];
+#if !PULLS_ONLY
     push(mode == PUSH, mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, &left,
          &fresh, GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+#endif
 #if MONOTONE
     if (mode == PULL_IN_ORDER)
         pull_in_order(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
@@ -96,6 +98,7 @@ static uint piece_of(__global const uint *heavy, uint at)
 /* Push along the long lists, with the whole grid. */
 static void push_heavy(GRAPH, PART SHARED, STATE)
 {
+#if !PULLS_ONLY
     const uint count = loop[MODE] == PUSH ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
     for (uint i = 0; i < count; i++) {
@@ -112,6 +115,7 @@ static void push_heavy(GRAPH, PART SHARED, STATE)
         for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
             push_edge(u, k, message, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
     }
+#endif
 }
 
 #if HAS_IDENTITY

@@ -101,7 +101,7 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         const float receivers = loop[RECEIVERS];
         const long planned = loop[PLANNED];
         long given = DONE; /* choose */
-        if (ALL_ACTIVE)
+        if (PULLS_ONLY)
             given = PULL;
         else if (planned)
             given = records[min(loop[ITERATION], planned - 1) * RECORD_WIDTH];

@@ -4,7 +4,7 @@
 So the loop is compiled once, and calls a program's phases by address.
 
     threads, searched, num_vertices, num_edges, num_totals
-    all_active, has_identity, has_priority      flags
+    all_active, has_identity, has_priority, pulls_only      flags
     prepares                                    flag: pulls read `outgoing`
     applies_in_pulls, applies_in_pushes         flags: whether they apply messages at once
     active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
@@ -212,8 +212,8 @@ def _planned_direction(records, planned, iteration):
 
 @njit(inline="always")
 def _decide(arrays, direction, listed, edges, receivers):
-    if arrays.all_active != 0 or direction != 0:
-        return arrays.all_active != 0 or direction == 2, 0.0
+    if arrays.pulls_only != 0 or direction != 0:
+        return arrays.pulls_only != 0 or direction == 2, 0.0
     return choose(arrays, listed, edges, receivers)
 
 
