@@ -138,11 +138,11 @@ class Program:
     value per vertex gives each vertex its own value. `totals` are known by their names.
 
     Methods are plain Python with numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
-    loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `abs`, `int`, `float`, `bool`, functions of `math` and types of
-    NumPy. Types follow NumPy's scalars: float32 plus float32 is float32, and a Python number takes
-    the other operand's type. Values that `apply` and `initial` return are converted to the fields'
-    types. The run is refused if that would lose digits, for example if a float goes to an int32
-    field.
+    loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `abs`, `int`, `float`,
+    `bool`, functions of `math` and types of NumPy. Types follow NumPy's scalars: float32 plus
+    float32 is float32, and a Python number takes the other operand's type. Values that `apply` and
+    `initial` return are converted to the fields' types. The run is refused if that would lose
+    digits, for example if a float goes to an int32 field.
 
     Attributes
     ----------
