@@ -127,7 +127,7 @@ class MessagePlan:
             pairs = zip(numbers, types.values(), strict=True)
             return [np.asarray(number).astype(kind).item() for number, kind in pairs]
 
-    @property
+    @cached_property
     def methods(self) -> list[str]:
         return [m for m in (*REQUIRED, *OPTIONAL) if callable(getattr(self.program, m, None))]
 
@@ -141,12 +141,12 @@ class MessagePlan:
         """The type of messages of one value; "" if it is not known, or they have several."""
         return self.messages.get("", "")
 
-    @property
+    @cached_property
     def takes_messages(self) -> bool:
         """Whether `apply` goes through the messages one by one."""
         return "messages" in parameters_of(self.program, "apply")
 
-    @property
+    @cached_property
     def collects(self) -> str:
         """What the program has that needs a pull in which each receiver goes through its messages
         one by one (collected.py); "" if nothing."""
