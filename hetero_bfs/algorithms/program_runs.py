@@ -239,10 +239,6 @@ class ProgramRuns(Prepared):
                 f"{plan.name} {plan.stays}, and such runs stay on one place and take no schedule; "
                 "leave it out, or the option"
             )
-        if plan.collects and options.direction == "push":
-            raise ArgumentError(
-                f"{plan.name} has {plan.collects}, which only pulls do; leave direction out"
-            )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
         key = host_text(plan), tuple(plan.parameters.sources.items())

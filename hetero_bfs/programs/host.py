@@ -74,7 +74,7 @@ class HostProgram(HostRun):
             "all_active": int(plan.all_active),
             "has_identity": int(plan.identity is not None),
             "has_priority": int("priority" in plan.methods),
-            "pulls_only": int(plan.all_active or bool(plan.collects)),
+            "collects": int(bool(plan.collects)),
             "prepares": int(plan.prepares),
             "applies_in_pulls": int(plan.applies_in_pulls),
             "applies_in_pushes": int(plan.applies_in_pulls and plan.identity is None),

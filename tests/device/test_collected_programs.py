@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from collected_programs import Common, Countdown, Second, Summary, collected_cases
+from collected_programs import Common, Countdown, Nearest, Second, Summary, collected_cases
 from graphs import edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +21,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.ranks.simulated import run_ranks
 
+DIRECTIONS = ("auto", "push", "pull")
 SHAPES = ("isolated vertices", "loops only", "duplicates", "star", "two hubs", "grid")
 
 
@@ -29,7 +30,7 @@ def weighted(edges: EdgeList, dtype) -> EdgeList:
     return EdgeList(edges.src, edges.dst, edges.num_vertices, edges.directed, weights)
 
 
-def confirm(edges, case, device, order, way, threads=2) -> None:
+def confirm(edges, case, device, order, way, direction, threads=2) -> None:
     """Run a program on the host and on a device, twice each, and compare all with plain Python."""
     program, parameters, dtype, limit = case
     edges = edges if dtype is None else weighted(edges, dtype)
@@ -41,14 +42,16 @@ def confirm(edges, case, device, order, way, threads=2) -> None:
         if program.totals and not (device and device.has_double):
             places = ["cpu"] * 2
         for place in places:
-            result = runs.run(program, parameters, hb.RunOptions(limit, place=place))
+            result = runs.run(program, parameters, hb.RunOptions(limit, direction, place=place))
             for name, array in expected.state.items():
                 assert result.state[name].dtype == array.dtype
                 np.testing.assert_array_equal(result.state[name], array, name)
             assert result.totals == expected.totals
             assert (result.iterations, result.converged) == (expected.iterations, True)
-            pulls = "pull" if place == "cpu" else "device pull"
-            assert {trace.strategy for trace in result.traces} <= {pulls}
+            if direction != "auto":
+                taken = "pull" if program.all_active else direction
+                taken = taken if place == "cpu" else f"device {taken}"
+                assert {trace.strategy for trace in result.traces} <= {taken}
         assert len(places) == 2 or not runs.notes, runs.notes
 
 
@@ -59,7 +62,7 @@ def test_every_shape(plain_device, name, directed):
     draw = random.Random(f"{name} {directed}")
     for case in collected_cases(draw.randrange(20)).values():
         order, way = draw.choice(("given", "degree", "auto")), draw.choice(("out", "in", "both"))
-        confirm(nasty(name, directed), case, plain_device, order, way)
+        confirm(nasty(name, directed), case, plain_device, order, way, draw.choice(DIRECTIONS))
 
 
 @settings(max_examples=15, deadline=None)
@@ -68,7 +71,26 @@ def test_any_graph(plain_device, edges, data):
     source = data.draw(st.integers(0, edges.num_vertices - 1))
     case = data.draw(st.sampled_from([*collected_cases(source).values()]))
     order, way = (data.draw(st.sampled_from(x)) for x in (("given", "auto"), ("out", "in", "both")))
-    confirm(edges, case, plain_device, order, way, data.draw(st.integers(1, 3)))
+    direction, threads = data.draw(st.sampled_from(DIRECTIONS)), data.draw(st.integers(1, 3))
+    confirm(edges, case, plain_device, order, way, direction, threads)
+
+
+def test_a_push_reads_the_lists_of_touched_receivers_only(plain_device):
+    edges = weighted(nasty("grid"), np.int32)
+    with ProgramRuns(build_search_graph(edges), 2, plain_device) as runs:
+        for place in ("cpu", "device"):
+            scanned = {
+                direction: [
+                    trace.edges_scanned
+                    for trace in runs.run(
+                        Nearest(), {"source": 3}, hb.RunOptions(None, direction, place=place)
+                    ).traces
+                ]
+                for direction in DIRECTIONS
+            }
+            assert set(scanned["pull"]) == {2 * edges.src.size}
+            assert sum(scanned["push"]) < sum(scanned["pull"]) / 2
+            assert sum(scanned["auto"]) <= sum(scanned["pull"])
 
 
 def test_the_order_of_messages_is_that_of_the_list(plain_device):
@@ -104,7 +126,6 @@ def test_where_such_programs_do_not_run(plain_device):
     with ProgramRuns(build_search_graph(edges), 1, plain_device) as runs:
         for options, message in (
             ({"mode": "asynchronous"}, "has the receiver's state in `message`, which mode 'async"),
-            ({"direction": "push"}, "which only pulls do; leave direction out"),
             ({"place": "both"}, "such runs stay on one place and take no schedule"),
             ({"schedule": ["pull", "push"]}, "such runs stay on one place and take no schedule"),
         ):

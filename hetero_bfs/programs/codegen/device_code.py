@@ -73,7 +73,7 @@ class _DeviceAdapters(Adapters):
             "SPLITS": _splits(plan),
             "COLLECTS": bool(plan.collects),
             "SENDS_BACK": plan.sends_back,
-            "PULLS_ONLY": plan.all_active or bool(plan.collects),
+            "ACTIVE_APPLY": plan.active_apply,
             "WEIGHTED": plan.uses_weights,
             "PREPARED": plan.prepares,
             "HAS_PRIORITY": "priority" in plan.methods,

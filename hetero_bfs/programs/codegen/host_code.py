@@ -130,6 +130,7 @@ class _HostAdapters(Adapters):
                 f"IDENTITY = {identity}",
                 f"WEIGHTED = {plan.uses_weights}",
                 f"SENDS_BACK = {plan.sends_back}",
+                f"ACTIVE_APPLY = {plan.active_apply}",
                 f"HAS_PRIORITY = {'priority' in plan.methods}",
                 f"HAS_FINISHED = {'finished' in plan.methods}",
                 f"NUM_TOTALS = {len(plan.totals)}",

@@ -26,6 +26,9 @@ HAS_PRIORITY = False
 SENDS_BACK = False
 """Whether messages go against edges, too, in programs that collect them."""
 
+ACTIVE_APPLY = False
+"""Whether active vertices apply without messages."""
+
 HAS_FINISHED = False
 """Whether the program decides when the run ends."""
 

@@ -55,7 +55,10 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 {
     ulong scanned = 0, received = 0, left = 0, fresh = 0;
     const long mode = loop[MODE];
-#if !PULLS_ONLY
+#if COLLECTS
+    if (mode == PUSH)
+        touch_receivers(&scanned, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#else
     push(mode == PUSH, mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, &left,
          &fresh, GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
 #endif
@@ -95,10 +98,10 @@ static uint piece_of(__global const uint *heavy, uint at)
 /* The row of long list i. */
 #define HEAVY_ROW(i) IN_RANGE(heavy[i], ROWS(n))
 
+#if !COLLECTS
 /* Push along the long lists, with the whole grid. */
 static void push_heavy(GRAPH, PART SHARED, STATE)
 {
-#if !PULLS_ONLY
     const uint count = loop[MODE] == PUSH ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
     for (uint i = 0; i < count; i++) {
@@ -115,8 +118,8 @@ static void push_heavy(GRAPH, PART SHARED, STATE)
         for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
             push_edge(u, k, message, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
     }
-#endif
 }
+#endif
 
 #if HAS_IDENTITY
 /* Pull along the long lists, with a work-group for each list, or for each piece of PIECE_EDGES if
@@ -275,7 +278,11 @@ __kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
 
 __kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
 {
+#if COLLECTS
+    collect_touched(GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+#else
     push_heavy(GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+#endif
 #if HAS_IDENTITY
     __local MESSAGE parts[GROUP];
     pull_heavy(parts, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);

@@ -101,14 +101,15 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         const float receivers = loop[RECEIVERS];
         const long planned = loop[PLANNED];
         long given = DONE; /* choose */
-        if (PULLS_ONLY)
+        if (ALL_ACTIVE)
             given = PULL;
         else if (planned)
             given = records[min(loop[ITERATION], planned - 1) * RECORD_WIDTH];
         const float pushed = push_seconds(costs, 0, senders, edges);
         const float pulled =
             pull_seconds(costs, 0, edges, receivers, searched, stored, HAS_IDENTITY);
-        if (given == PULL || (given == DONE && pulled < pushed))
+        const bool pulls = COLLECTS ? !touches(edges, searched, stored) : pulled < pushed;
+        if (given == PULL || (given == DONE && pulls))
             then = PULL;
         if (costs[MIGRATION] < INFINITY && leaves(costs, given, active, senders, edges, receivers,
                                                   searched, stored, HAS_IDENTITY))
@@ -158,8 +159,12 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
         if (lid == 0)
             num_heavy = (uint)found;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (goes_on && num_heavy) {
+        if (goes_on && (num_heavy || COLLECTS)) {
+#if COLLECTS
+            collect_touched(GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+#else
             push_heavy(GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#endif
 #if HAS_IDENTITY
             pull_heavy(mine.messages, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
 #endif
