@@ -149,6 +149,59 @@ class Nearest(hb.Program):
         return state.distance, state.parent
 
 
+class Farther(hb.Program):
+    """A method combines messages of one value, which depend on both ends."""
+
+    state = {"label": np.int32}  # noqa: RUF012
+    identity = 1000
+
+    def combine(self, first, second):
+        one, other = (first - 1000) * (first - 1000), (second - 1000) * (second - 1000)
+        return first if one > other or (one == other and first > second) else second
+
+    def initial(self, vertex):
+        return vertex * 7919 % 2003
+
+    def message(self, state, receiver):
+        return state.label if state.label % 7 != receiver.label % 7 else 1000
+
+    def apply(self, state, combined):
+        return max(combined, state.label)
+
+
+class Flags(hb.Program):
+    """Messages of truth values, which depend on both ends."""
+
+    state = {"on": bool, "times": np.int32}  # noqa: RUF012
+    combine = hb.maximum
+    message_type = bool
+
+    def initial(self, vertex, every):
+        return vertex % every == 0, 0
+
+    def message(self, state, receiver):
+        return state.on and not receiver.on
+
+    def apply(self, state, combined):
+        return state.on or combined, state.times + int(combined)
+
+
+class AnyOne(hb.Program):
+    """All messages of an iteration are the same, so it is known which one comes."""
+
+    state = {"heard": np.int32, "times": np.int32}  # noqa: RUF012
+    combine = hb.any_one
+
+    def initial(self, vertex, every):
+        return -1, 0, vertex % every == 0
+
+    def message(self, iteration, receiver):
+        return iteration + 0 * receiver.times
+
+    def apply(self, state, combined):
+        return combined, state.times + 1, state.times < 3
+
+
 class Countdown(hb.Program):
     """Vertices count down without messages; each that ends wakes those that it reaches."""
 
@@ -201,6 +254,9 @@ def collected_cases(source: int) -> dict:
         "common": (Common(), {}, None, None),
         "summary": (Summary(), {"rounds": 3}, np.int32, None),
         "nearest": (Nearest(), {"source": source}, np.int32, None),
+        "farther": (Farther(), {}, None, None),
+        "flags": (Flags(), {"every": 1 + source % 5}, None, None),
+        "any one": (AnyOne(), {"every": 1 + source % 3}, None, None),
         "countdown": (Countdown(), {}, None, None),
         "hubs": (Hubs(), {"rounds": 4}, None, None),
     }

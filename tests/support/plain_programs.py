@@ -58,6 +58,10 @@ class PlainRun:
         self.identity = self._identity()
         self.random = random.Random(seed)
         self.receivers = self._receivers()
+        self.senders: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
+        for u, receivers in enumerate(self.receivers):
+            for v, k in receivers:
+                self.senders[v].append((u, k))
         self.degree = [len(receivers) for receivers in self.receivers]
         ends = np.diff(graph.indptr) + np.bincount(graph.indices, minlength=self.n)[: self.n]
         self.counts = np.full(self.n, True) if alone else ends > 0
@@ -160,8 +164,7 @@ class PlainRun:
         for u in self.random.sample(active, len(active)):
             self._send("message", u, self.receivers[u], messages)
             if "message_back" in self.methods:
-                senders = [(w, k) for w in range(self.n) for v, k in self.receivers[w] if v == u]
-                self._send("message_back", u, senders, messages)
+                self._send("message_back", u, self.senders[u], messages)
         return {v: self._combined(messages[v]) for v in messages}
 
     def _send(self, method: str, u: int, ends: list[Any], messages: dict[int, list[Any]]) -> None:

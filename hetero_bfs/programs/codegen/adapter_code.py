@@ -44,8 +44,7 @@ class Adapters:
         kind = self.plan.stored_type
         if self.plan.monoid.operation == "a method":
             is_bool = self.plan.message_type == "bool"
-            names = [source.name for source in self.functions["combine"].parameters]
-            given = [self.truth(name) if is_bool else name for name in names]
+            given = [self.truth(x) if is_bool else x for x in self.arguments("combine")]
             code = f"user_combine({', '.join(given)})"
             return self.dialect.conversion("bool", kind, code) if is_bool else code
         return self.merged(self.plan.monoid, kind, "first", "second")
@@ -105,7 +104,10 @@ class Adapters:
 
     def arguments(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> list[str]:
         """Return the code of a method's arguments; variables already hold the fields in `held`."""
-        return [self._load(source, vertex, held) for source in self.functions[method].parameters]
+        sources = self.functions[method].parameters
+        if method == "combine":
+            return [f"{s.owner}_{s.name}" if s.owner else s.name for s in sources]
+        return [self._load(source, vertex, held) for source in sources]
 
     def _load(self, source: Source, vertex: str, held: Sequence[str]) -> str:
         name = source.name
@@ -113,7 +115,7 @@ class Adapters:
             return self.messages
         if source.owner == "receiver":
             return self._field(name, "v")
-        if source.owner in ("message", "combined", "first", "second"):
+        if source.owner in ("message", "combined"):
             return f"{source.owner}_{name}"
         if source.owner:
             variable = f"{'before' if source.owner == 'previous' else 'state'}_{name}"

@@ -12,7 +12,7 @@ from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.schema import TOTALS
 
 _PLACES = {"v": "uint", "iteration": "long"} | dict.fromkeys(
-    ("first", "count", "back_first", "back_count"), "OFFSET"
+    ("begin", "count", "back_begin", "back_count"), "OFFSET"
 )
 _LISTS = {
     "backward_neighbours": "uint", "backward_weights": "WEIGHT", "neighbours": "uint",
@@ -163,9 +163,9 @@ class _DeviceAdapters(Adapters):
             ]
 
         lines = [f"{kind} {name};" for kind, name in zip(self._kinds(), names, strict=True)]
-        forth = along("message", "backward_", "first + k")
+        forth = along("message", "backward_", "begin + k")
         if plan.sends_back:
-            back = along("message_back", "", "back_first + k - count")
+            back = along("message_back", "", "back_begin + k - count")
             lines += ["if (k >= count) {", *back, "} else {", *forth, "}"]
         else:
             lines += forth

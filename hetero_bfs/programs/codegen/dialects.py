@@ -24,10 +24,10 @@ C_TYPES = {
 INLINED = "@njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)"
 """Decorator of functions that only kernels call: Numba makes no wrappers for Python or C."""
 
-HOST_MESSAGES = "arrays, active, v, first, count, back_first, back_count"
+HOST_MESSAGES = "arrays, active, v, begin, count, back_begin, back_count"
 """What a function needs to go through the messages to vertex v. There are `count` places of
-messages from entry `first` of the list of incoming edges, then `back_count` ones of messages
-against edges, from entry `back_first` of the list of outgoing edges."""
+messages from entry `begin` of the list of incoming edges, then `back_count` ones of messages
+against edges, from entry `back_begin` of the list of outgoing edges."""
 
 _SHIFTS = {"<<": "shift_left", ">>": "shift_right"}
 

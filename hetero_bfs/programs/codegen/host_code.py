@@ -189,9 +189,9 @@ class _HostAdapters(Adapters):
                 *take,
             ]
 
-        lines = along("message", "backward_", "first + k")
+        lines = along("message", "backward_", "begin + k")
         if plan.sends_back:
-            back = along("message_back", "", "back_first + k - count")
+            back = along("message_back", "", "back_begin + k - count")
             lines = ["if k >= count:", *(f"    {line}" for line in back), *lines]
         return _host_function(f"fetch({self.messages}, k)", lines)
 

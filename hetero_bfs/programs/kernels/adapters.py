@@ -84,7 +84,7 @@ def apply(arrays, v, combined, sums):
 
 
 @njit(forceinline=True)
-def collect(arrays, active, v, first, count, back_first, back_count):
+def collect(arrays, active, v, begin, count, back_begin, back_count):
     """Store the new state of a vertex aside; return a flag (collected.py)."""
     raise NotImplementedError
 

@@ -9,13 +9,13 @@ static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE
     for (uint v = get_global_id(0); v < searched; v += get_global_size(0)) {
         if (touches && touched[v] != iteration + 1)
             continue;
-        const OFFSET first = backward_indptr[v], back_first = indptr[v];
+        const OFFSET begin = backward_indptr[v], back_begin = indptr[v];
         OFFSET count = 0, back_count = 0;
         if (receives(v, iteration, STATE_NAMES)) {
             (*received)++;
-            count = backward_indptr[v + 1] - first;
+            count = backward_indptr[v + 1] - begin;
             if (SENDS_BACK)
-                back_count = indptr[v + 1] - back_first;
+                back_count = indptr[v + 1] - back_begin;
             *scanned += count + back_count;
         }
         const int flag = collect(MESSAGES_NAMES);
