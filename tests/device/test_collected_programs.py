@@ -146,6 +146,50 @@ def test_where_such_programs_do_not_run(plain_device):
         run_ranks(1, lambda c: RankEngine(edges, c).run(Common()))
 
 
+class Many(Second):
+    """It reads messages as what they are not."""
+
+    def apply(self, state, messages):
+        return len(messages), 1
+
+
+class Twice(Second):
+    """Two loops, one in the other, have the same variable."""
+
+    def apply(self, state, messages):
+        for message in messages:
+            for message in messages:
+                if message > 0:
+                    return 2, 1
+        return 1, 1
+
+
+class Changed(Second):
+    """It changes a message."""
+
+    def apply(self, state, messages):
+        for message in messages:
+            message += 1
+        return 1, 1
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (Many, "`messages` as a value cannot be translated; write for message in messages:"),
+        (Twice, "'message' as a message and as something else cannot be translated"),
+        (Changed, "an assignment to message 'message' cannot be translated; use another name"),
+    ],
+)
+def test_what_loops_cannot_do(program, message):
+    graph = build_search_graph(weighted(nasty("grid"), np.int32))
+    with (
+        ProgramRuns(graph, 1) as runs,
+        pytest.raises(hb.ProgramError, match=rf"^{program.__name__}.apply, line \d+: {message}"),
+    ):
+        runs.run(program(), {"modulus": 1}, hb.RunOptions())
+
+
 def test_what_does_not_fit_together_is_refused():
     def one_monoid(program, **attributes):
         return type("Wrong", (program,), attributes)()
