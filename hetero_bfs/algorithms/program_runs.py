@@ -25,7 +25,7 @@ from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
-from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_class, by_level
+from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
@@ -36,9 +36,6 @@ from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel, first_gu
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.checks import check_type
-
-_NUM_EXACT = 16
-"""Classes of the mode "asynchronous" that have no two adjacent vertices."""
 
 _IDEMPOTENT = ("minimum", "maximum", "bitwise_or", "any_one")
 """Operations whose result stays the same if a message arrives twice."""
@@ -162,7 +159,7 @@ class ProgramRuns(Prepared):
         if root is not None:
             graph = by_level(placed, root, heavy)
         else:
-            graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
+            graph = by_colour(placed, self._colours(), heavy)
         self._modes[key] = _Mode(mode, graph, self.device)
         return self._modes[key]
 
@@ -171,10 +168,10 @@ class ProgramRuns(Prepared):
         self._modes.pop(kept).close()
         self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
 
-    def _classes(self) -> npt.NDArray[np.uint8]:
-        """Return the class of each vertex, in the caller's ids; see `hetero_bfs.hybrid_classes`."""
+    def _colours(self) -> npt.NDArray[np.int32]:
+        """Return the colour of each vertex, in the caller's ids."""
         with Colourings(self.graph, self.host.threads) as colourings:
-            return np.minimum(colourings.run(place="cpu").colour, _NUM_EXACT).astype(np.uint8)
+            return colourings.run(place="cpu").colour
 
     def _compiled(self, plan: Plan, key: _Key, mode: _Mode) -> _Compiled:
         if key not in mode.programs:
