@@ -242,7 +242,9 @@ class ProgramRuns(Prepared):
         }
         choices = _choices(plan, programs, options)
         way = self.placed.along(plan.along).way
-        kept = key, way, options.root, options.max_iterations, options.schedule
+        kept = (
+            key, way, options.root, options.max_iterations, options.schedule, options.num_classes,
+        )  # fmt: skip
         trials = self._trials.setdefault(kept, RunChooser())
         limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
         chooses = time.perf_counter()

@@ -102,8 +102,8 @@ def small(monkeypatch):
 
 
 @st.composite
-def cases(draw) -> tuple[EdgeList, hb.Program, np.ndarray]:
-    """A graph, a program, and its blocked vertices.
+def cases(draw) -> tuple[EdgeList, hb.Program, np.ndarray, int | None]:
+    """A graph, a program, its blocked vertices, and the number of classes.
 
     The graph has random edges, sets of mutually connected vertices, and isolated vertices.
     """
@@ -115,7 +115,8 @@ def cases(draw) -> tuple[EdgeList, hb.Program, np.ndarray]:
         pairs += combinations(range(first, min(first + draw(st.integers(2, 20)), n)), 2)
     blocked = draw(st.lists(st.booleans(), min_size=n, max_size=n))
     edges = edge_list(pairs, n, draw(st.booleans()))
-    return edges, draw(st.sampled_from(PROGRAMS)), np.array(blocked, np.int32)
+    classes = draw(st.sampled_from([None, 1, 2, 5]))
+    return edges, draw(st.sampled_from(PROGRAMS)), np.array(blocked, np.int32), classes
 
 
 def edge_list(pairs: list[tuple[int, int]], n: int, directed: bool = False) -> EdgeList:
@@ -142,15 +143,14 @@ def runs_on(edges: EdgeList, device, threads: int, streams: bool) -> Iterator[Pr
 
 def check(case, device, threads: int = 1, streams: bool = False) -> None:
     """Compare the states after each of some sweeps."""
-    edges, program, blocked = case
+    edges, program, blocked, classes = case
     graph, parameters = hb.CSRGraph.from_edge_source(edges), {"blocked": blocked}
     colour = hb.colour(edges).colour
     with runs_on(edges, device, threads, streams) as runs:
         for sweeps in range(1, _MOST_SWEEPS + 1):
             expected = PlainSweeps(program, graph, colour, parameters).run(sweeps)
-            options = hb.RunOptions(
-                sweeps, mode="asynchronous", place="cpu" if device is None else "device"
-            )
+            place = "cpu" if device is None else "device"
+            options = hb.RunOptions(sweeps, mode="asynchronous", place=place, num_classes=classes)
             found = runs.run(program, parameters, options)
             for name, state in expected.state.items():
                 np.testing.assert_array_equal(found.state[name], state, f"after {sweeps} sweeps")
