@@ -34,8 +34,10 @@ from hetero_bfs.study.papers import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
-_READERS = {"int": integer, "float": number, "str": str}
-"""The parser of an algorithm's argument, by its annotation."""
+_READERS = {"int": integer, "float": number, "str": str, "Any": str}
+"""The parser of an algorithm's argument, by its annotation; an array is given as its file."""
+
+_METAVARS = {"Any": "FILE"}
 
 
 def option_of(name: str) -> str:
@@ -174,7 +176,7 @@ def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     command.add_argument(
         option,
         type=vertex if is_vertex else _READERS[parameter.annotation],
-        metavar="V" if is_vertex else "N",
+        metavar="V" if is_vertex else _METAVARS.get(parameter.annotation, "N"),
         required=needed,
         default=None if needed else parameter.default,
         help=text,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.scheduling.strategies import DeviceKind
@@ -81,6 +83,9 @@ class RunOptions:
         all threads or work-groups share. The result is the same for any number. By default, all
         threads share every colour, and one work-group goes through successive colours that have no
         work for more. Streamed lists ignore it.
+    colour : integer array, shape (num_vertices,), optional
+        For mode "asynchronous": a colouring, such as a saved one. By default the engine colours the
+        graph. An iteration goes through the colours from 0 on.
     schedule : sequence of str, optional
         For tests and studies: a strategy for each iteration, "push", "pull", "device push" or
         "device pull", as traces name them. The last one is for all later iterations. The schedule
@@ -100,6 +105,7 @@ class RunOptions:
     mode: ModeName | Literal["auto"] = "synchronous"
     root: int | None = None
     num_classes: int | None = None
+    colour: npt.ArrayLike | None = field(default=None, repr=False, compare=False)
     schedule: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -130,10 +136,11 @@ class RunOptions:
         if self.num_classes is not None:
             count = check_integer("num_classes", self.num_classes, 1)
             object.__setattr__(self, "num_classes", count)
-            if self.mode != "asynchronous":
+        for name in ("num_classes", "colour"):
+            if getattr(self, name) is not None and self.mode != "asynchronous":
                 raise ArgumentError(
-                    f"{setting('num_classes')} is {count}, which mode {self.mode!r} has no use "
-                    'for; leave it out, or take mode "asynchronous"'
+                    f"{setting(name)} is given, which mode {self.mode!r} has no use for; leave it "
+                    'out, or take mode "asynchronous"'
                 )
         if self.mode == "synchronous":
             return

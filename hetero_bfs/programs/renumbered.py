@@ -291,12 +291,11 @@ def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
     return heavy
 
 
-def by_colour(
-    placed: PlacedGraph, colour: npt.NDArray[np.int32], heavy_edges: int
-) -> ArrangedGraph:
+def by_colour(placed: PlacedGraph, colour: npt.NDArray[Any], heavy_edges: int) -> ArrangedGraph:
     """Arrange a graph for the mode "asynchronous".
 
-    `colour` is a colouring, an int32 array of shape (num_vertices,), in the caller's ids.
+    `colour` is a colouring, an integer array of shape (num_vertices,), in the caller's ids. Each
+    colour up to the largest occurs.
     """
     of_vertex = colour[placed.names]
     order = np.argsort(of_vertex, kind="stable").astype(np.uint32)

@@ -181,3 +181,25 @@ def test_one_of_mutually_connected_vertices_is_chosen(opencl_device, streams):
                 found = runs.run(Chosen(), {"blocked": blocked.astype(np.int32)}, options)
                 assert found.chosen.sum() == 1
                 assert bool(found.streamed_bytes) == (streams and place == "device")
+
+
+def test_turns_in_the_order_of_a_given_colouring(apart):
+    """Saved, and extended after edges were added. An engine keeps the colouring of the last run."""
+    pairs = [(v, v + 1) for v in range(30)] + [(0, 9), (3, 7), (2, 20)]
+    before, edges = edge_list(pairs[:-2], 31), edge_list(pairs, 31)
+    own = hb.colour(edges).colour
+    colour = hb.colour(edges, start=hb.colour(before).colour).colour
+    given = [None, 5 * (own.max() - own), colour, colour.tolist(), None]
+    graph, parameters = hb.CSRGraph.from_edge_source(edges), {"blocked": np.zeros(31, np.int32)}
+    with runs_on(edges, apart, 1, False) as runs:
+        for one in given:
+            order = own if one is None else np.array(one)
+            expected = PlainSweeps(Remainders(), graph, order, parameters).run(2)
+            for place in ("cpu", "device"):
+                options = hb.RunOptions(2, mode="asynchronous", place=place, colour=one)
+                found = runs.run(Remainders(), parameters, options)
+                np.testing.assert_array_equal(found.number, expected.state["number"])
+        for wrong in (np.zeros(31, int), own[:9], own - 1):
+            options = hb.RunOptions(2, mode="asynchronous", colour=wrong)
+            with pytest.raises(hb.ArgumentError, match=r"colour (is not a colouring|has shape)"):
+                runs.run(Remainders(), parameters, options)
