@@ -251,7 +251,7 @@ def _add_study(commands: Any) -> None:
         "--paper",
         choices=PAPERS,
         help="show a paper's own tables and figures instead, and print them: zhang is Zhang et "
-        "al. 2018",
+        "al. 2018, frog is Shi et al. 2018",
     )
     add(
         "--scale",
@@ -260,7 +260,7 @@ def _add_study(commands: Any) -> None:
         default=[],
         metavar="N",
         help="Kronecker graphs, log2 of the vertices (default 14 to 18; on a GPU 16 18 20 22; "
-        "with --paper the paper's own, 22 to 26; none with --graph alone)",
+        "with --paper zhang 22 to 26, with frog 16 and 18; none with --graph alone)",
     )
     add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
     add_directed(command)
