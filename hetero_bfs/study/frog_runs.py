@@ -40,6 +40,7 @@ NUM_CLASSES = 5
 MIXED = "mixed"
 _CLASSES = (1, 2, 3, 5, 9, 17, 33)
 _MODES: tuple[ModeName, ...] = "synchronous", "asynchronous"
+_VERTEX_BYTES, _RECORD_BYTES = 58, 1 << 19  # of the arrays of PageRank that are not lists
 _LARGEST_WEIGHT = 64
 _ALPHA, _TOLERANCE = 0.85, 0.005
 _MEAN_ERROR = 2 * _TOLERANCE * _ALPHA / (1 - _ALPHA)
@@ -217,8 +218,8 @@ def _streaming(
     about: Row, built: SearchGraph, info: DeviceInfo, rounds: int, notes: list[str]
 ) -> list[Row]:
     """Run PageRank with room for a quarter of the lists, which are sent colour by colour."""
-    lists = built.graph.indices.nbytes
-    room = replace(info, memory_bytes=96 * built.num_vertices + (1 << 20) + lists // 4)
+    lists, n = built.graph.indices.nbytes, built.num_vertices
+    room = replace(info, memory_bytes=_VERTEX_BYTES * n + _RECORD_BYTES + lists // 4)
     options, given = RunOptions(place="device", mode="asynchronous"), _parameters("PageRank", built)
     try:
         with ProgramRuns(built, 1, room) as runs:
