@@ -8,7 +8,7 @@ kernels on them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
-from hetero_bfs.programs.renumbered import END, TIMES, ArrangedGraph, Record
+from hetero_bfs.programs.renumbered import BEGIN, END, TIMES, ArrangedGraph, Record
 from hetero_bfs.programs.schema import Counter, Phase, Word
 from hetero_bfs.programs.streamed import InBlocks
 from hetero_bfs.scheduling.speed_model import ProgramCosts
@@ -31,8 +31,9 @@ _BATCH_LAUNCHES = 1 << 9
 
 _HEAVY_EDGES, _HEAVY_EDGES_OF_CPU = 1 << 7, 1 << 12
 
-_EXACT, _STEP, _TIMES = 3, 5, 6
-"""Items of a `Visit`: whether its part is exact, its number, and the visits of one launch."""
+_EXACT, _STEP, _TIMES, _PART = 3, 5, 6, 7
+"""Items of a `Visit`: whether its part is exact, its number, the visits of one launch, and the part
+of the first of them."""
 
 Visit = npt.NDArray[np.uint32]
 """One pass through a part, as sweep.cl describes it."""
@@ -46,9 +47,19 @@ def heavy_edges(info: DeviceInfo) -> int:
     return _HEAVY_EDGES_OF_CPU if info.type == "CPU" else _HEAVY_EDGES
 
 
-def visit_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
+def visit_of(
+    begin: int, heavy: int, end: int, exact: int, times: int, part: int = 0
+) -> npt.NDArray[np.uint32]:
     """Return a part as a `Visit` (sweep.cl); the caller writes its number."""
-    return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
+    return np.array([begin, heavy, end, exact, end, 0, times, part], np.uint32)
+
+
+class Launch(NamedTuple):
+    """A kernel, its number of work-groups, and the visit that it makes."""
+
+    kernel: BoundKernel
+    groups: int
+    visit: Visit
 
 
 class DeviceSweeps(DeviceProgram):
@@ -85,28 +96,35 @@ class DeviceSweeps(DeviceProgram):
         self._bind_parts()
 
     def _bind_parts(self) -> None:
-        """Bind the kernels that read neighbour lists, and list the launches of a sweep."""
+        """Bind the kernels that read neighbour lists."""
         lists, backward = [*self._lists(0), np.uint32(self._n)], self._lists(-1)
         bind, program, arrays = self.device.bind, self._program, self.arrays()
         self._spread = bind(program, "spread", *lists, *arrays)
         self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *arrays)
-        self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *arrays)
+        begins = np.append(self.graph.parts[:, BEGIN], self._n).astype(np.uint32)
+        self._begins = self.device.buffer(begins.size, np.uint32)
+        self.device.write(self._begins, begins)
+        self._run_part = bind(
+            program, "run_part", VARIES, self._begins, *lists, *backward, *arrays
+        )  # fmt: skip
         self._apply = bind(program, "apply_part", VARIES, *lists, *arrays)
-        self._launches = self._list_launches()
-        self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
-        self._batch = min(self._batch, self._most_batch)
 
-    def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
-        """Return kernel, number of work-groups and `Visit` of each launch in a sweep."""
-        launches = []
-        for begin, heavy, end, exact, times in self.graph.parts.tolist():
-            visit = visit_of(begin, heavy, end, exact, times)
-            if times > 1:
-                launches.append((self._run_part, 1, visit))
-                continue
+    def _list_launches(self, num_classes: int) -> list[Launch]:
+        """Return the launches of a sweep; see `RunOptions` for the number of classes."""
+        launches: list[Launch] = []
+        for number, (begin, heavy, end, exact, times) in enumerate(self.graph.parts.tolist()):
+            visit = visit_of(begin, heavy, end, exact, times, number)
             groups = max(heavy - begin, -(-(end - heavy) // self.group))
+            is_last = number >= num_classes - 1 if num_classes else groups == 1 and heavy == begin
+            if times > 1 or (exact and is_last):
+                before = launches[-1] if launches else None
+                if exact and before is not None and before.kernel is self._run_part:
+                    before.visit[_TIMES] += 1
+                else:
+                    launches.append(Launch(self._run_part, 1, visit))
+                continue
             for kernel in [self._gather] if exact else [self._gather, self._apply]:
-                launches.append((kernel, min(groups, self.groups), visit))
+                launches.append(Launch(kernel, min(groups, self.groups), visit))
         return launches
 
     def launch_start(self) -> None:
@@ -139,6 +157,14 @@ class DeviceSweeps(DeviceProgram):
         loop[Word.LIMIT] = limits.max_iterations
         self.device.write(self.shared["loop"], loop)
         self.device.fill(self.shared["counters"], 0)
+        self._plan_launches(limits.num_classes)
+
+    def _plan_launches(self, num_classes: int) -> None:
+        self._launches = self._list_launches(num_classes)
+        self._most_batch = max(
+            1, min(device_run._MOST_BATCH, _BATCH_LAUNCHES // len(self._launches))
+        )
+        self._batch = min(self._batch, self._most_batch)
 
     def _read_records(self, first: int, seconds: list[float]) -> list[Record]:
         name = f"device {self.graph.mode}"
@@ -201,6 +227,9 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self._apply_all = self._bind_on("apply_part", None, None)
         self._batch = self._most_batch = 1
         self.memory.take()
+
+    def _plan_launches(self, num_classes: int) -> None:
+        """Do nothing: the host chooses the launches of each part."""
 
     def _kernel_on(self, name: str, room: Part | Slot, backward: Part | Slot) -> BoundKernel:
         """Return a kernel bound to the buffers of `room`, and of `backward` if it reads both."""

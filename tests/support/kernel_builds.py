@@ -53,7 +53,7 @@ from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.parameters import Parameters
 from hetero_bfs.programs.plan import Plan
-from hetero_bfs.programs.renumbered import PlacedGraph, by_class
+from hetero_bfs.programs.renumbered import PlacedGraph, by_colour
 from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess
 
@@ -195,7 +195,7 @@ def _programs(
     plan, costs = Plan(program, given, placed.weight_type), first_guess("device", 1)
     device = OpenCLDevice(info)
     classes = np.arange(graph.num_vertices) % 3
-    arranged = by_class(placed, classes.astype(np.uint8), 2, 8)
+    arranged = by_colour(placed, classes.astype(np.int32), 8)
     if plan.collects:
         placed = placed.whole
     for form in (DeviceProgram,) if plan.collects else (DeviceProgram, StreamedProgram):

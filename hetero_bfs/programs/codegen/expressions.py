@@ -347,6 +347,14 @@ def promoted(left: Value, right: Value) -> tuple[str, bool]:
     return strong.type, False
 
 
+def common(one: Value, other: Value) -> Value:
+    """Return the common type of two values (bool allowed) and their digits, without code."""
+    if "bool" in (one.type, other.type):
+        return max(one, other, key=lambda value: (value.type != "bool", value.digits))
+    kind, weak = promoted(one, other)
+    return Value("", kind, weak, joined(kind, one, other))
+
+
 def joined(kind: str, *values: Value) -> Digits:
     """Return the digits of an operation's result of type `kind`."""
     least = Digits.FRACTION if kind.startswith("float") else Digits.FEW

@@ -6,7 +6,8 @@ import ast
 import builtins
 import contextlib
 import inspect
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from tokenize import TokenError
 from types import CodeType
@@ -162,3 +163,28 @@ def _parsed(lines: Sequence[str]) -> ast.stmt | None:
 def listed(names: Any) -> str:
     """Return names in order, without `self`."""
     return ", ".join(sorted(n for n in names if n != "self"))
+
+
+def as_load(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    return target
+
+
+def walk_outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield child
+            yield from walk_outside_functions(child)
+
+
+def nesting(text: str) -> int:
+    deepest = depth = 0
+    for sign in re.findall(r"[()]", text):
+        depth += 1 if sign == "(" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def word(node: ast.stmt) -> str:
+    return ast.unparse(node).split("\n")[0]

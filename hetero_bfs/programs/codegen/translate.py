@@ -8,8 +8,6 @@ with its line.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
@@ -20,9 +18,8 @@ from hetero_bfs.programs.codegen.digits import TOLD, declared, holds, holds_numb
 from hetero_bfs.programs.codegen.expressions import (
     Expressions,
     Value,
-    joined,
+    common,
     parameter_name,
-    promoted,
 )
 from hetero_bfs.programs.codegen.method_source import (
     MESSAGES,
@@ -30,7 +27,11 @@ from hetero_bfs.programs.codegen.method_source import (
     Method,
     MethodSource,
     Source,
+    as_load,
     listed,
+    nesting,
+    walk_outside_functions,
+    word,
 )
 
 _DEEPEST = 120
@@ -148,7 +149,7 @@ class Statements(Expressions):
         )
 
     def _emit(self, text: str) -> None:
-        if self.depth > _MOST_INDENTED or _nesting(text) > _DEEPEST:
+        if self.depth > _MOST_INDENTED or nesting(text) > _DEEPEST:
             self.refuse_depth(self.statement)
         self.lines.append("    " * self.depth + text)
 
@@ -180,7 +181,7 @@ class Statements(Expressions):
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             pass  # a docstring
         elif not isinstance(node, ast.Pass):
-            self.refuse(node, f"`{_word(node)}`", "use assignments, if, for, while and return")
+            self.refuse(node, f"`{word(node)}`", "use assignments, if, for, while and return")
         return False
 
     def _if(self, node: ast.If) -> bool:
@@ -230,7 +231,7 @@ class Statements(Expressions):
         call = node.iter
         is_range = isinstance(call, ast.Call) and not call.keywords and len(call.args) in (1, 2)
         if not (is_range and self._callee(call.func) is range):  # type: ignore[attr-defined]
-            self.refuse(node, f"`{_word(node)}`", "write for i in range(end), or range(begin, end)")
+            self.refuse(node, f"`{word(node)}`", "write for i in range(end), or range(begin, end)")
         values = [self.value(item) for item in call.args]  # type: ignore[attr-defined]
         for value in values:
             if not value.type.startswith(("int", "uint")):
@@ -245,7 +246,7 @@ class Statements(Expressions):
         assert isinstance(node.iter, ast.Name)
         source = self.method.names.get(node.iter.id)
         if source is None or source.type != MESSAGES or not isinstance(node.target, ast.Name):
-            self.refuse(node, f"`{_word(node)}`", "write for message in messages:")
+            self.refuse(node, f"`{word(node)}`", "write for message in messages:")
         self.used.setdefault((source.owner, source.name), source)
         name, held = node.target.id, {}
         taken = {key.split(".")[0] for key in self.local} | {*self.parameters}
@@ -291,7 +292,7 @@ class Statements(Expressions):
                 self._assign_one(item, value)
             return
         if isinstance(node, ast.AugAssign):
-            spread = ast.BinOp(left=_as_load(node.target), op=node.op, right=source)
+            spread = ast.BinOp(left=as_load(node.target), op=node.op, right=source)
             value = self.value(ast.copy_location(spread, node))
         else:
             value = self.value(source)
@@ -318,7 +319,7 @@ class Statements(Expressions):
                 f"{name!r} as {known.type} and as {value.type}",
                 "use two variables, or convert",
             )
-        kind = known if both == {"bool"} else _common(known, value)
+        kind = known if both == {"bool"} else common(known, value)
         if kind != known:
             self.kinds[name] = kind
             raise _OtherKind
@@ -331,7 +332,7 @@ class Statements(Expressions):
         items = self._items(node.value, node)
         kinds = self._result_types()
         first = items[0]._replace(code="")
-        self.first = first if self.first is None else _common(self.first, first)
+        self.first = first if self.first is None else common(self.first, first)
         for item, kind, where in zip(items, kinds, self.method.stored, strict=False):
             self._check_digits(item, kind, where, node)
         codes = [self.converted(item, kind, node) for item, kind in zip(items, kinds, strict=True)]
@@ -346,7 +347,7 @@ class Statements(Expressions):
             kept, what = holds_number(kind, number), repr(number)
         if not kept:
             raise ProgramError(
-                f"{self.source.place(node)}: `{_word(node)}` returns {what} for {where}, which "
+                f"{self.source.place(node)}: `{word(node)}` returns {what} for {where}, which "
                 f"{'are' if where == 'messages' else 'is'} {kind} and would lose digits; declare "
                 f"{where} with a type that holds it, or convert by np.{kind}(...)"
             )
@@ -378,7 +379,7 @@ class Statements(Expressions):
         least = len(self.method.results)
         most = least + (self.method.optional is not None)
         counts = set()
-        for node in _walk_outside_functions(self.source.definition):
+        for node in walk_outside_functions(self.source.definition):
             if isinstance(node, ast.Return):
                 counts.add(self._length(node.value))
                 if not least <= self._length(node.value) <= most:
@@ -395,36 +396,3 @@ class Statements(Expressions):
         if self.method.name in ("initial", "apply"):
             return f"{', '.join(self.method.stored)}, and if you like whether it is active"
         return listed(self.method.results)
-
-
-def _common(one: Value, other: Value) -> Value:
-    """Return the common type of two values (bool allowed) and their digits, without code."""
-    if "bool" in (one.type, other.type):
-        return max(one, other, key=lambda value: (value.type != "bool", value.digits))
-    kind, weak = promoted(one, other)
-    return Value("", kind, weak, joined(kind, one, other))
-
-
-def _as_load(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
-    return target
-
-
-def _walk_outside_functions(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield child
-            yield from _walk_outside_functions(child)
-
-
-def _nesting(text: str) -> int:
-    deepest = depth = 0
-    for sign in re.findall(r"[()]", text):
-        depth += 1 if sign == "(" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _word(node: ast.stmt) -> str:
-    return ast.unparse(node).split("\n")[0]
