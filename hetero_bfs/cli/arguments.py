@@ -21,6 +21,7 @@ from hetero_bfs.cli.argument_groups import (
     add_power_log,
     add_reading,
     add_trace,
+    add_verbose,
     depth,
     integer,
     number,
@@ -29,6 +30,7 @@ from hetero_bfs.cli.argument_groups import (
     seed,
     vertex,
 )
+from hetero_bfs.cli.program_file import numeric, of_vertex
 from hetero_bfs.graph.io.formats import help_text, suffixes
 from hetero_bfs.study.papers import PAPERS
 
@@ -59,6 +61,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_bfs(commands)
     for row in rows().values():
         _add_algorithm(commands, row)
+    _add_run(commands)
     _add_train(commands)
     _add_study(commands)
     _add_view(commands)
@@ -179,6 +182,53 @@ def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
         default=None if needed else parameter.default,
         help=text,
     )
+
+
+def _add_run(commands: Any) -> None:
+    command = commands.add_parser(
+        "run",
+        help="run a vertex program of a Python file on a graph file",
+        description="Run a vertex program: a class derived from hb.Program in a file of Python. "
+        + help_text(),
+    )
+    add = command.add_argument
+    add("program_file", type=Path, metavar="PROGRAM", help="Python file with the class")
+    add_graph_argument(command)
+    add_reading(command)
+    add("--program", metavar="NAME", help="the class, if the file has several programs")
+    add(
+        "--argument",
+        type=numeric,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="argument of the program: a number, true, false, or @FILE with a number for each "
+        "vertex (.csv, .parquet, .npz, .npy or text); give it once for each argument",
+    )
+    add(
+        "--vertex",
+        type=of_vertex,
+        action="append",
+        default=[],
+        metavar="NAME=V",
+        help="argument of the program that is a vertex, as in the file",
+    )
+    add("--max-iterations", type=depth, metavar="N", help="end after N iterations")
+    add(
+        "--mode",
+        choices=("synchronous", "asynchronous", "layered"),
+        default="synchronous",
+        help="when vertices see the changes of others (default %(default)s)",
+    )
+    add("--root", type=vertex, metavar="V", help="vertex where the levels of mode layered begin")
+    add_file(command, "--out", f"write all fields of the state {_TO}")
+    add_trace(command, "iteration")
+    add_device_arguments(command)
+    add_memory_arguments(command)
+    add_directed(command, "keep the edges' direction")
+    add_order_argument(command)
+    add_json(command, "report")
+    add_verbose(command)
 
 
 def _add_train(commands: Any) -> None:

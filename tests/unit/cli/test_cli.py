@@ -21,6 +21,7 @@ COMMANDS = [
     "components",
     "colour",
     "pagerank",
+    "run",
     "train",
     "study",
     "view",

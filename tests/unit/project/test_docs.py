@@ -26,6 +26,7 @@ COMMANDS = (
     "components",
     "colour",
     "pagerank",
+    "run",
     "train",
     "study",
     "view",

@@ -1,0 +1,140 @@
+"""`hetero-bfs run`: run a vertex program of a file on a graph file."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hetero_bfs.algorithms.base import Report, open_analysis
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.cli.algorithms import print_summary, summary_of
+from hetero_bfs.cli.argument_groups import engine_options
+from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_values
+from hetero_bfs.cli.info import range_of
+from hetero_bfs.cli.output import print_notes, write_record, write_trace
+from hetero_bfs.cli.program_file import load_program
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.io.vertex_values import read_values
+from hetero_bfs.programs.codegen.method_source import parameters_of
+from hetero_bfs.programs.options import RunOptions
+from hetero_bfs.programs.plan import arguments_of
+from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.support.messages import number_of
+
+
+def run(options: Namespace) -> int:
+    program = load_program(options.program_file, options.program)
+    _check_arguments(options, program)
+    _check_out(options, program)
+    layered = options.root is not None
+    RunOptions(options.max_iterations, mode=options.mode, root=0 if layered else None)  # early
+    weighted = hasattr(program, "message") and "weight" in parameters_of(program, "message")
+    edges = read_graph(options, options.graph, weighted)
+    names = getattr(edges, "names", None)
+    (root,) = numbered(edges, [options.root]) if layered else [None]
+    run_options = RunOptions(options.max_iterations, mode=options.mode, root=root)
+    shown, values = _values(options, edges, names)
+    with open_analysis(ProgramRuns, edges, engine_options(options)) as analysis:
+        run_options = replace(run_options, place=analysis.named_place or "auto")
+        result = analysis.run(program, values, run_options)
+        print_notes(analysis.notes)
+        device = analysis.device_info if result.used_device else None
+    given = {"program": type(program).__name__, "arguments": shown, "mode": result.mode}
+    report = ProgramReport(edges, result, given)
+    print_notes(report.notes())
+    if options.out is not None:
+        save_values(options.out, result.state, names, ())
+    if options.trace is not None:
+        write_trace(options.trace, (trace.row() for trace in result.traces))
+    print_summary(options, report, device)
+    write_record(options.json, summary_of(options, report, device, None), device)
+    return 0
+
+
+class ProgramReport(Report[ProgramResult]):
+    """A program's run as the command writes and prints it. Nothing checks the result."""
+
+    def notes(self) -> list[str]:
+        if self.result.converged:
+            return []
+        count = number_of(self.result.iterations, "iteration")
+        return [f"not converged after {count}; give a larger --max-iterations"]
+
+    def figures(self) -> dict[str, Any]:
+        totals = {name: _as_json(total) for name, total in self.result.totals.items()}
+        return {
+            "iterations": self.result.iterations,  # more than the traces of a long run
+            "fields": {name: range_of(values) for name, values in self.result.state.items()},
+            "totals": totals,
+            "converged": self.result.converged,
+            "edges_scanned": self.result.edges_scanned,
+        }
+
+    def lines(self) -> list[str]:
+        result, figures = self.result, self.figures()
+        lines = [
+            f"{name}: {one['dtype']}, {one['min']} to {one['max']}"
+            for name, one in figures["fields"].items()
+        ]
+        lines += [f"total {name}: {total}" for name, total in figures["totals"].items()]
+        count = number_of(result.iterations, "iteration")
+        work = f"{result.edges_scanned} edges scanned"
+        return [*lines, f"{self.arguments['program']}: {count}, mode {result.mode}, {work}"]
+
+
+def _as_json(number: float) -> float | str:
+    """Return a number as JSON has it, which knows neither infinity nor NaN."""
+    return str(number) if isinstance(number, float) and not math.isfinite(number) else number
+
+
+def _check_arguments(options: Namespace, program: Program) -> None:
+    """Compare the given arguments with those of the program, before the graph is read."""
+    given = [one.name for one in (*options.argument, *options.vertex)]
+    wanted, name = arguments_of(program), type(program).__name__
+    listed = f"its arguments are {', '.join(wanted)}" if wanted else "it has no arguments"
+    for one in given:
+        if one not in wanted:
+            raise ArgumentError(f"{name} has no argument {one!r}; {listed}")
+        if given.count(one) > 1:
+            raise ArgumentError(f"argument {one} of {name} is given twice; leave one out")
+    missing = [one for one in wanted if one not in given]
+    if missing:
+        raise ArgumentError(
+            f"{name} needs the argument {missing[0]!r}; give --argument {missing[0]}=VALUE, or "
+            f"--vertex {missing[0]}=V; {listed}"
+        )
+
+
+def _check_out(options: Namespace, program: Program) -> None:
+    fields = list(getattr(program, "state", ()))
+    suffixes = (".csv", ".npz", ".parquet")
+    if options.out is not None and len(fields) > 1 and options.out.suffix.lower() not in suffixes:
+        raise ArgumentError(
+            f"--out is {options.out}, and the state has the fields {', '.join(map(str, fields))}; "
+            f"name a file that ends in {', '.join(suffixes)}"
+        )
+
+
+def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments for the record, and for the run."""
+    shown: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for name, value in options.argument:
+        if isinstance(value, Path):
+            shown[name] = f"@{value}"
+            values[name] = read_values(value, name, edges.num_vertices, names)
+            continue
+        shown[name], values[name] = _as_json(value), value
+        if names is not None and type(value) is int and value >= 0:
+            print_notes([
+                f"argument {name} is the number {value}; a vertex of that name is --vertex "
+                f"{name}={value}"
+            ])  # fmt: skip
+    for name, vertex in options.vertex:
+        (values[name],) = numbered(edges, [vertex])
+        shown[name] = name_of(edges, values[name])
+    return shown, values
