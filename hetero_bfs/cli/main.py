@@ -195,7 +195,8 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("algorithms", "bfs", "info", "run"):
+    name = "program_run" if name == "run" else name
+    if name in ("algorithms", "bfs", "info", "program_run"):
         run = import_module(f"hetero_bfs.cli.{name}").run
     else:
         run = getattr(commands, name.replace("-", "_"))
