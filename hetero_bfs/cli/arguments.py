@@ -71,6 +71,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_convert(commands)
     _add_info(commands)
     _add_generate(commands)
+    _add_layers(commands)
     _add_completion(commands)
     return parser
 
@@ -220,7 +221,12 @@ def _add_run(commands: Any) -> None:
         default="synchronous",
         help="when vertices see the changes of others (default %(default)s)",
     )
-    add("--root", type=vertex, metavar="V", help="vertex where the levels of mode layered begin")
+    add(
+        "--root",
+        type=vertex,
+        metavar="V",
+        help="vertex where the levels of mode layered begin (default: that of a file of `layers`)",
+    )
     add_file(command, "--out", f"write all fields of the state {_TO}")
     add_trace(command, "iteration")
     add_device_arguments(command)
@@ -469,6 +475,26 @@ def _add_info(commands: Any) -> None:
     add_graph_argument(command)
     add_reading(command)
     add_directed(command)
+    add_json(command, "description")
+
+
+def _add_layers(commands: Any) -> None:
+    command = commands.add_parser(
+        "layers",
+        help="number a graph layer by layer, once for all runs in mode layered",
+        description="Number the vertices layer by layer from a vertex, and print depth, sizes of "
+        "the layers and launches of a sweep. `run --mode layered` takes the file that --out names "
+        "as its graph, and reads its lists as they are.",
+    )
+    add_graph_argument(command)
+    add_reading(command)
+    command.add_argument(
+        "--source", type=vertex, required=True, metavar="V", help="vertex where the layers begin"
+    )
+    add_file(command, "--out", "write the graph with its layers to .hbg, with its ids as names")
+    command.add_argument("--weighted", action="store_true", help="keep the edges' weights")
+    add_directed(command)
+    add_device_arguments(command)
     add_json(command, "description")
 
 

@@ -69,11 +69,7 @@ def describe_graph(found: EdgeList | CSRGraph) -> dict[str, Any]:
         "weights": None if graph.weights is None else range_of(graph.weights),
         "num_components": count,
         "largest_component": int(np.bincount(label).max()) if label.size else 0,
-        "memory_bytes": sum(
-            int(array.nbytes)
-            for array in (graph.indptr, graph.indices, graph.input_degree, graph.weights)
-            if array is not None
-        ),
+        "memory_bytes": graph.num_bytes,
     }
 
 

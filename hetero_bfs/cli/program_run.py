@@ -30,12 +30,12 @@ def run(options: Namespace) -> int:
     program = load_program(options.program_file, options.program)
     _check_arguments(options, program)
     _check_out(options, program)
-    layered = options.root is not None
-    RunOptions(options.max_iterations, mode=options.mode, root=0 if layered else None)  # early
     weighted = hasattr(program, "message") and "weight" in parameters_of(program, "message")
     edges = read_graph(options, options.graph, weighted)
     names = getattr(edges, "names", None)
-    (root,) = numbered(edges, [options.root]) if layered else [None]
+    root = None if options.root is None else numbered(edges, [options.root])[0]
+    if options.mode == "layered" and root is None and getattr(edges, "layers", None) is not None:
+        root = 0  # the vertex from which the file's layers begin
     run_options = RunOptions(options.max_iterations, mode=options.mode, root=root)
     shown, values = _values(options, edges, names)
     with open_analysis(ProgramRuns, edges, engine_options(options)) as analysis:

@@ -22,6 +22,7 @@ COMMANDS = [
     "colour",
     "pagerank",
     "run",
+    "layers",
     "train",
     "study",
     "view",

@@ -27,6 +27,7 @@ COMMANDS = (
     "colour",
     "pagerank",
     "run",
+    "layers",
     "train",
     "study",
     "view",
