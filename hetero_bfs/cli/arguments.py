@@ -305,7 +305,7 @@ def _add_study(commands: Any) -> None:
         "--paper",
         choices=PAPERS,
         help="show a paper's own tables and figures instead, and print them: zhang is Zhang et "
-        "al. 2018",
+        "al. 2018; the others have the paper's name for its system",
     )
     add(
         "--scale",

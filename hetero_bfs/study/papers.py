@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from hetero_bfs.study.page import Paper
 
-PAPERS = ("zhang",)
+PAPERS = ("zhang", "gpregel", "graphmat", "wolfpath")
 
 
 def paper_named(name: str) -> Paper:
