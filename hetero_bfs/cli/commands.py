@@ -6,7 +6,6 @@ A function imports what its command needs, so that others start without it.
 from __future__ import annotations
 
 import argparse
-import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -97,53 +96,43 @@ def layers(options: Namespace) -> int:
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.cli.graphs import name_of, numbered, read_graph
     from hetero_bfs.graph.csr import CSRGraph
-    from hetero_bfs.graph.io.writing import check_output, write
+    from hetero_bfs.graph.io.writing import write
     from hetero_bfs.graph.layers import layered
     from hetero_bfs.graph.search_graph import as_given
     from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
     from hetero_bfs.programs.renumbered import PlacedGraph, by_level
 
-    if options.out is not None:
-        if options.out.suffix.lower() != ".hbg":
-            raise ArgumentError(f"--out is {options.out}; only .hbg holds layers: name such a file")
-        check_output(options.out, options.weighted, options.directed)
+    if options.out is not None and options.out.suffix.lower() != ".hbg":
+        raise ArgumentError(f"--out is {options.out}; only .hbg holds layers: name such a file")
+    found, notes = engine_options(options).find_devices(1)
+    print_notes(notes)
     edges = read_graph(options, options.graph, options.weighted)
     (root,) = numbered(edges, [options.source])
     graph = edges if isinstance(edges, CSRGraph) else CSRGraph.from_edge_source(edges)
-    began = time.perf_counter()
     made = layered(graph, root)
-    seconds = time.perf_counter() - began
-    assert made.layers is not None
-    found, notes = engine_options(options).find_devices(1)
-    print_notes(notes)
+    sizes = np.diff(np.asarray(made.layers), prepend=0)
     info = found[0] if found else None
-    arranged = by_level(PlacedGraph(as_given(made)), 0, 0 if info is None else heavy_edges(info))
-    sizes = np.diff(made.layers, prepend=0)
+    heavy = 0 if info is None else heavy_edges(info)
+    arranged = by_level(PlacedGraph(as_given(made)), 0, heavy)
     summary = {
         "graph": str(options.graph),
         "source": name_of(edges, root),
         "num_vertices": made.num_vertices,
         "depth": sizes.size - 1,
         "layer_sizes": sizes.tolist(),
-        "unreached": made.num_vertices - int(made.layers[-1]),
+        "unreached": made.num_vertices - int(sizes.sum()),
         "combined_lists": len(arranged.parts),
         "launches": None if info is None else launches_of_sweep(arranged, info),
         "device": None if info is None else info.name,
-        "csr_bytes": graph.num_bytes,
-        "layers_bytes": made.num_bytes,
-        "seconds": seconds,
     }
-    text = text_stream(options)
     print(
         f"depth {summary['depth']}: layers of {sizes.min()} to {sizes.max()} vertices, median "
         f"{np.median(sizes):g}; {summary['unreached']} vertices are not reached\n"
         f"a sweep on the host goes through {summary['combined_lists']} combined lists",
-        file=text,
+        f"\na sweep on {info.name} takes {summary['launches']} launches" if info else "",
+        sep="",
+        file=text_stream(options),
     )
-    if info is not None:
-        print(f"a sweep on {info.name} takes {summary['launches']} launches", file=text)
-    share = made.num_bytes / graph.num_bytes
-    print(f"{1e3 * seconds:.3f} ms, {share:.2f} times the memory of CSR", file=text)
     if options.out is not None:
         write(made, options.out)
     write_record(options.json, summary, info)

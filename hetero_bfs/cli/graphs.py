@@ -98,9 +98,9 @@ def save_values(
 ) -> None:
     """Write values of each vertex: CSV, Parquet or NumPy's .npz with the names, or .npy.
 
-    `values` has an array for each column; .npy takes a single one. Without names the vertices are
-    their numbers. In columns `of_vertices` the values are vertices: CSV and Parquet have their
-    names, and nothing for -1.
+    `values` has an array for each column; several are the fields of a structured array in .npy.
+    Without names the vertices are their numbers. In columns `of_vertices` the values are vertices:
+    CSV and Parquet have their names, and nothing for -1.
     """
     import numpy as np
 
@@ -108,15 +108,17 @@ def save_values(
 
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".npz", ".parquet"):
-        (array,) = values.values()
-        save_array(path, array)
+        arrays = [*values.values()]
+        kinds = [(name, array.dtype) for name, array in values.items()]
+        one = arrays[0] if len(arrays) == 1 else np.rec.fromarrays(arrays, kinds)
+        save_array(path, one)
         return
     vertices = np.arange(next(iter(values.values())).size) if names is None else names
     if suffix == ".npz":
         held = vertices.astype(str) if vertices.dtype.kind == "O" else vertices
         with replacing(path, "wb") as stream:
-            arrays: dict[str, Any] = {"vertex": held, **values}
-            np.savez(stream, **arrays)
+            held_values: dict[str, Any] = {"vertex": held, **values}
+            np.savez(stream, **held_values)
         return
     import pandas
 

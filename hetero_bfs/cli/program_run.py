@@ -29,7 +29,6 @@ from hetero_bfs.support.messages import number_of
 def run(options: Namespace) -> int:
     program = load_program(options.program_file, options.program)
     _check_arguments(options, program)
-    _check_out(options, program)
     weighted = hasattr(program, "message") and "weight" in parameters_of(program, "message")
     edges = read_graph(options, options.graph, weighted)
     names = getattr(edges, "names", None)
@@ -106,16 +105,6 @@ def _check_arguments(options: Namespace, program: Program) -> None:
         raise ArgumentError(
             f"{name} needs the argument {missing[0]!r}; give --argument {missing[0]}=VALUE, or "
             f"--vertex {missing[0]}=V; {listed}"
-        )
-
-
-def _check_out(options: Namespace, program: Program) -> None:
-    fields = list(getattr(program, "state", ()))
-    suffixes = (".csv", ".npz", ".parquet")
-    if options.out is not None and len(fields) > 1 and options.out.suffix.lower() not in suffixes:
-        raise ArgumentError(
-            f"--out is {options.out}, and the state has the fields {', '.join(map(str, fields))}; "
-            f"name a file that ends in {', '.join(suffixes)}"
         )
 
 

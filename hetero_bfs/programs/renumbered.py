@@ -94,11 +94,6 @@ class PlacedGraph:
         return self._others[way]
 
     @property
-    def is_given(self) -> bool:
-        """Whether vertices have the caller's ids."""
-        return self.graph.relabelling.order == "given"
-
-    @property
     def num_stored_edges(self) -> int:
         return self.graph.graph.num_stored_edges * (2 if self.way == "both" else 1)
 
@@ -331,7 +326,7 @@ def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
     """
     n, lengths = placed.num_vertices, _longest_lists(placed)
     stored = placed.graph.graph.layers
-    if stored is not None and placed.is_given and root == 0:
+    if stored is not None and placed.graph.relabelling.order == "given" and root == 0:
         order, ends = np.arange(n, dtype=np.uint32), stored
     else:
         start = int(np.flatnonzero(placed.names == root)[0])

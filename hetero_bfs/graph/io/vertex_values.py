@@ -138,14 +138,14 @@ def _positions(
         vertices = pandas.to_numeric(given, errors="coerce")
     elif given.dtype.kind in "iu":
         vertices = given.astype(str)
-    where = pandas.Index(vertices).get_indexer_for(known) if vertices.is_unique else None
-    if where is None or (where < 0).any() or len(vertices) != num_vertices:
-        wrong = given[vertices.duplicated()] if where is None else known[where < 0]
-        if not len(wrong):
-            wrong = given[~vertices.isin(known)]
-        what = "appears twice" if where is None else "lacks a value or is not in the graph"
+    index, wanted = pandas.Index(vertices), pandas.Index(known)
+    wrong = (
+        index[index.duplicated()] if index.has_duplicates else index.symmetric_difference(wanted)
+    )
+    if len(wrong):
+        what = "appears twice" if index.has_duplicates else "lacks a value or is not in the graph"
         raise GraphFileError(
-            f"{path}: vertex {next(iter(wrong))} {what}; give one line for each of the "
-            f"{num_vertices} vertices"
+            f"{path}: vertex {wrong[0]} {what}; give one line for each of the {num_vertices} "
+            "vertices"
         )
-    return np.asarray(where)
+    return np.asarray(index.get_indexer(wanted))

@@ -132,7 +132,6 @@ OTHERS = [
     ["run", "{program}", "{good}", "--argument", "value=@{folder}"],
     ["run", "{program}", "{good}", "--argument", "value=1", "--mode", "layered"],
     ["run", "{program}", "{good}", "--argument", "value=1", "--root", "7", "--mode", "layered"],
-    ["run", "{program}", "{good}", "--argument", "value=1", "--out", "{folder}/x.npy"],
     ["layers", "{good}", "--source", "7"],
     ["layers", "{good}", "--source", "0", "--weighted"],
     ["layers", "{good}", "--source", "0", "--out", "{folder}/x.mtx"],
