@@ -241,7 +241,7 @@ class ArrangedGraph(PlacedGraph):
         bounds = np.array([0, *ends], np.int64)
         sizes = bounds[1:] - bounds[:-1]
         part_of = np.repeat(np.arange(sizes.size), sizes)
-        light = ~_is_heavy(placed, heavy_edges)[order]
+        light = (_longest_lists(placed) <= heavy_edges)[order]
         self.order = order[np.argsort(2 * part_of + light, kind="stable")]
         self.levels: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int] | None = None
         heavy = np.bincount(part_of[~light], minlength=sizes.size)
@@ -293,13 +293,6 @@ class ArrangedGraph(PlacedGraph):
     @cached_property
     def degree(self) -> Order:
         return self._placed.degree[self.order]
-
-
-def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
-    """Mark the vertices with a long neighbour list in either direction."""
-    heavy = placed.degree > edges
-    heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
-    return heavy
 
 
 def by_class(

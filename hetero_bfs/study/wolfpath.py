@@ -29,11 +29,9 @@ def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> Non
     for subject in common.subjects(options, info):
         for name in ("BFS", "SSSP"):
             study.add("iterations", [_iterations_row(subject, name, options)])
-            if subject.runs.device:
-                study.add("flags", [_flags_row(subject, name, options)])
         study.add("preprocessing", [_preprocessing_row(subject)])
     tables = {name: pd.DataFrame(rows) for name, rows in study.rows.items()}
-    flags = tables["flags"]["over"].mean() if "flags" in tables else None
+    flags = tables["iterations"]["flags_over"].astype(float).mean()
     memory = tables["preprocessing"]["over_csr"].mean()
     rows = [
         common.claim("memory over CSR (Figure 8)", "1.37x", memory),
@@ -49,32 +47,30 @@ def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> Non
 
 
 def _iterations_row(subject: Subject, name: str, options: StudyOptions) -> Row:
-    """Return iterations and seconds of both modes, on the device if there is one."""
-    run = partial(subject.run, name, place=subject.places[-1])
+    """Return iterations and seconds of both modes, on the device if there is one.
+
+    There the synchronous mode also runs with a wait after each iteration, as for a flag.
+    """
+    place = subject.places[-1]
+    run = partial(subject.run, name, place=place)
     layers = partial(run, mode="layered", root=subject.source)
-    seconds = common.medians(options.rounds, [layers, run])
-    return {
-        "graph": subject.name, "program": name, "place": subject.places[-1],
-        "sweeps": layers().iterations, "iterations": run().iterations,
-        "layered_seconds": seconds[0], "synchronous_seconds": seconds[1],
-        "speedup": seconds[1] / seconds[0],
-    }  # fmt: skip
 
-
-def _flags_row(subject: Subject, name: str, options: StudyOptions) -> Row:
-    """Return seconds of synchronous runs on the device, without and with a wait per iteration."""
-
-    def run(waits: bool) -> ProgramResult:
-        subject.runs.clocked = waits
-        result = subject.run(name, place="device")
+    def wait() -> ProgramResult:
+        subject.runs.clocked = True
+        result = run()
         subject.runs.clocked = False
         return result
 
-    rest, waiting = common.medians(options.rounds, [partial(run, False), partial(run, True)])
-    count = run(False).iterations
-    return {"graph": subject.name, "program": name, "iterations": count, "no_flag_seconds": rest,
-            "with_flag_seconds": waiting, "per_iteration_seconds": (waiting - rest) / count,
-            "over": waiting / rest}  # fmt: skip
+    waits = [wait] if place == "device" else []
+    layered_seconds, seconds, *found = common.medians(options.rounds, [layers, run, *waits])
+    with_flags = found[0] if found else None
+    return {
+        "graph": subject.name, "program": name, "place": place,
+        "sweeps": layers().iterations, "iterations": run().iterations,
+        "layered_seconds": layered_seconds, "synchronous_seconds": seconds,
+        "speedup": seconds / layered_seconds, "with_flags_seconds": with_flags,
+        "flags_over": with_flags / seconds if with_flags else None,
+    }  # fmt: skip
 
 
 def _preprocessing_row(subject: Subject) -> Row:
@@ -103,13 +99,6 @@ def _iterations_finding(table: pd.DataFrame) -> str:
     return f"The layered mode is faster than the synchronous one in {faster} of {len(table)} cases."
 
 
-def _flags_finding(table: pd.DataFrame) -> str:
-    return (
-        f"Runs that wait for the device after each iteration take {table['over'].min():.3g} to "
-        f"{table['over'].max():.3g} times as long as runs that do not."
-    )
-
-
 def _preprocessing_finding(table: pd.DataFrame) -> str:
     return (
         f"Numbering all graphs takes {table['numbering_seconds'].sum():.3g} s. With names and ends "
@@ -125,17 +114,13 @@ PAPER = Paper(
     (
         common.section(
             "iterations",
-            "Sweeps of the layered mode, and iterations (Table 5)",
-            "graph program place sweeps iterations layered_seconds synchronous_seconds speedup",
+            "Sweeps of the layered mode, iterations, and flags (Tables 2, 3 and 5)",
+            "graph program place sweeps iterations layered_seconds synchronous_seconds speedup "
+            "with_flags_seconds flags_over",
             _iterations_finding,
-            "A sweep goes through all layers. Above 1 the layered mode is faster.",
+            "A sweep goes through all layers. Above 1 the layered mode is faster. With flags the "
+            "host waits for the device after each iteration of the synchronous mode.",
             partial(common.draw_bars, column="speedup", label="synchronous over layered seconds"),
-        ),
-        common.section(
-            "flags",
-            "Cost of a flag that the host reads after each iteration (Tables 2 and 3)",
-            "graph program iterations no_flag_seconds with_flag_seconds per_iteration_seconds over",
-            _flags_finding,
         ),
         common.section(
             "preprocessing",
