@@ -126,10 +126,10 @@ def layers(options: Namespace) -> int:
         "device": None if info is None else info.name,
     }
     print(
-        f"depth {summary['depth']}: layers of {sizes.min()} to {sizes.max()} vertices, median "
-        f"{np.median(sizes):g}; {summary['unreached']} vertices are not reached\n"
-        f"a sweep on the host goes through {summary['combined_lists']} combined lists",
-        f"\na sweep on {info.name} takes {summary['launches']} launches" if info else "",
+        f"depth {sizes.size - 1}: layers of {sizes.min()} to {sizes.max()} vertices, median "
+        f"{np.median(sizes):g}; not reached: {summary['unreached']}\n"
+        f"combined lists of a sweep on the host: {summary['combined_lists']}",
+        f"\nlaunches of a sweep on {info.name}: {summary['launches']}" if info else "",
         sep="",
         file=text_stream(options),
     )

@@ -32,7 +32,11 @@ MODES = {"asynchronous": {"mode": "asynchronous"}, "layered": {"mode": "layered"
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Lists of over 40 entries are long ones, levels of fewer than 500 edges are joined."""
+    """Lists of over 40 entries are long ones, levels of fewer than 500 edges are joined.
+
+    A GPU joins the same levels, so sweeps are the same on all places.
+    """
+    monkeypatch.setattr(device_sweeps, "_RESIDENT_ITEMS", 0)
     monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES_OF_CPU", 40)
     monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES", 40)
     monkeypatch.setattr(renumbered, "_PART_EDGES", 500)

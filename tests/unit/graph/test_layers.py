@@ -122,7 +122,7 @@ def test_the_command(tree, tmp_path, capsys):
     assert (
         hb.load(out, weighted=True).num_bytes < 1.4 * hb.CSRGraph.from_edge_source(plain).num_bytes
     )
-    assert "depth 2: layers of 1 to 2 vertices, median 1; 2 vertices are not" in captured.err
+    assert "depth 2: layers of 1 to 2 vertices, median 1; not reached: 2\n" in captured.err
     graph = hb.load(out, weighted=True)
     assert graph.names.tolist()[:2] == ["bob", "ada"]
     values = tmp_path / "levels.csv"
