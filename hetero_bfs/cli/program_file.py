@@ -77,11 +77,9 @@ def _users_errors(path: Path) -> Iterator[None]:
         raise ProgramError(f"{where}: {error.msg}; correct the file") from None
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        lines = [one.lineno for one in frames if one.filename == str(path.absolute())]
-        if not lines:
-            raise
+        lines = [f":{one.lineno}" for one in frames if one.filename == str(path.absolute())]
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ProgramError(f"{path}:{lines[-1]}: {text}; correct the file") from None
+        raise ProgramError(f"{path}{(lines or [''])[-1]}: {text}; correct the file") from None
 
 
 def load_program(path: Path, name: str | None) -> Program:
@@ -106,15 +104,7 @@ def load_program(path: Path, name: str | None) -> Program:
         )
     kind = found[name] if name is not None else next(iter(own.values()))
     with _users_errors(path):
-        try:
-            made: Program = kind()
-        except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise
-            raise ProgramError(
-                f"{path}: {kind.__name__}() needs arguments ({error}); give them in a derived "
-                "class of the file, and name that by --program"
-            ) from None
+        made: Program = kind()
     return made
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.io.graph_files import OF_DAMAGED_FILES, read_vertices
+from hetero_bfs.graph.io.arrays import errors_of_archives
+from hetero_bfs.graph.io.graph_files import read_vertices, system_errors
 from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.support.messages import shown
 
@@ -28,7 +29,9 @@ _SEPARATORS = re.compile(r"\s*[,;|]\s*|\s+")
 def read_values(
     path: Path, name: str, num_vertices: int, names: NameArray | None
 ) -> npt.NDArray[Any]:
-    """Return the values of a file in the order of the vertices, shape (num_vertices,).
+    """Return the values of a file in the order of the vertices.
+
+    Files without a column of vertices may have any number of values.
 
     If there are several columns of values, `name` is that of the column. Integers in text have type
     int32 if they fit, else int64.
@@ -37,21 +40,20 @@ def read_values(
     """
     path = Path(path)
     if path.suffix == ".npy":
-        return _in_order(path, read_vertices(path), num_vertices)
+        return read_vertices(path)
     try:
-        table = _table(path)
-    except FileNotFoundError:
-        raise GraphFileError(f"{path}: no such file; check the name and the directory") from None
-    except OSError as error:
-        raise GraphFileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, *OF_DAMAGED_FILES) as error:
+        with system_errors(path):
+            table = _table(path)
+    except GraphFileError:
+        raise
+    except errors_of_archives() as error:
         reason = " ".join(str(error).split())[:200]
         raise GraphFileError(
             f"{path}: is not a table of values ({reason}); write lines of vertex,value"
         ) from None
     values = _numbers(path, table, _column(path, table, name))
     if _VERTEX not in table:
-        return _in_order(path, values, num_vertices)
+        return values
     return values[_positions(path, table[_VERTEX], num_vertices, names)]
 
 
@@ -110,20 +112,10 @@ def _numbers(path: Path, table: pandas.DataFrame, column: Any) -> npt.NDArray[An
             f"{path}: column {str(column)!r} has {shown(wrong)}, which is not a number; give a "
             "number for each vertex"
         )
-    values = values if values.size else np.empty(0)
     limits = np.iinfo(np.int32)
     is_text = path.suffix not in (".npz", ".parquet")
     fits = values.dtype == np.int64 and values.size and limits.min <= values.min()
     return values.astype(np.int32) if is_text and fits and values.max() <= limits.max else values
-
-
-def _in_order(path: Path, values: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[Any]:
-    if values.shape != (num_vertices,):
-        raise GraphFileError(
-            f"{path}: holds {values.size} values of shape {values.shape}, and the graph has "
-            f"{num_vertices} vertices; give one value a vertex, or a column {_VERTEX!r}"
-        )
-    return values
 
 
 def _positions(
