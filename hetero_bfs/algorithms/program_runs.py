@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Prepared
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
+from hetero_bfs.algorithms.colouring.check import check_colouring
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
@@ -25,7 +26,7 @@ from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.plan import Parameters, Plan
 from hetero_bfs.programs.program import Along, Program
-from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_class, by_level
+from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
@@ -35,10 +36,7 @@ from hetero_bfs.scheduling.run_chooser import RunChooser
 from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel, first_guess
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.support.checks import check_type
-
-_NUM_EXACT = 16
-"""Classes of the mode "asynchronous" that have no two adjacent vertices."""
+from hetero_bfs.support.checks import check_type, numbers_of_vertices
 
 _IDEMPOTENT = ("minimum", "maximum", "bitwise_or", "any_one")
 """Operations whose result stays the same if a message arrives twice."""
@@ -77,8 +75,13 @@ class _Compiled:
 class _Mode:
     """The graph arranged for a mode, and the programs compiled for it."""
 
-    def __init__(self, name: ModeName, graph: PlacedGraph, device: OpenCLDevice | None) -> None:
+    def __init__(
+        self, name: ModeName, graph: PlacedGraph, device: OpenCLDevice | None,
+        colour: npt.NDArray[Any] | None = None,
+    ) -> None:  # fmt: skip
         self.name, self.graph, self.device = name, graph, device
+        self.colour = colour
+        """The caller's colouring."""
         self.programs: dict[Any, _Compiled] = {}
 
     def compile_host(self, plan: Plan, threads: int, costs: ProgramCosts) -> HostProgram:
@@ -144,11 +147,14 @@ class ProgramRuns(Prepared):
         """The modes and roots whose graphs and programs are kept, the latest last."""
         return [key[:2] for key in self._modes]
 
-    def _mode(self, mode: ModeName, root: int | None, way: Along) -> _Mode:
+    def _mode(self, mode: ModeName, options: RunOptions, way: Along) -> _Mode:
         """Return the graph arranged for a mode; arrange it at the first call."""
         placed = self.placed.along(way)
-        root = root if mode == "layered" else None
+        root = options.root if mode == "layered" else None
+        colour = None if options.colour is None else np.asarray(options.colour)
         key = mode, root, placed.way
+        if key in self._modes and not _is_same(self._modes[key].colour, colour):
+            self._forget(key)
         if key in self._modes:
             self._modes[key] = self._modes.pop(key)  # move to the end: the latest
             return self._modes[key]
@@ -162,19 +168,30 @@ class ProgramRuns(Prepared):
         if root is not None:
             graph = by_level(placed, root, heavy)
         else:
-            graph = by_class(placed, self._classes(), _NUM_EXACT, heavy)
-        self._modes[key] = _Mode(mode, graph, self.device)
+            graph = by_colour(placed, self._colours(colour), heavy)
+        self._modes[key] = _Mode(
+            mode, graph, self.device, None if colour is None else colour.copy()
+        )
         return self._modes[key]
 
     def _forget(self, kept: tuple[str, int | None, Along]) -> None:
-        """Drop a root's graph, its programs and their trials."""
+        """Drop the graph of a root or a colouring, its programs and their trials."""
         self._modes.pop(kept).close()
         self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
 
-    def _classes(self) -> npt.NDArray[np.uint8]:
-        """Return the class of each vertex, in the caller's ids; see `hetero_bfs.hybrid_classes`."""
+    def _colours(self, given: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+        """Return the colour of each vertex, in the caller's ids."""
+        if given is not None:
+            given = numbers_of_vertices("colour", given, self.graph.num_vertices)
+            searched = given[self.placed.names[: self.graph.num_searched]]
+            if not check_colouring(self.graph.graph, searched).valid:
+                raise ArgumentError(
+                    "colour is not a colouring of this graph; hb.check_colouring says why, and "
+                    "hb.colour(graph, start=colour) makes one of it"
+                )
+            return np.unique(given, return_inverse=True)[1]
         with Colourings(self.graph, self.host.threads) as colourings:
-            return np.minimum(colourings.run(place="cpu").colour, _NUM_EXACT).astype(np.uint8)
+            return colourings.run(place="cpu").colour
 
     def _compiled(self, plan: Plan, key: _Key, mode: _Mode) -> _Compiled:
         if key not in mode.programs:
@@ -240,12 +257,14 @@ class ProgramRuns(Prepared):
             check_vertex(options.root, self.graph.num_vertices)
         key = host_text(plan), tuple(plan.parameters.sources.items())
         programs = {
-            mode: self._compiled(plan, key, self._mode(mode, options.root, plan.along))
+            mode: self._compiled(plan, key, self._mode(mode, options, plan.along))
             for mode in _modes_for(plan, options)
         }
         choices = _choices(plan, programs, options)
         way = self.placed.along(plan.along).way
-        kept = key, way, options.root, options.max_iterations, options.schedule
+        kept = (
+            key, way, options.root, options.max_iterations, options.schedule, options.num_classes,
+        )  # fmt: skip
         trials = self._trials.setdefault(kept, RunChooser())
         limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
         chooses = time.perf_counter()
@@ -274,6 +293,12 @@ class ProgramRuns(Prepared):
             state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
             mode, run.migrated_bytes,
         )  # fmt: skip
+
+
+def _is_same(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def _choices(

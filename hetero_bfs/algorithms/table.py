@@ -193,6 +193,9 @@ class Algorithms:
         title="Colouring",
         help="colour the vertices of a graph so that neighbours differ",
         description="Colour the vertices of a graph file so that no edge joins two of one colour.",
+        options={
+            "start": "colours of an earlier version of the graph, a .npy file that --out wrote"
+        },
         outputs={"out": Output("colour", "write colours (int32, from 0 on)")},
         names={"Colouring": "result", "check_colouring": "check"},
         directed="read the file's edges as directed",

@@ -36,8 +36,10 @@ from hetero_bfs.study.papers import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
-_READERS = {"int": integer, "float": number, "str": str}
-"""The parser of an algorithm's argument, by its annotation."""
+_READERS = {"int": integer, "float": number, "str": str, "Any": str}
+"""The parser of an algorithm's argument, by its annotation; an array is given as its file."""
+
+_METAVARS = {"Any": "FILE"}
 
 
 def option_of(name: str) -> str:
@@ -178,7 +180,7 @@ def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     command.add_argument(
         option,
         type=vertex if is_vertex else _READERS[parameter.annotation],
-        metavar="V" if is_vertex else "N",
+        metavar="V" if is_vertex else _METAVARS.get(parameter.annotation, "N"),
         required=needed,
         default=None if needed else parameter.default,
         help=text,
@@ -305,7 +307,7 @@ def _add_study(commands: Any) -> None:
         "--paper",
         choices=PAPERS,
         help="show a paper's own tables and figures instead, and print them: zhang is Zhang et "
-        "al. 2018; the others have the paper's name for its system",
+        "al. 2018, frog is Shi et al. 2018; the others have the paper's name for its system",
     )
     add(
         "--scale",
@@ -314,7 +316,7 @@ def _add_study(commands: Any) -> None:
         default=[],
         metavar="N",
         help="Kronecker graphs, log2 of the vertices (default 14 to 18; on a GPU 16 18 20 22; "
-        "with --paper the paper's own, 22 to 26; none with --graph alone)",
+        "with --paper zhang 22 to 26, with frog 16 and 18; none with --graph alone)",
     )
     add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
     add_directed(command)

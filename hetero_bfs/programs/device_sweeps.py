@@ -8,7 +8,7 @@ kernels on them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from hetero_bfs.programs import renumbered
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
-from hetero_bfs.programs.renumbered import END, TIMES, ArrangedGraph, Record
+from hetero_bfs.programs.renumbered import BEGIN, END, TIMES, ArrangedGraph, Record
 from hetero_bfs.programs.schema import Counter, Phase, Word
 from hetero_bfs.programs.streamed import InBlocks
 from hetero_bfs.scheduling.speed_model import ProgramCosts
@@ -36,9 +36,9 @@ _HEAVY_EDGES, _HEAVY_EDGES_OF_CPU = 1 << 7, 1 << 12
 _RESIDENT_ITEMS = 1 << 11
 """Work-items of a GPU's compute unit that are resident at once."""
 
-_EXACT, _SETTLED, _STEP, _TIMES = 3, 4, 5, 6
+_EXACT, _SETTLED, _STEP, _TIMES, _PART = 3, 4, 5, 6, 7
 """Items of a `Visit`: whether its part is exact, the end of vertices that the sweep will not visit
-again, its number, and the visits of one launch."""
+again, its number, the visits of one launch, and the part of the first of them."""
 
 Visit = npt.NDArray[np.uint32]
 """One pass through a part, as sweep.cl describes it."""
@@ -69,6 +69,14 @@ def most_in_one_group(info: DeviceInfo) -> int:
 def visit_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
     """Return a part as a `Visit` (sweep.cl); the caller writes its number."""
     return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
+
+
+class Launch(NamedTuple):
+    """A kernel, its number of work-groups, and the visit that it makes."""
+
+    kernel: BoundKernel
+    groups: int
+    visit: Visit
 
 
 def visits_of_sweep(graph: ArrangedGraph, info: DeviceInfo) -> list[Visit]:
@@ -130,28 +138,36 @@ class DeviceSweeps(DeviceProgram):
         self._bind_parts()
 
     def _bind_parts(self) -> None:
-        """Bind the kernels that read neighbour lists, and list the launches of a sweep."""
+        """Bind the kernels that read neighbour lists."""
         lists, backward = [*self._lists(0), np.uint32(self._n)], self._lists(-1)
         bind, program, arrays = self.device.bind, self._program, self.arrays()
         self._spread = bind(program, "spread", *lists, *arrays)
         self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *arrays)
-        self._run_part = bind(program, "run_part", VARIES, *lists, *backward, *arrays)
+        begins = np.append(self.graph.parts[:, BEGIN], self._n).astype(np.uint32)
+        self._begins = self.device.buffer(begins.size, np.uint32)
+        self.device.write(self._begins, begins)
+        self._run_part = bind(
+            program, "run_part", VARIES, self._begins, *lists, *backward, *arrays
+        )  # fmt: skip
         self._apply = bind(program, "apply_part", VARIES, *lists, *arrays)
-        self._launches = self._list_launches()
-        self._most_batch = max(1, min(self._most_batch, _BATCH_LAUNCHES // len(self._launches)))
-        self._batch = min(self._batch, self._most_batch)
 
-    def _list_launches(self) -> list[tuple[BoundKernel, int, npt.NDArray[np.uint32]]]:
-        """Return kernel, number of work-groups and `Visit` of each launch in a sweep."""
-        launches = []
-        for visit in visits_of_sweep(self.graph, self.device.info):
-            begin, heavy, end, *_ = visit.tolist()
-            if visit[_TIMES] > 1:
-                launches.append((self._run_part, 1, visit))
+    def _list_launches(self, num_classes: int) -> list[Launch]:
+        """Return the launches of a sweep; see `RunOptions` for the number of classes."""
+        launches: list[Launch] = []
+        for number, visit in enumerate(visits_of_sweep(self.graph, self.device.info)):
+            begin, heavy, end, exact, *_ = visit.tolist()
+            groups = max(heavy - begin, -(-(end - heavy) // self.group))
+            is_last = number >= num_classes - 1 if num_classes else groups == 1 and heavy == begin
+            if visit[_TIMES] > 1 or (exact and is_last):
+                before = launches[-1] if launches else None
+                if exact and before is not None and before.kernel is self._run_part:
+                    before.visit[_TIMES] += 1
+                else:
+                    visit[_PART] = number  # of a colour
+                    launches.append(Launch(self._run_part, 1, visit))
                 continue
-            groups = min(max(heavy - begin, -(-(end - heavy) // self.group)), self.groups)
-            for kernel in [self._gather] if visit[_EXACT] else [self._gather, self._apply]:
-                launches.append((kernel, groups, visit))
+            for kernel in [self._gather] if exact else [self._gather, self._apply]:
+                launches.append(Launch(kernel, min(groups, self.groups), visit))
         return launches
 
     def launch_start(self) -> None:
@@ -184,6 +200,14 @@ class DeviceSweeps(DeviceProgram):
         loop[Word.LIMIT] = limits.max_iterations
         self.device.write(self.shared["loop"], loop)
         self.device.fill(self.shared["counters"], 0)
+        self._plan_launches(limits.num_classes)
+
+    def _plan_launches(self, num_classes: int) -> None:
+        self._launches = self._list_launches(num_classes)
+        self._most_batch = max(
+            1, min(device_run._MOST_BATCH, _BATCH_LAUNCHES // len(self._launches))
+        )
+        self._batch = min(self._batch, self._most_batch)
 
     def _read_records(self, first: int, seconds: list[float]) -> list[Record]:
         name = f"device {self.graph.mode}"
@@ -246,6 +270,9 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self._apply_all = self._bind_on("apply_part", None, None)
         self._batch = self._most_batch = 1
         self.memory.take()
+
+    def _plan_launches(self, num_classes: int) -> None:
+        """Do nothing: the host chooses the launches of each part."""
 
     def _kernel_on(self, name: str, room: Part | Slot, backward: Part | Slot) -> BoundKernel:
         """Return a kernel bound to the buffers of `room`, and of `backward` if it reads both."""

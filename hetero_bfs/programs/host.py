@@ -289,6 +289,12 @@ class HostSweeps(HostProgram):
             "gathered": aligned_empty(n, np.int32),
         }
 
+    def start(self, plan: Plan, limits: Limits) -> None:
+        from hetero_bfs.programs.kernels.sweep_loop import SHARED
+
+        super().start(plan, limits)
+        self.fields["loop"][SHARED] = (limits.num_classes or 1 + len(self.graph.parts)) - 1
+
     @property
     def _loop(self) -> Any:
         from hetero_bfs.programs.kernels.sweep_loop import run_sweeps

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.scheduling.strategies import DeviceKind
@@ -34,6 +36,7 @@ class Limits(NamedTuple):
     `pulls` has a direction per iteration; the last one is for all later iterations. If it is empty,
     the run chooses. `places` are the places of a schedule, one per item of `pulls`, or empty. A
     clocked run on a device waits for each iteration to time it; on the host it times its choices.
+    `num_classes` is 0 if the run chooses it.
     """
 
     pulls: tuple[bool, ...]
@@ -41,6 +44,7 @@ class Limits(NamedTuple):
     bucket_width: float
     places: tuple[DeviceKind, ...] = ()
     clocked: bool = False
+    num_classes: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,15 @@ class RunOptions:
     root : int, optional
         The vertex where the levels of mode "layered" begin, for several runs from one vertex.
         "auto" tries that mode only with a root.
+    num_classes : int, optional
+        For mode "asynchronous": one thread, or one work-group, goes through the last class, which
+        has the colours from number num_classes - 1 on. Each earlier colour is a class, which
+        all threads or work-groups share. The result is the same for any number. By default, all
+        threads share every colour, and one work-group goes through successive colours that have no
+        work for more. Streamed lists ignore it.
+    colour : integer array, shape (num_vertices,), optional
+        For mode "asynchronous": a colouring, such as a saved one. By default the engine colours the
+        graph. An iteration goes through the colours from 0 on.
     schedule : sequence of str, optional
         For tests and studies: a strategy for each iteration, "push", "pull", "device push" or
         "device pull", as traces name them. The last one is for all later iterations. The schedule
@@ -91,6 +104,8 @@ class RunOptions:
     place: Literal["auto", "cpu", "device", "both"] = "auto"
     mode: ModeName | Literal["auto"] = "synchronous"
     root: int | None = None
+    num_classes: int | None = None
+    colour: npt.ArrayLike | None = field(default=None, repr=False, compare=False)
     schedule: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -118,6 +133,15 @@ class RunOptions:
                 f"{setting('mode')} is {self.mode!r} and {setting('root')} is {self.root}; give a "
                 'root with mode "layered", and only with it or "auto"'
             )
+        if self.num_classes is not None:
+            count = check_integer("num_classes", self.num_classes, 1)
+            object.__setattr__(self, "num_classes", count)
+        for name in ("num_classes", "colour"):
+            if getattr(self, name) is not None and self.mode != "asynchronous":
+                raise ArgumentError(
+                    f"{setting(name)} is given, which mode {self.mode!r} has no use for; leave it "
+                    'out, or take mode "asynchronous"'
+                )
         if self.mode == "synchronous":
             return
         for name, given in (("direction", self.direction != "auto"),
@@ -163,4 +187,4 @@ class RunOptions:
         if self.direction != "auto":
             pulls = [self.direction == "pull"]
         places = tuple(place for place, _ in steps)
-        return Limits(tuple(pulls), limit, width, places)
+        return Limits(tuple(pulls), limit, width, places, num_classes=self.num_classes or 0)

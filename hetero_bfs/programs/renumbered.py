@@ -204,9 +204,12 @@ def weights_of(graph: CSRGraph, used: bool) -> npt.NDArray[Any]:
 
 # A graph whose vertices are ordered part by part, for the modes that process one part at a time.
 #
-# In mode "asynchronous" the parts are the classes of a hybrid colouring: a few colours, whose
-# vertices are not adjacent, and one class of all other vertices (Shi et al., 2018, "Frog:
-# asynchronous graph processing on GPU with hybrid coloring model").
+# In mode "asynchronous" the parts are the colours of a colouring, whose vertices are not adjacent
+# (Shi et al., 2018, "Frog: asynchronous graph processing on GPU with hybrid coloring model"). So a
+# sweep changes states as if vertices took turns in the order of their colours. Frog runs all but a
+# few colours as one class, with atomics. That would not take fewer steps: in any order of turns
+# some path of adjacent vertices, each of which waits for the one before it, has as many vertices as
+# a colouring needs colours (Gallai, Hasse, Roy, Vitaver).
 #
 # In mode "layered" the parts are the levels of a breadth-first search (Zhu et al., 2020, "WolfPath:
 # accelerating iterative traversing-based graph processing algorithms on GPU"). Consecutive levels
@@ -295,20 +298,17 @@ class ArrangedGraph(PlacedGraph):
         return self._placed.degree[self.order]
 
 
-def by_class(
-    placed: PlacedGraph, classes: npt.NDArray[np.uint8], num_exact: int, heavy_edges: int
-) -> ArrangedGraph:
+def by_colour(placed: PlacedGraph, colour: npt.NDArray[Any], heavy_edges: int) -> ArrangedGraph:
     """Arrange a graph for the mode "asynchronous".
 
-    `classes` is a uint8 array of shape (num_vertices,), in the caller's ids. No edge joins two
-    vertices of the same class below `num_exact`. All other vertices are in class `num_exact`.
+    `colour` is a colouring, an integer array of shape (num_vertices,), in the caller's ids. Each
+    colour up to the largest occurs.
     """
-    of_vertex = classes[placed.names]
+    of_vertex = colour[placed.names]
     order = np.argsort(of_vertex, kind="stable").astype(np.uint32)
-    ends = np.cumsum(np.bincount(of_vertex, minlength=num_exact + 1)).tolist()
-    exact = [1] * num_exact + [0]
-    times = [1] * len(exact)
-    return ArrangedGraph(placed, "asynchronous", order, ends, exact, times, heavy_edges)
+    ends = np.cumsum(np.bincount(of_vertex)).tolist()
+    once = [1] * len(ends)
+    return ArrangedGraph(placed, "asynchronous", order, ends, once, once, heavy_edges)
 
 
 def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:

@@ -108,11 +108,10 @@ def _thing_of(policy, record):
 
 @njit(inline="always")
 def _expected(policy, record, columns):
-    """Return the predicted seconds of a record's level, without migration."""
-    return dot(
-        policy.weights[size_of_level(record[schema.FRONTIER_EDGES]), int(record[schema.STRATEGY])],
-        columns,
-    )
+    """Return the predicted seconds of a record's levels, without migration."""
+    size = size_of_level(record[schema.FRONTIER_EDGES])
+    seconds = dot(policy.weights[size, int(record[schema.STRATEGY])], columns)
+    return (1.0 + record[schema.FURTHER_LEVELS]) * seconds
 
 
 @kernel(counted=False, inner=True)

@@ -34,19 +34,23 @@ from hetero_bfs.scheduling.schema import (
     DEVICE,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
+    FURTHER_LEVELS,
     HOST,
     LEVEL,
     PLACE,
     PREDICTED,
+    QUEUE,
     RECORD_STATE,
     REPRESENTATION,
     SELECT_SECONDS,
     STRATEGY,
+    TINY_EDGES,
     TRANSFER_SECONDS,
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
     WITHIN,
     has_queue,
+    row_of,
     was_bottom_up,
 )
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
@@ -152,6 +156,7 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
     return make_policy(FIXED, candidates, schedule=schedule)
 
 
+_row_of = njit(inline="always")(row_of)
 _has_queue = njit(inline="always")(has_queue)
 _was_bottom_up = njit(inline="always")(was_bottom_up)
 
@@ -330,25 +335,25 @@ def _is_alike(num_vertices, state, record):
 def choose_level(policy, interval, num_vertices, num_edges, state, records):
     """Choose the next level's candidate, begin the level's record, and set `state[CHOSEN]`.
 
-    Return whether the rule was evaluated; otherwise the choice of an earlier level is kept.
+    Return whether a model was evaluated, which takes as long as a small level.
 
     A model's choice is kept while levels are alike. A clear choice is kept longer. The selector
     chooses at most every `interval` levels. `state` is float64 (STATE_SIZE,). Of `records`, float64
     (rows, record_width), the next level's row is written and earlier rows are read.
     """
-    level = int(state[LEVEL])
-    record = records[level]
+    row = _row_of(state)
+    record = records[row]
     candidates = policy.places.size
     for column in range(RECORD_STATE):
         record[column] = state[column]
     for column in range(PREDICTED, record.size):
         record[column] = np.nan
-    before = int(records[level - 1, CHOSEN_AT]) if level else 0
-    stays = level % interval != 0
-    if level and policy.rule == MODEL:
+    before = int(records[row - 1, CHOSEN_AT]) if row else 0
+    stays = int(state[LEVEL]) % interval != 0
+    if row and policy.rule == MODEL:
         stays = stays or _is_alike(num_vertices, state, records[before])
     if not stays:
-        record[CHOSEN_AT] = level
+        record[CHOSEN_AT] = row
         predicted = record[PREDICTED : PREDICTED + candidates]
         total = record[PREDICTED + candidates :]
         chosen = _choose(policy, num_vertices, num_edges, state, predicted, total)
@@ -358,5 +363,52 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
         record[CHOSEN_AT] = before
         chosen = int(records[before, STRATEGY])
     record[STRATEGY] = state[CHOSEN] = chosen
-    record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = 0.0
-    return not stays
+    record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = record[FURTHER_LEVELS] = 0.0
+    return not stays and policy.rule == MODEL
+
+
+class Alike(NamedTuple):
+    """Bounds of the levels for which a top-down choice at a tiny level stays as it is.
+
+    `vertices` and `edges` of the frontier are at most these, and at least these over `ratio`
+    squared. At least `unvisited` edges are unvisited, and more than `share` times the frontier's.
+    """
+
+    vertices: Any
+    edges: Any
+    ratio: Any
+    unvisited: Any
+    share: Any
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def alike_levels(policy, state, records):
+    """Return the bounds of levels after the one that `state` describes; its choice is recorded.
+
+    The bounds are those of `_is_alike`, and of the rule. They admit no level where they would be
+    complicated, nor for FIXED, whose searches measure each level.
+    """
+    anchor = records[int(records[_row_of(state), CHOSEN_AT])]
+    half = 0.5 * state[UNVISITED_EDGES]  # so that one prediction suits all levels of a record
+    if policy.rule == MODEL:
+        ratio = anchor[WITHIN]
+        vertices, edges = ratio * anchor[FRONTIER_VERTICES], ratio * anchor[FRONTIER_EDGES]
+        unvisited = max(half, anchor[UNVISITED_EDGES] / ratio)
+        simple = _is_early(anchor) and anchor[REPRESENTATION] == QUEUE
+        return Alike(vertices, edges, ratio, unvisited, _TURN if simple else np.inf)
+    share = policy.alpha if policy.rule != FIXED else np.inf
+    return Alike(float(TINY_EDGES), float(TINY_EDGES), float(TINY_EDGES), half, share)
+
+
+@njit(inline="always")
+def is_alike(bounds, vertices, edges, unvisited):
+    """Tell whether a level is within bounds (`alike_levels`)."""
+    squared = bounds.ratio * bounds.ratio
+    return (
+        vertices <= bounds.vertices
+        and edges <= bounds.edges
+        and squared * vertices >= bounds.vertices
+        and squared * edges >= bounds.edges
+        and unvisited >= bounds.unvisited
+        and unvisited > bounds.share * edges
+    )

@@ -12,8 +12,9 @@ the first device, 2 on the next, -1 before the first level. `REPRESENTATION` is
 
 level.py has their encoding. They also give the last direction, by which Beamer's rule decides.
 
-A record is one row per level: the state before it, the choice, the measurements, then the predicted
-seconds of each candidate, then the deciding seconds (cost-to-go included).
+A record is a row for a level, or for several tiny ones: the state before it, the choice, the
+measurements, then the predicted seconds of each candidate, then the deciding seconds (cost-to-go
+included).
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ StateArray = npt.NDArray[np.float64]
     FOUND_LISTED,  # length of the found list (all vertices that the host found), -1 without one
     UNVISITED_LISTED,  # length of the unvisited list (may hold visited vertices), -1 without one
     TARGET,  # 1 plus the vertex that ends the search, 0 without one, -1 once it is found
-) = range(14)
-STATE_SIZE = 14
+    MERGED,  # levels that share the record of an earlier one, -1 if each level has its own
+) = range(15)
+STATE_SIZE = 15
 FOUND_TARGET = -1
 
 COLUMNS = (
@@ -69,6 +71,10 @@ its own for it."""
 SMALL, LARGE = 0, 1
 """Sizes of levels (`size_of`)."""
 
+TINY_EDGES = 64
+"""A frontier with fewer edges is tiny: a level of it takes about as long as its record and the
+choice of its strategy. So the host runs tiny levels in a row as one (`run_tiny_levels`)."""
+
 LEAST_DENSE_PUSH_EDGES = 8192
 """Least edges of a dense-push frontier. Small graphs, which have one thread, rarely reach it."""
 
@@ -91,10 +97,11 @@ RECORD_STATE = LEVEL + 1
     SELECT_SECONDS,
     FOUND_VERTICES,
     EDGES_SCANNED,  # neighbours that bottom-up read, -1 if not counted
-    CHOSEN_AT,  # level at which the selector made this choice; later levels may keep it
+    CHOSEN_AT,  # row in which the selector made this choice; later levels may keep it
     WITHIN,  # later levels keep the choice while their ratio to this one is within this
-) = range(RECORD_STATE, RECORD_STATE + 8)
-PREDICTED = WITHIN + 1
+    FURTHER_LEVELS,  # tiny levels after this one that the row stands for, too
+) = range(RECORD_STATE, RECORD_STATE + 9)
+PREDICTED = FURTHER_LEVELS + 1
 """First column of the predictions; the totals follow them."""
 
 _SHARED = (
@@ -126,6 +133,11 @@ def advance(state: StateArray, representation: int, found: int, edges: int) -> N
     state[UNVISITED_EDGES] -= edges
     state[LEVEL] += 1
     state[CHOSEN] = -1
+
+
+def row_of(state: StateArray) -> int:
+    """Return the row of records for the next level. Plain Python, also compiled."""
+    return int(state[LEVEL] - max(state[MERGED], 0.0))
 
 
 def has_queue(state: StateArray) -> bool:

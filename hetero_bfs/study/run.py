@@ -143,7 +143,7 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
     study = Study()
     info = _device(options.engine, study.notes)
     paper = _MACHINE if options.paper is None else paper_named(options.paper)
-    if not (options.scales or options.quick):
+    if not (options.scales or options.quick or options.graphs):
         options = replace(options, scales=paper.scales)
     options = options.completed_for(info)
     if options.power_log is not None:

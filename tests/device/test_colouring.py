@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from graphs import NAMES, edge_list, edge_lists, nasty, random_graph, roads
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import with_less_memory
 from real_graphs import real_graph_file
 
@@ -20,7 +21,7 @@ from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.algorithms.colouring import host as host_colouring
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
-from hetero_bfs.errors import BudgetError
+from hetero_bfs.errors import ArgumentError, BudgetError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -257,3 +258,54 @@ def test_real_graphs(plain_place, name):
     with colourings_of(edges, 2, plain_place) as colourings:
         *_, where = colourings.places
         confirm(edges, colourings.run(place=where), expected(edges))
+
+
+# From the colours of an earlier version of the graph
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_colours_stay_where_edges_allow_it(data):
+    """Vertices and edges are added; earlier vertices keep their colours but for conflicts."""
+    n = data.draw(st.integers(2, 30))
+    vertex = st.integers(0, n - 1)
+    pairs = data.draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=80))
+    some = data.draw(st.integers(0, len(pairs)))
+    known = data.draw(st.integers(1, n))
+    directed = data.draw(st.booleans())
+    earlier = [(u, v) for u, v in pairs[:some] if max(u, v) < known]
+    start = hb.colour(edge_list(earlier, known, directed)).colour
+    edges = edge_list(pairs, n, directed)
+    found = hb.colour(edges, start=start)
+    hb.check_colouring(edges, found.colour).raise_if_invalid()
+    in_conflict = {
+        v for pair in pairs for v in pair
+        if max(pair) < known and start[pair[0]] == start[pair[1]] and pair[0] != pair[1]
+    }  # fmt: skip
+    assert set(np.flatnonzero(found.colour[:known] != start).tolist()) <= in_conflict
+
+
+def test_a_device_leaves_extending_to_the_host(opencl_device):
+    edges = nasty("Kronecker 10")
+    start = expected_of("Kronecker 10").copy()
+    start[:100] = -1
+    with Colourings(build_search_graph(edges), 1, opencl_device) as colourings:
+        found = colourings.run(start, place="device")
+        assert not found.used_device
+        hb.check_colouring(edges, found.colour).raise_if_invalid()
+        np.testing.assert_array_equal(found.colour[100:], start[100:])
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (np.zeros(10**6, int), "give at most one colour for each of"),
+        ([0.5], "start holds float64"),
+        ([-2], "from -2 to -2; give -1 for none"),
+        ([10**6], "numbers below"),
+        ([[1]], "shape \\(1, 1\\)"),
+    ],
+)
+def test_wrong_colours_to_start_from(start, words):
+    with pytest.raises(ArgumentError, match=words):
+        hb.colour(nasty("grid"), start=start)

@@ -28,7 +28,6 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device_sweeps, renumbered
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.algorithms import program_runs
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 """
 
@@ -227,7 +226,6 @@ def test_monotone_programs_no_bad_access_and_no_race(one_launch):
 MODES = (
     IMPORTS
     + """
-program_runs._NUM_EXACT = 2
 renumbered._PART_EDGES = 30
 device_sweeps._HEAVY_EDGES = device_sweeps._HEAVY_EDGES_OF_CPU = 6
 SMALL = dict(_FIRST_BATCH=2)

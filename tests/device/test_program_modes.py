@@ -268,6 +268,9 @@ def test_programs_that_a_mode_does_not_allow(program, mode):
         ({"mode": "layered", "root": -1}, "root is -1"),
         ({"mode": "asynchronous", "direction": "push"}, "direction is 'push', which mode 'async"),
         ({"mode": "asynchronous", "bucket_width": 2}, "bucket_width is 2, which mode 'async"),
+        ({"mode": "asynchronous", "num_classes": 0}, "num_classes is 0"),
+        ({"num_classes": 5}, "num_classes is given, which mode 'synchronous' has no"),
+        ({"mode": "layered", "root": 0, "num_classes": 5}, "num_classes is given, which mode 'lay"),
     ],
 )
 def test_settings_that_do_not_fit(options, message):

@@ -51,7 +51,7 @@ from hetero_bfs.programs.device_stay import Packing
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.plan import Parameters, Plan
-from hetero_bfs.programs.renumbered import PlacedGraph, by_class
+from hetero_bfs.programs.renumbered import PlacedGraph, by_colour
 from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess
 
@@ -190,7 +190,7 @@ def _programs(
     plan, costs = Plan(program, given, placed.weight_type), first_guess("device", 1)
     device = OpenCLDevice(info)
     classes = np.arange(graph.num_vertices) % 3
-    arranged = by_class(placed, classes.astype(np.uint8), 2, 8)
+    arranged = by_colour(placed, classes.astype(np.int32), 8)
     for form in (DeviceProgram, StreamedProgram):
         Packing(form(plan, device, placed, costs))
     if info.may_run_in_one_launch and not plan.counts:

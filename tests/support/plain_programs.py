@@ -200,3 +200,64 @@ class PlainRun:
 
     def _goes_on(self, active: list[int]) -> bool:
         return bool(active) if self.program.all_active else bool(self.counts[active].any())
+
+
+class PlainSweeps(PlainRun):
+    """A run in mode "asynchronous": the vertices take turns in the order of their colours.
+
+    A vertex that takes its turn gathers, and changes before the next turn. It has a turn in a sweep
+    if one of its neighbours has changed since its last turn, or if all vertices are active.
+    """
+
+    def __init__(self, program, graph: hb.CSRGraph, colour: np.ndarray, parameters=None) -> None:
+        super().__init__(program, graph, parameters or {}, alone=True)
+        self.turns = np.argsort(colour, kind="stable").tolist()
+        self.senders: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
+        for u, receivers in enumerate(self.receivers):
+            for v, k in receivers:
+                self.senders[v].append((u, k))
+
+    def run(self, max_iterations: int = 1 << 40) -> Outcome:
+        """Run it; states are those after the last sweep."""
+        active = self._begin()
+        if self.program.all_active or len(active) == self.n:
+            due = set(range(self.n))
+        else:
+            due = {v for u in active for v, _ in self.receivers[u]}
+        self.sent = set(range(self.n)) if self.program.all_active else set(active)
+        goes_on = bool(active) or self.program.all_active
+        while self.iteration < max_iterations and goes_on:
+            for v in self.turns:
+                if v in due:
+                    due.discard(v)
+                    due |= self._turn(v)
+            self.iteration += 1
+            if self.program.all_active:
+                due = set(range(self.n))
+            goes_on = bool(due)
+        state = {
+            name: np.array([getattr(s, name) for s in self.states], kind)
+            for name, kind in self.kinds.items()
+        }
+        return Outcome(state, self.iteration, not goes_on, self.totals)
+
+    def _turn(self, v: int) -> set[int]:
+        """Let a vertex gather and change; return the vertices that must gather again."""
+        messages = []
+        for u, k in self.senders[v]:
+            if u in self.sent:
+                of_edge = "weight" in self.methods["message"][1]
+                weight = {"weight": self.graph.weights[k]} if of_edge else {}
+                sent = self._call("message", u, state=self.states[u], **weight)
+                messages.append(convert(sent, self.message_kind))
+        identity = convert(self.identity, self.message_kind)
+        total = reduce(self.monoid.of, messages, identity)
+        if not self.program.all_active and total == identity:
+            return set()
+        before = self.states[v]
+        state, is_active = self._stored(self._call("apply", v, state=before, combined=total))
+        self.states[v] = state
+        if state == before if is_active is None else not is_active:
+            return set()
+        self.sent.add(v)
+        return {receiver for receiver, _ in self.receivers[v]}

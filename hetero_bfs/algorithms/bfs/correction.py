@@ -262,6 +262,8 @@ def probe(platform: Platform, candidates: Sequence[Strategy]) -> list[Probe]:
         return []
     source = reference_source(platform)
     directions = _directions(platform, source)
+    if not directions:  # no edges
+        return []
     schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
     return [_probe_schedule(platform, source, schedule) for schedule in schedules]
 

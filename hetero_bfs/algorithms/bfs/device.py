@@ -178,7 +178,7 @@ class OpenCLExecutor(DeviceExecutor):
         program.load_policy(policy, interval, self.place)
         started = time.perf_counter()
         first = frontier.level
-        limit = min(limit, records.shape[0], first + LOG_ROWS)
+        limit = min(limit, first + min(records.shape[0] - frontier.row, LOG_ROWS))
         start = NO_VERTEX if source is None else source
         flags = steps.INVALIDATES if invalidate else 0
         state = program.launch(policy, start, limit, flags, frontier)

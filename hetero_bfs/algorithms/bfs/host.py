@@ -192,6 +192,11 @@ class CPUExecutor(HostRun):
         restore_levels(self.control, self.shared, result.ctypes.data, result.size)
         return result
 
+    def tiny_levels(self, count: int) -> npt.NDArray[np.uint8]:
+        """Return vertices and edges of the tiny frontiers among the first levels, (levels, 2)."""
+        sizes: npt.NDArray[np.uint8] = self.fields["tiny"][:count].copy()
+        return sizes
+
     def receive_result(self, part: npt.NDArray[Any], sent: npt.NDArray[np.uint32]) -> None:
         """Copy what a device sent to a part of a result, int64 or int32; NO_VERTEX becomes -1."""
         from hetero_bfs.algorithms.bfs.kernels.level_loop import receive
@@ -250,6 +255,7 @@ class CPUExecutor(HostRun):
             "edge_bits": self.edge_bits,
             "work": np.zeros(NUM_TASKS, np.int64),
             "levels": np.zeros(len(STRATEGIES), np.int64),
+            "tiny": np.empty((self.graph.num_searched + 1, 2), np.uint8),
         }
 
     def _link(self, struct: Any) -> None:

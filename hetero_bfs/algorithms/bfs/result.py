@@ -29,7 +29,7 @@ _START[schema.FRONTIER_VERTICES] = 1
 _START[schema.PLACE] = schema.NOWHERE
 _START[schema.REPRESENTATION] = schema.QUEUE
 _START[schema.CHOSEN] = -1
-_START[schema.UNVISITED_LISTED] = -1
+_START[schema.UNVISITED_LISTED] = _START[schema.MERGED] = -1
 
 
 class _Item:
@@ -52,13 +52,15 @@ class Frontier:
     vertices; the other one may hold those of the previous level. `queue_index` names the queue that
     holds the frontier, if the frontier is a queue (`has_queue`). `chosen` is the candidate chosen
     for the next level. `found_list` and `unvisited_list` are the lengths of the host's lists of
-    found vertices, and of vertices that may be unvisited; -1 without one.
+    found vertices, and of vertices that may be unvisited; -1 without one. `merged` counts the
+    levels that share an earlier one's record; -1 if none may.
     """
 
     vertices, edges = _Item(schema.FRONTIER_VERTICES), _Item(schema.FRONTIER_EDGES)
     visited_index, queue_index = _Item(schema.VISITED_INDEX), _Item(schema.QUEUE_INDEX)
     level, chosen = _Item(schema.LEVEL), _Item(schema.CHOSEN)
     found_list, unvisited_list = _Item(schema.FOUND_LISTED), _Item(schema.UNVISITED_LISTED)
+    merged = _Item(schema.MERGED)
 
     def __init__(self, degree: int = 0, num_vertices: int = 0, num_edges: int = 0) -> None:
         """Start at a source of this degree; the graph has these searched vertices, stored edges."""
@@ -74,6 +76,11 @@ class Frontier:
         other = Frontier()
         other.state[:] = self.state
         return other
+
+    @property
+    def row(self) -> int:
+        """The row of records for the next level; rows are levels, unless levels are `merged`."""
+        return schema.row_of(self.state)
 
     @property
     def representation(self) -> Representation:

@@ -21,6 +21,7 @@ from hetero_bfs.algorithms.bfs.query import Query, Seeds
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import MODEL
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
@@ -28,24 +29,59 @@ from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 
 @dataclass(frozen=True)
 class Recording:
-    """The levels of a search as compiled code recorded them (schema.py)."""
+    """The levels of a search as compiled code recorded them (schema.py).
+
+    `tiny`, uint8 (levels, 2), has vertices and edges of each tiny frontier, if records stand for
+    several levels.
+    """
 
     records: npt.NDArray[np.float64]
     selector: Selector
     num_vertices: int
     num_edges: int
     decision_interval: int
+    tiny: npt.NDArray[np.uint8] | None = None
+
+    @property
+    def num_levels(self) -> int:
+        return len(self.records) + int(self.records[:, schema.FURTHER_LEVELS].sum())
 
     def traces(self) -> list[LevelTrace]:
-        return [self._trace(record) for record in self.records]
+        return [
+            self._trace(level, level[schema.CHOSEN_AT] == row)
+            for row, record in enumerate(self.records)
+            for level in self._levels(record)
+        ]
 
-    def _trace(self, record: npt.NDArray[np.float64]) -> LevelTrace:
+    def _levels(self, record: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return a row for each level that a record stands for, their seconds divided equally."""
+        count = 1 + int(record[schema.FURTHER_LEVELS])
+        rows = np.repeat(record[None], count, axis=0)
+        if count == 1:
+            return rows
+        assert self.tiny is not None
+        first = int(record[schema.LEVEL])
+        vertices, edges = self.tiny[first : first + count].astype(np.float64).T
+        rows[:, schema.LEVEL] += np.arange(count)
+        rows[:, schema.FRONTIER_VERTICES], rows[:, schema.FRONTIER_EDGES] = vertices, edges
+        rows[1:, schema.PREVIOUS_EDGES] = edges[:-1]
+        rows[1:, schema.UNVISITED_VERTICES] -= np.cumsum(vertices[1:])
+        rows[1:, schema.UNVISITED_EDGES] -= np.cumsum(edges[1:])
+        rows[1:, schema.PLACE], rows[1:, schema.REPRESENTATION] = schema.HOST, schema.QUEUE
+        rows[:-1, schema.FOUND_VERTICES] = vertices[1:]
+        rows[:, schema.SECONDS] /= count
+        rows[1:, [schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]] = 0.0
+        rows[1:, schema.PREDICTED :] = np.nan
+        if self.selector.policy.rule == MODEL:  # the other rules are checked at each level
+            rows[1:, schema.CHOSEN_AT] = -1
+        return rows
+
+    def _trace(self, record: npt.NDArray[np.float64], is_chosen: bool) -> LevelTrace:
         features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
         level = features.level
         skipped = level % self.decision_interval
         if not skipped:
             self.selector.complete(features, record)
-        kept = skipped or record[schema.CHOSEN_AT] != level
         choice = self.selector.read_choice(features, record)
         return LevelTrace(
             features,
@@ -55,7 +91,7 @@ class Recording:
             float(record[schema.SELECT_SECONDS]),
             int(record[schema.FOUND_VERTICES]),
             choice.predicted_seconds,
-            "as the level before" if kept else choice.reason,
+            choice.reason if is_chosen and not skipped else "as the level before",
         )
 
 
@@ -91,6 +127,7 @@ class Search:
         self.seconds = 0.0
         self.began_again = False  # if the grid stalled; `seconds` includes the stalled time
         self._records: npt.NDArray[np.float64] = np.empty((0, 0))
+        self._tiny: npt.NDArray[np.uint8] | None = None
         self._used: set[int] = set()  # places
         self._complete_at: int = schema.HOST
         self._ended_at: float | None = None  # clock at the end, if read before bookkeeping
@@ -101,7 +138,7 @@ class Search:
 
     @property
     def num_levels(self) -> int:
-        return len(self._records)
+        return self.recording().num_levels
 
     def recording(self) -> Recording:
         graph = self.platform.graph
@@ -111,6 +148,7 @@ class Search:
             graph.num_searched,
             graph.graph.num_stored_edges,
             self.decision_interval,
+            self._tiny,
         )
 
     def run(self, max_levels: int | None = None) -> float:
@@ -138,6 +176,8 @@ class Search:
         frontier.target = self.target
         if not platform.lists_host_finds:
             frontier.keep_no_list()
+        if max_levels is None and self.decision_interval == 1:
+            frontier.merged = 0
         records = platform.records_of(candidates, FIRST_RECORDS)
         try:
             if self.seeds is None:
@@ -145,14 +185,16 @@ class Search:
             else:
                 self._enter(schema.HOST, frontier)
             while self._run_here(frontier, records, limit):
-                records = platform.records_of(candidates, frontier.level + 1)
+                records = platform.records_of(candidates, frontier.row + 1)
             self._complete(frontier)
         except BaseException:
             platform.host.note_foreign_parents()  # any parent may have been written
             raise
         finally:
             self._end_mask()
-        self._records = platform.take_records(frontier.level)
+        self._records = platform.take_records(frontier.row)
+        if frontier.merged > 0:
+            self._tiny = platform.host.tiny_levels(frontier.level)
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
         """Launch a search on a device early if its first choice is known to be that device."""
@@ -250,7 +292,7 @@ class Search:
         platform = self.platform
         strategy = self.selector.candidates[frontier.chosen]
         if place != strategy.place:
-            record = records[frontier.level]
+            record = records[frontier.row]
             before = time.perf_counter()
             self._migrate_frontier(strategy, frontier)
             record[schema.TRANSFER_SECONDS] += time.perf_counter() - before
@@ -261,13 +303,13 @@ class Search:
         policy, interval = self.selector.policy, self.decision_interval
         if self.level_by_level:
             limit = min(limit, frontier.level + 1)
-        first = frontier.level
+        first = frontier.row
         over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
         if self.target is not None and device.has_visited(self.target, frontier.visited_index):
             frontier.note_target()
             over = True
-        records[first + 1 : frontier.level + 1, schema.PLACE] = strategy.place
+        records[first + 1 : frontier.row + 1, schema.PLACE] = strategy.place
         if over and len(self._used) == 1:
             self._ended_at = device.ended_at
         return over

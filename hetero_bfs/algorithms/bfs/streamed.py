@@ -229,11 +229,11 @@ class StreamedExecutor(DeviceExecutor):
         There are never stale parents, since a search starts without parents.
         """
         started = time.perf_counter()
-        limit = min(limit, records.shape[0])
+        limit = min(limit, frontier.level + records.shape[0] - frontier.row)
         if source is not None:
             self.begin(source, frontier)
             spent = time.perf_counter() - started
-            records[frontier.level, schema.TRANSFER_SECONDS] += spent
+            records[frontier.row, schema.TRANSFER_SECONDS] += spent
         while True:
             self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
             if frontier.is_over or frontier.level >= limit:
@@ -254,7 +254,7 @@ class StreamedExecutor(DeviceExecutor):
         started = time.perf_counter()
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(policy, interval, n, m, frontier.state, records)
-        records[frontier.level, schema.SELECT_SECONDS] = time.perf_counter() - started
+        records[frontier.row, schema.SELECT_SECONDS] = time.perf_counter() - started
         if policy.places[frontier.chosen] == self.place:
             return True
         frontier.state[schema.CHOSEN] = -1
@@ -264,7 +264,7 @@ class StreamedExecutor(DeviceExecutor):
         self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
     ) -> None:
         started = time.perf_counter()
-        record = records[frontier.level]
+        record = records[frontier.row]
         kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
         if not top_down and self._masked is not None and kernels is self._masked[0]:
             self._run_all(self._masked[1])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hetero_bfs.algorithms.base import Request
     from hetero_bfs.algorithms.colouring.result import Colouring
 
 
-def colour(num_vertices: int) -> Request[Colouring]:
+def colour(num_vertices: int, start: Any = None) -> Request[Colouring]:
     """Colour a graph so that no edge joins two vertices of the same colour.
 
     Vertices are coloured by falling degree, and by rising id among vertices of equal degree. Each
@@ -18,11 +18,21 @@ def colour(num_vertices: int) -> Request[Colouring]:
     on any device and with any number of threads. A directed graph is coloured as if it were
     undirected. Self-loops do not count.
 
+    Parameters
+    ----------
+    start : integer array, shape (at most num_vertices,), or path of its .npy file, optional
+        A colouring of an earlier version of the graph, -1 where there is no colour. Vertices keep
+        their colours. If an edge joins two vertices of one colour, the later one in the order above
+        gets the first colour that none of its neighbours has. So do vertices without a colour. This
+        runs on the CPU.
+
     Raises
     ------
+    ArgumentError
+        A wrong `start`.
     GraphError
-        There is not enough free memory.
+        There is not enough free memory, or the file of `start` cannot be read.
     """
-    from hetero_bfs.algorithms.colouring.algorithm import REQUEST
+    from hetero_bfs.algorithms.colouring.algorithm import requested
 
-    return REQUEST
+    return requested(num_vertices, start)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, Request
 from hetero_bfs.algorithms.colouring.device import DeviceColouring
@@ -13,37 +15,56 @@ from hetero_bfs.algorithms.colouring.lists import UndirectedLists
 from hetero_bfs.algorithms.colouring.result import Colouring, ColouringReport
 from hetero_bfs.algorithms.colouring.serial import colour_in_python
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.io.graph_files import read_vertices
+from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import numbered
+from hetero_bfs.support.checks import as_array
 from hetero_bfs.support.cold import is_cold
 
 _SECONDS_PER_ENTRY = 2e-7  # in Python; a guess
 
 
 class Colourings(Analysis[Colouring]):
-    """Colourings of one graph. A query has no arguments."""
+    """Colourings of one graph. A query may have colours to start from, in the caller's ids."""
 
     what = "colouring"
     report: ClassVar = ColouringReport
     executors = HostColouring, DeviceColouring, StreamedColouring
 
     @classmethod
-    def by_one_thread(cls, graph: CSRGraph) -> Colouring:
+    def by_one_thread(cls, graph: CSRGraph, *start: Any) -> Colouring:
         """See `Analysis`, and serial.py."""
         seconds = _SECONDS_PER_ENTRY * (graph.num_stored_edges + graph.num_vertices)
-        if is_cold(cls.__name__, seconds):
+        if not start and is_cold(cls.__name__, seconds):
             return colour_in_python(graph)
-        return super().by_one_thread(graph)
+        return super().by_one_thread(graph, *start)
 
     def _make_lists(self) -> UndirectedLists:
         return UndirectedLists(self.graph)
 
-    def _known(self) -> Colouring | None:
+    def _on(self, executor: Any, *start: Any) -> Any:
+        """Colour; the host alone starts from colours."""
+        if not start:
+            return executor.run()
+        if executor is not self.host:
+            return None
+        old_of_new, given = self.graph.relabelling.old_of_new, start[0]
+        padded = np.full(self.graph.num_vertices, -1, np.int32)
+        padded[: given.size] = given
+        return self.host.extend(padded[old_of_new])
+
+    def _note(self, place: DeviceKind, seconds: float, *start: Any) -> None:
+        if not start:
+            super()._note(place, seconds)
+
+    def _known(self, *start: Any) -> Colouring | None:
         if self.graph.num_searched:
             return None
         return Colouring(np.zeros(self.graph.num_vertices, np.int32), 0.0, [])
 
-    def _result(self, ran: Ran) -> Colouring:
+    def _result(self, ran: Ran, *start: Any) -> Colouring:
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         numbers = self.graph.relabelling
@@ -52,4 +73,27 @@ class Colourings(Analysis[Colouring]):
         return Colouring(colour, ran.seconds, traces, ran.found.streamed_bytes)
 
 
-REQUEST = Request(Colourings, ())
+def requested(num_vertices: int, start: Any) -> Request[Colouring]:
+    """Return the request for a colouring that starts from colours; None if it starts from none."""
+    if start is None:
+        return Request(Colourings, ())
+    if isinstance(start, (str, Path)):
+        start = read_vertices(Path(start))
+    return Request(Colourings, (_checked(num_vertices, start),))
+
+
+def _checked(num_vertices: int, start: Any) -> npt.NDArray[np.int32]:
+    array = as_array("start", start)
+    if array.ndim != 1 or array.size > num_vertices:
+        raise ArgumentError(
+            f"start has shape {array.shape}; give at most one colour for each of {num_vertices} "
+            "vertices"
+        )
+    if array.size and array.dtype.kind not in "iu":
+        raise ArgumentError(f"start holds {array.dtype}; give integers")
+    if array.size and not (array.min() >= -1 and array.max() < num_vertices):
+        raise ArgumentError(
+            f"start has colours from {array.min()} to {array.max()}; give -1 for none, or numbers "
+            f"below {num_vertices}, the number of vertices"
+        )
+    return array.astype(np.int32)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.cpu.host_run import HostRun
@@ -78,6 +79,21 @@ class HostColouring(HostRun):
         ]
         return Coloured(self.colour, steps)
 
+    def extend(self, start: npt.NDArray[np.int32]) -> Coloured:
+        """Colour the vertices that have no colour in `start`, and those in conflict."""
+        from hetero_bfs.algorithms.colouring.kernels.greedy import remove_conflicts
+
+        lists, self.colour[:] = self.lists, start
+        steps = [sort_step(lists)]
+        began = time.perf_counter()
+        removed = remove_conflicts(
+            lists.indptr, lists.indices, lists.order, lists.rank, self.colour
+        )  # fmt: skip
+        seconds = time.perf_counter() - began
+        steps.append(Step("conflicts", int(removed), lists.num_stored_edges, seconds))
+        steps.append(finish_serially(lists, self.colour, lists.num_vertices))
+        return Coloured(self.colour, steps)
+
 
 def sort_step(lists: UndirectedLists) -> Step:
     began = time.perf_counter()
@@ -85,11 +101,12 @@ def sort_step(lists: UndirectedLists) -> Step:
     return Step("sort", lists.num_vertices, 0, time.perf_counter() - began)
 
 
-def finish_serially(lists: UndirectedLists, colour: Any) -> Step:
+def finish_serially(lists: UndirectedLists, colour: Any, limit: int = 0) -> Step:
+    """Colour the vertices without a colour; `limit` is as in `colour_serially`."""
     from hetero_bfs.algorithms.colouring.kernels.greedy import colour_serially
 
     began = time.perf_counter()
     left = int(np.count_nonzero(colour < 0))
     n = lists.num_vertices
-    edges, _ = colour_serially(lists.indptr, lists.indices, lists.order, colour, 0, n, 0)
+    edges, _ = colour_serially(lists.indptr, lists.indices, lists.order, colour, 0, n, limit)
     return Step("greedy", left, int(edges), time.perf_counter() - began)

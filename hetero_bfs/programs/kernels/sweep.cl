@@ -19,7 +19,8 @@ enum { PENDING = NEXT_COUNT };
 
 /* One pass through a part: the vertices from s0 to s2; work-groups take the vertices before s1. s3
  * is 1 if no two are adjacent. This sweep will not visit vertices before s4 again. s5 is the unique
- * number of the visit. `run_part` makes s6 passes, numbered from s5. */
+ * number of the visit. `run_part` makes s6 passes, numbered from s5. If s3 is 1, pass i is through
+ * part s7 + i. */
 typedef uint8 Visit;
 
 /* Counts of a work-item. */
@@ -166,8 +167,8 @@ static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit,
 
 /* The phases of a sweep.
  *
- * A launch is a visit: one pass through a part of the arranged graph, or all passes through a part
- * of few edges. The host knows the launches of a sweep beforehand. `end_sweep` decides whether
+ * A launch is a visit: one pass through a part of the arranged graph, all passes through a part of
+ * few edges, or one pass through each of some successive colours. The host knows the launches of a sweep beforehand. `end_sweep` decides whether
  * another sweep follows. A work-group takes a vertex with a long list, a work-item any other
  * vertex.
  *
@@ -192,8 +193,12 @@ static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit,
 #define END_OTHERS rows.s2
 #define VERTEX_AT(row) firsts[BLOCK_AT(blocks, row)]
 #define END_OF(row) firsts[BLOCK_AT(blocks, row) + 1]
+#define BEGINS
+#define BEGIN_OF(part) 0
 #else
 #define BLOCKS
+#define BEGINS __global const uint *begins,
+#define BEGIN_OF(part) begins[part]
 #define LIST_SHIFT(row) 0
 #define BACKWARD_SHIFT(row) 0
 #define FIRST_LONG visit.s0
@@ -241,20 +246,26 @@ __kernel void spread(BLOCKS LISTS, SWEEP, STATE)
     add_counts(counts.edges, 0, SCANNED, PENDING, shared, counters);
 }
 
-/* Go through a part of few edges s6 times, in one work-group. */
-__kernel void run_part(Visit visit, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
+/* Go through a part of few edges s6 times, or through s6 colours, in one work-group. Part p has the
+ * vertices from begins[p] to begins[p + 1]. A streamed launch has no colours. */
+__kernel void run_part(Visit visit, BEGINS BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 {
     COUNTING
-    const uint lid = get_local_id(0), begin = visit.s0;
+    const uint lid = get_local_id(0);
     const uint times = loop[MODE] == DONE ? 0 : visit.s6;
     const OFFSET shift = LIST_SHIFT(rows.s0), backward_shift = BACKWARD_SHIFT(rows.s1);
     for (uint i = 0; i < times; i++) {
-        visit.s4 = i + 1 < times ? begin : visit.s2;
-        gather_each(begin + lid, GROUP, visit.s2, backward_shift, shift, visit, &counts, shares,
+        if (visit.s3) {
+            visit.s0 = BEGIN_OF(visit.s7 + i);
+            visit.s2 = BEGIN_OF(visit.s7 + i + 1);
+        }
+        visit.s4 = visit.s3 || i + 1 == times ? visit.s2 : visit.s0;
+        gather_each(visit.s0 + lid, GROUP, visit.s2, backward_shift, shift, visit, &counts, shares,
                    LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
-        apply_each(begin + lid, GROUP, visit.s2, shift, visit, &counts, shares, LISTS_NAMES,
-                   SWEEP_NAMES, STATE_NAMES);
+        if (!visit.s3)
+            apply_each(visit.s0 + lid, GROUP, visit.s2, shift, visit, &counts, shares,
+                       LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
         visit.s5++;
     }

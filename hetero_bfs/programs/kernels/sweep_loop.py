@@ -9,7 +9,8 @@ struct (parallel.py):
     sums        float64 (chunks, totals)    each chunk's part of the program's totals
     totals      float64 (totals,)       totals of the previous sweep
     next_totals float64 (totals,)       totals of this sweep so far
-    loop        int64 (16,)             ITERATION, NUM_ACTIVE, RESUMES, PART, STEP, SETTLED, PENDING
+    loop        int64 (16,)             ITERATION, NUM_ACTIVE, RESUMES, PART, STEP, SETTLED,
+                                        PENDING, SHARED
     work        int64 (NUM_TASKS,)      addresses of the phases; 0 if the program lacks one
 """
 
@@ -25,10 +26,10 @@ from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 from hetero_bfs.support.parallel import call_at
 
-PART, STEP, SETTLED, PENDING = range(RESUMES + 1, RESUMES + 5)
+PART, STEP, SETTLED, PENDING, SHARED = range(RESUMES + 1, RESUMES + 6)
 """Words of `loop`. PART: the current part. STEP: unique number of a pass through a part. SETTLED:
 this sweep will not visit vertices below it again. PENDING: whether one of these vertices was
-marked."""
+marked. SHARED: the threads share each part with a lower number, one thread does the others."""
 
 START, SPREAD, GATHER, APPLY, FINISHED = range(5)
 NUM_TASKS = 5
@@ -42,12 +43,12 @@ _ZERO = np.int64(0)
 
 
 @njit(inline="always")
-def _share(control, arrays, task, items):
-    """Do a task for `items` vertices, and add to the totals."""
-    counts = share(control, arrays, task, items, CHUNK)
+def _share(control, arrays, task, items, size):
+    """Do a task for `items` vertices in chunks of `size`, and add to the totals."""
+    counts = share(control, arrays, task, items, size)
     for i in range(arrays.num_totals):
         total = arrays.next_totals[i]
-        for chunk in range(-(-items // CHUNK)):
+        for chunk in range(-(-items // size)):
             total += arrays.sums[chunk, i]
         arrays.next_totals[i] = total
     return counts
@@ -73,14 +74,15 @@ def _sweep(control, arrays):
             loop[STEP] += 1
             loop[SETTLED] = part[END] if visit == part[TIMES] - 1 else part[BEGIN]
             size = part[END] - part[BEGIN]
-            looked, changed, gathered = _share(control, arrays, GATHER, size)
+            chunk = np.int64(CHUNK) if number < loop[SHARED] else size
+            looked, changed, gathered = _share(control, arrays, GATHER, size, chunk)
             edges += looked
             active += changed
             receivers += gathered
             if gathered == 0 and arrays.all_active == 0:
                 break
             if part[EXACT] == 0:
-                looked, changed, _ = _share(control, arrays, APPLY, size)
+                looked, changed, _ = _share(control, arrays, APPLY, size, chunk)
                 edges += looked
                 active += changed
     return active, edges, receivers
@@ -93,7 +95,7 @@ def _begin(control, arrays):
     loop[ITERATION], loop[STEP] = 0, 0
     for i in range(arrays.num_totals):
         arrays.next_totals[i] = 0.0
-    active, _, _ = _share(control, arrays, START, n)
+    active, _, _ = _share(control, arrays, START, n, np.int64(CHUNK))
     _end_totals(arrays)
     marked = _ZERO
     if active == n:

@@ -57,6 +57,19 @@ def test_options(graph, tmp_path, capsys, extra):
     assert ("greedy" in text) == (extra == ["-v"])
 
 
+def test_from_earlier_colours(graph, tmp_path, capsys):
+    first, second, report = (tmp_path / name for name in ("1.npy", "2.npy", "r.json"))
+    assert run("colour", graph, "--out", first) == 0
+    with graph.open("a") as file:
+        file.write("4 5\n")
+    assert run("colour", graph, "--start", first, "--out", second, "--json", report) == 0
+    assert np.load(second).tolist() == [1, 1, 2, 0, 1, 0, 1]
+    assert json.loads(report.read_text())["start"] == str(first)
+    capsys.readouterr()
+    assert run("colour", graph, "--start", tmp_path / "none.npy") == 1
+    assert "none.npy" in one_line(capsys)
+
+
 def test_on_a_device(graph, opencl_device, tmp_path, capsys):
     out = tmp_path / "c.npy"
     assert run("colour", graph, "--out", out, "--device", opencl_device.index, "-v") == 0

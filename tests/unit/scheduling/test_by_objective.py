@@ -202,7 +202,7 @@ def test_levels_as_long_as_predicted_correct_nothing(by_objective, objective_nam
         level.write_state(record)
         choice = selector.choose(level)
         record[schema.STRATEGY] = selector.candidates.index(choice.strategy)
-        record[schema.CHOSEN_AT] = level.level
+        record[schema.CHOSEN_AT], record[schema.FURTHER_LEVELS] = level.level, 0
         record[schema.SECONDS] = choice.predicted_seconds[choice.strategy.name]
         record[schema.TRANSFER_SECONDS] = record[schema.SELECT_SECONDS] = 0.0
     recording = Recording(records, selector, START.num_vertices, START.num_edges, 1)

@@ -149,7 +149,6 @@ def test_searches_on_two_devices():
     assert set(ran[1]) == {"TG@2"}
     assert ran[2][:3] == ["TC", "BGC@2", "TG"]
     assert candidates == [s.name for s in available(2)]
-    probed = {"TG@2", "TG@2 (small levels)"} & set(factors)
-    assert probed | {"start on device@2"} <= set(factors), "it was probed, and is corrected"
-    assert probed, factors
+    of_second = [name for name in factors if "@2" in name]
+    assert of_second, f"its searches are measured and corrected, not only those of {factors}"
     assert notes[0].startswith("searches choose between the host, pthread")

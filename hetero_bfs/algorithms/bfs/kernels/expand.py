@@ -201,6 +201,28 @@ def follow_packed(control, arrays, part):
     return np.int64(found), np.int64(deferred), edges
 
 
+@njit(inline="always")
+def follow_tiny(arrays, visited_index, which, begin, end):
+    """Expand the entries from `begin` to `end` of a queue, by one thread.
+
+    What they find, without vertices that have no edge, goes to the same queue, from `end` on.
+    Returns the number of these vertices, and of their edges.
+    """
+    queue, indptr, indices = arrays.queue[which], arrays.indptr, arrays.indices
+    visited, parent, is_local = arrays.visited[visited_index], arrays.parent, arrays.is_local != 0
+    found, edges = np.uint64(end), np.int64(0)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        u = queue[i]
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
+            v = indices[k]
+            is_new, more = claim(v, u, indptr, indices, is_local, visited, parent)
+            if is_new and more:
+                queue[found] = v
+                found += _NEXT
+                edges += more
+    return np.int64(found) - end, edges
+
+
 @kernel(counted=False, inner=True)
 def expand_by_master(control, arrays, chunk, me):
     """Expand a small frontier by one thread; return vertices and edges found."""

@@ -23,7 +23,7 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
     share_words,
 )
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.schema import is_dense_push
+from hetero_bfs.scheduling.schema import is_dense_push, row_of
 from hetero_bfs.support.compiling import kernel
 
 _PART_EDGES = schema.LEAST_SHARED_EDGES // 2  # minimum in a chunk
@@ -35,6 +35,7 @@ _UNCOUNTED = np.int64(-1)
 DEFERRED = job.NEXT_OWN
 """Control word: the number of deferred edges while `OWNED` is set. Phases do not change it."""
 
+_row_of = kernel(row_of, counted=False, inner=True)
 _is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 
 
@@ -152,12 +153,12 @@ def count_late(state, records, vertices, edges):
     The previous level found them at the ends of deferred edges, after it counted its other
     vertices.
     """
-    level = int(state[schema.LEVEL])
+    row = _row_of(state)
     if vertices:
-        records[level - 1, schema.FOUND_VERTICES] += vertices
+        records[row - 1, schema.FOUND_VERTICES] += vertices
         _count_more(state, vertices, edges)
-        if level < records.shape[0]:
-            _count_more(records[level], vertices, edges)
+        if row < records.shape[0]:
+            _count_more(records[row], vertices, edges)
 
 
 @njit(inline="always")

@@ -14,6 +14,9 @@ from numba import njit
 from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import (
     add_owners_segment,
+    finish_queue,
+    follow_tiny,
+    join_segments,
     list_segments,
     set_one_segment,
 )
@@ -29,8 +32,8 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
 from hetero_bfs.devices.cpu.thread_pool import report_of
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.policy import ROW, choose_level
-from hetero_bfs.scheduling.schema import advance, has_queue, is_over
+from hetero_bfs.scheduling.policy import ROW, alike_levels, choose_level, is_alike
+from hetero_bfs.scheduling.schema import advance, has_queue, is_over, row_of
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, trailing_zeros
 from hetero_bfs.support.parallel import call_level
@@ -48,6 +51,7 @@ _BLANK_BITMAP = DEFERRED + 1
 _advance = kernel(advance, counted=False, inner=True)
 _has_queue = kernel(has_queue, counted=False, inner=True)
 _is_over = kernel(is_over, counted=False, inner=True)
+_row_of = kernel(row_of, counted=False, inner=True)
 
 ENDED, LEAVES = 0, 1
 """Return values of `run_levels`: the search has ended, or Python must continue."""
@@ -64,7 +68,7 @@ def _may_wait(control, arrays, state, limit):
     edges, deferred = state[schema.FRONTIER_EDGES], control[DEFERRED]
     most = edges + deferred * arrays.longest
     return (
-        state[schema.LEVEL] < limit
+        _row_of(state) < limit
         and state[schema.FOUND_LISTED] < 0
         and state[schema.TARGET] == 0
         and edges >= schema.LEAST_SHARED_EDGES
@@ -245,8 +249,21 @@ def _list_found(arrays, state, found):
 
 
 @njit(inline="always")
+def _list_range(arrays, state, which, begin, end):
+    """Append the entries from `begin` to `end` of a queue to `found_list`; see `_list_found`."""
+    count, pairs = np.int64(state[schema.FOUND_LISTED]), arrays.found_list
+    if count + end - begin > pairs.shape[0]:
+        state[schema.FOUND_LISTED] = -1
+        return
+    for i in range(end - begin):
+        v = arrays.queue[which][begin + i]
+        pairs[count + i, 0], pairs[count + i, 1] = v, arrays.parent[v]
+    state[schema.FOUND_LISTED] = count + end - begin
+
+
+@njit(inline="always")
 def _run_level(control, arrays, row, state, records):
-    record = records[int(state[schema.LEVEL])]
+    record = records[_row_of(state)]
     address = arrays.levels[row]
     representation, found, edges, scanned = call_level(address, control, arrays, state, records)
     _advance(state, representation, found, edges)
@@ -262,6 +279,68 @@ def _run_level(control, arrays, row, state, records):
             state[schema.TARGET] = schema.FOUND_TARGET
 
 
+@njit(inline="always")
+def _may_merge(control, top_down, state):
+    """Tell whether a level may be the first of `run_tiny_levels`."""
+    return (
+        top_down
+        and state[schema.MERGED] >= 0
+        and state[schema.FRONTIER_EDGES] < schema.TINY_EDGES
+        and state[schema.TARGET] == 0
+        and not control[job.OWNED]
+    )
+
+
+@kernel(counted=False, inner=True)
+def _run_tiny_levels(arrays, policy, state, records):
+    """Run a tiny top-down level, and those after it for which its choice stays, as one record.
+
+    The levels' vertices follow each other in one queue, which has room for all vertices. So a level
+    takes little more than its edges.
+    """
+    bounds, record = alike_levels(policy, state, records), records[_row_of(state)]
+    this, first = np.int64(state[schema.QUEUE_INDEX]), np.int64(state[schema.LEVEL])
+    join_segments(arrays, this)
+    vertices, edges = (
+        np.int64(state[schema.FRONTIER_VERTICES]),
+        np.int64(state[schema.FRONTIER_EDGES]),
+    )
+    left = np.int64(state[schema.UNVISITED_VERTICES])
+    unvisited = np.int64(state[schema.UNVISITED_EDGES])
+    begin, end, level, found, more = np.int64(0), vertices, first, np.int64(0), np.int64(0)
+    while True:
+        arrays.tiny[level, 0], arrays.tiny[level, 1] = vertices, edges
+        found, more = follow_tiny(arrays, np.int64(state[schema.VISITED_INDEX]), this, begin, end)
+        level += 1
+        goes_on = (
+            0 < more < schema.TINY_EDGES
+            and left > found
+            and is_alike(bounds, found, more, unvisited - more)
+        )
+        if not goes_on:
+            break
+        begin, end = end, end + found
+        vertices, edges = found, more
+        left -= found
+        unvisited -= more
+    further = level - first - 1
+    if further and state[schema.FOUND_LISTED] >= 0:
+        _list_range(arrays, state, this, np.int64(state[schema.FRONTIER_VERTICES]), end)
+    record[schema.FURTHER_LEVELS] = further
+    state[schema.LEVEL] += further
+    state[schema.MERGED] += further
+    state[schema.FRONTIER_VERTICES], state[schema.FRONTIER_EDGES] = vertices, edges
+    state[schema.UNVISITED_VERTICES], state[schema.UNVISITED_EDGES] = left, unvisited
+    queue, next_queue = arrays.queue[this], arrays.queue[1 - this]
+    for i in range(found):
+        next_queue[i] = queue[end + i]
+    finish_queue(arrays, 1 - this, found)
+    _advance(state, schema.QUEUE, found, more)
+    record[schema.FOUND_VERTICES] = found
+    record[schema.EDGES_SCANNED] = -1
+    _list_found(arrays, state, found)
+
+
 @kernel(counted=False)
 def run_levels(control, arrays, policy, interval, source, cpu_only, state, records):
     """Run a search on the host while the policy keeps it there.
@@ -269,7 +348,7 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
     There are `interval` levels between two choices. If no other device takes part (`cpu_only`), the
     search starts at `source` and ends here, without Python; otherwise it has started. Each level
     advances `state`, float64 (STATE_SIZE,), and fills a row of `records`, float64 (rows,
-    record_width). The function returns when every row is used.
+    record_width); tiny levels may share one. The function returns when every row is used.
 
     Returns ENDED: there is no frontier, nothing unvisited, or no row left. Or LEAVES: the strategy
     of the next level is in its row and in `state[CHOSEN]`. It needs another device, or the search
@@ -278,19 +357,19 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
     control[job.WHOLE] = cpu_only
     now = clock_seconds()
-    while state[schema.LEVEL] < records.shape[0] and not _is_over(state):
-        level = int(state[schema.LEVEL])
-        record = records[level]
+    while _row_of(state) < records.shape[0] and not _is_over(state):
+        row = _row_of(state)
+        record = records[row]
         if state[schema.CHOSEN] < 0:
             began = now
             if choose_level(policy, interval, num_vertices, num_edges, state, records):
                 now = clock_seconds()
                 record[schema.SELECT_SECONDS] = now - began
         chosen = int(state[schema.CHOSEN])
-        if control[job.OWNED] and chosen != int(records[level - 1, schema.STRATEGY]):
+        if control[job.OWNED] and chosen != int(records[row - 1, schema.STRATEGY]):
             _resolve_deferred(control, arrays, state, records)
             settled = clock_seconds()
-            records[level - 1, schema.SECONDS] += settled - now
+            records[row - 1, schema.SECONDS] += settled - now
             now = settled
         if policy.places[chosen] != schema.HOST or (
             state[schema.PLACE] != schema.HOST and not cpu_only
@@ -305,7 +384,10 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
             convert(control, arrays, state)
             ready = clock_seconds()
         record[schema.TRANSFER_SECONDS] += ready - now
-        _run_level(control, arrays, policy.traits[chosen, ROW], state, records)
+        if _may_merge(control, policy.top_down[chosen], state):
+            _run_tiny_levels(arrays, policy, state, records)
+        else:
+            _run_level(control, arrays, policy.traits[chosen, ROW], state, records)
         now = clock_seconds()
         record[schema.SECONDS] = now - ready
     if cpu_only:

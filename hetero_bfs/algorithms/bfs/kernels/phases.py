@@ -21,6 +21,7 @@ that level.py does not describe:
                                                         from each of the two queues (expand.py)
     owned_ranges    int64 (owners + 1,)     where each owner's part of a queue begins
     old_of_new, is_local    the relabelling, and whether it is by locality
+    tiny            uint8 (n + 1, 2)    vertices and edges of each tiny frontier, by level
     work, levels    int64   addresses of the kernels of phases by task, and of the host's strategies
                             by their rows in the table (link.py)
 """

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.schema import advance, has_queue
+from hetero_bfs.scheduling.schema import advance, has_queue, row_of
 from hetero_bfs.support.compiling import kernel
 
 SOURCE = schema.PLACE  # a state on the device needs no place
@@ -64,6 +64,7 @@ _NANOSECOND = 1e-9
 _FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)
 _advance = kernel(advance, counted=False, inner=True)
 _has_queue = kernel(has_queue, counted=False, inner=True)
+_row_of = kernel(row_of, counted=False, inner=True)
 
 
 @kernel(counted=False)
@@ -91,7 +92,8 @@ def _begin_record(state, record):
     for column in range(schema.PREDICTED, record.size):
         record[column] = np.nan
     record[schema.SELECT_SECONDS] = record[schema.TRANSFER_SECONDS] = 0.0
-    record[schema.CHOSEN_AT] = state[schema.LEVEL]
+    record[schema.FURTHER_LEVELS] = 0.0
+    record[schema.CHOSEN_AT] = _row_of(state)
     record[schema.WITHIN] = 1.0  # the host has a choice of its own
 
 
@@ -103,7 +105,7 @@ def begin_next(state, words, records):
     queue; the record has the bitmap, as other converted levels do, and the seconds of the
     conversion.
     """
-    record = records[np.int64(state[schema.LEVEL])]
+    record = records[_row_of(state)]
     _begin_record(state, record)
     if words[schema.REPRESENTATION] == schema.QUEUE and not _has_queue(state):
         state[schema.REPRESENTATION] = schema.QUEUE
@@ -123,11 +125,11 @@ def read_rows(rows, edge_bits, top_down, seconds, state, records):
     (candidates,), `state` float64 (STATE_SIZE,). The host measured the whole launch to take
     `seconds`. Time that belongs to no level counts as the first level's transfer. If the device has
     no clock, all levels get equal times. Rows of `records`, float64 (rows, record_width), are
-    written from index state[LEVEL]; the first one has its choice already. If a bitmap of a directed
-    graph was converted to a queue, they count its vertices without edges too.
+    written from that of the next level on; the first one has its choice already. If a bitmap of a
+    directed graph was converted to a queue, they count its vertices without edges too.
     """
     bits = np.uint64(edge_bits)
-    first = np.int64(state[schema.LEVEL])
+    first = _row_of(state)
     clocked = rows[0, _BEGAN] > 0
     rest = seconds
     for i in range(rows.shape[0]):

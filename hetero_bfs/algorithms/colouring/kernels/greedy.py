@@ -129,6 +129,21 @@ def colour_serially(indptr, indices, order, colour, begin, end, limit):
     return scanned, limit
 
 
+@kernel(counted=False)
+def remove_conflicts(indptr, indices, order, rank, colour):
+    """Take the colour of each vertex that has one with a neighbour of lower rank; count them."""
+    removed = _ZERO
+    for i in range(order.size):
+        _prefetch(order, indptr, indices, i, order.size)
+        u = np.int64(order[i])
+        for k in range(indptr[u], indptr[u + 1]):
+            v = np.int64(indices[k])
+            if colour[v] == colour[u] and rank[v] < i and colour[u] != UNCOLOURED:
+                colour[u] = UNCOLOURED
+                removed += 1
+    return removed
+
+
 @kernel(counted=False, inner=True)
 def _mark(control, arrays, chunk, me):
     """Colour the vertices that need not wait; return entries read, neighbours waited for, and 0."""
