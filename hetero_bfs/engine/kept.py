@@ -12,14 +12,15 @@ share of the memory. They close with their graph.
 from __future__ import annotations
 
 import itertools
-import math
 import mmap
 import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
+from statistics import median
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -64,15 +65,13 @@ _COMPILING_SECONDS = 20.0
 _LOADING_SECONDS = 0.25
 """To load stored code when something first opens in a process; 0.03 to 0.28 s (2026-11-26)."""
 
-_MOST_LOST = 0.25
-"""Seconds that answers of an engine may take longer than those of one thread, all together. Then
-one thread answers."""
+_JUDGED = 8
+"""An engine is compared with one thread by the medians of this number of last answers. Some of its
+first ones compile, or try a place or a mode."""
 
-_MOST_LOST_BY_ONE = _MOST_LOST / 5
-"""An answer counts no more than this: it may have compiled, or tried a place or a mode."""
-
-_AGAIN = 30.0
-"""One thread answers for this many times `_MOST_LOST`, then the engine is tried again."""
+_AGAIN = 100.0
+"""If one thread is faster, it answers for as long as this many answers of the engine would take.
+Then the engine answers once more."""
 
 _OPENING_SECONDS = 0.03
 _BUILDING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
@@ -110,8 +109,8 @@ class KeptGraph:
         self._spent: dict[Kind, float] = {}
         self._fits = True
         """Whether what was opened could be kept."""
-        self._serial_seconds: dict[Kind, float] = {}
-        self._lost: dict[Kind, float] = {}
+        self._serial_seconds: dict[Kind, deque[float]] = {}
+        self._engine_seconds: dict[Kind, deque[float]] = {}
         self._lists: CSRGraph | None = None
         self._graph: SearchGraph | None = None
         self._opened: dict[tuple[Kind, EngineOptions], Opened] = {}
@@ -144,7 +143,7 @@ class KeptGraph:
         opened, self._opened = self._opened, {}
         self._graph = self._lists = None
         self._spent = {}
-        self._lost = {}
+        self._engine_seconds = {}
         for one in opened.values():
             one.close()
 
@@ -193,10 +192,8 @@ class KeptGraph:
                     if opened is not None:
                         began = time.perf_counter()
                         found = by_engine(cast(O, opened))
-                        lost = time.perf_counter() - began
-                        lost -= searches * self._serial_seconds.get(kind, math.inf)
-                        lost = self._lost.get(kind, 0.0) + min(lost, _MOST_LOST_BY_ONE)
-                        self._lost[kind] = max(lost, 0.0)
+                        seconds = time.perf_counter() - began
+                        _note(self._engine_seconds, kind, seconds / max(searches, 1))
                         return found
             return self._timed(graph, kind, by_one_thread, searches)
         finally:
@@ -224,7 +221,7 @@ class KeptGraph:
             _Measured.answered.add(kind)
             seconds = min(seconds, searches * _serial_seconds(graph, kind))
         elif lists is self._lists:
-            self._serial_seconds[kind] = seconds / max(searches, 1)
+            _note(self._serial_seconds, kind, seconds / max(searches, 1))
         self._spent[kind] = self._spent.get(kind, 0.0) + seconds
         return answer
 
@@ -237,7 +234,8 @@ class KeptGraph:
             return True
         if (kind, options) in self._opened:
             return self._engine_is_faster(kind)
-        expected = searches * self._serial_seconds.get(kind, _serial_seconds(graph, kind))
+        known = self._serial_seconds.get(kind)
+        expected = searches * (median(known) if known else _serial_seconds(graph, kind))
         if self._fits:
             expected += self._spent.get(kind, 0.0)
         expected -= self._opening_seconds(graph)
@@ -251,13 +249,14 @@ class KeptGraph:
         return True
 
     def _engine_is_faster(self, kind: Kind) -> bool:
-        """Tell whether the engine's answers have not lost much; after a while it is tried again."""
-        if self._lost.get(kind, 0.0) <= _MOST_LOST:
-            self._spent[kind] = 0.0
-            return True
-        if self._spent.get(kind, 0.0) > _AGAIN * _MOST_LOST:
-            self._lost[kind] = 0.0
-        return False
+        """Tell whether the engine should answer; a slow one does so now and then."""
+        last, serial = self._engine_seconds.get(kind, ()), self._serial_seconds.get(kind, ())
+        if len(last) == _JUDGED and serial:
+            seconds = median(last)
+            if seconds > median(serial) and self._spent.get(kind, 0.0) <= _AGAIN * seconds:
+                return False
+        self._spent[kind] = 0.0
+        return True
 
     def _opening_seconds(self, graph: Graph) -> float:
         """Estimate the seconds of an engine beyond those that one thread needs, too."""
@@ -299,6 +298,10 @@ def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
         return Engine(graph, **options.settings())
     analysis: Analysis[Any] = open_analysis(kind, graph, options, RUNS_OF_AN_ENGINE)
     return analysis
+
+
+def _note(answers: dict[Kind, deque[float]], kind: Kind, seconds: float) -> None:
+    answers.setdefault(kind, deque(maxlen=_JUDGED)).append(seconds)
 
 
 def _serial_seconds(graph: Any, kind: Kind) -> float:
