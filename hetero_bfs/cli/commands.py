@@ -89,56 +89,6 @@ def generate(options: Namespace) -> int:
     return 0
 
 
-def layers(options: Namespace) -> int:
-    """Number a graph layer by layer, print what a sweep takes, and write the graph."""
-    import numpy as np
-
-    from hetero_bfs.cli.argument_groups import engine_options
-    from hetero_bfs.cli.graphs import name_of, numbered, read_graph
-    from hetero_bfs.graph.csr import CSRGraph
-    from hetero_bfs.graph.io.writing import write
-    from hetero_bfs.graph.layers import layered
-    from hetero_bfs.graph.search_graph import as_given
-    from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
-    from hetero_bfs.programs.renumbered import PlacedGraph, by_level
-
-    if options.out is not None and options.out.suffix.lower() != ".hbg":
-        raise ArgumentError(f"--out is {options.out}; only .hbg holds layers: name such a file")
-    found, notes = engine_options(options).find_devices(1)
-    print_notes(notes)
-    edges = read_graph(options, options.graph, options.weighted)
-    (root,) = numbered(edges, [options.source])
-    graph = edges if isinstance(edges, CSRGraph) else CSRGraph.from_edge_source(edges)
-    made = layered(graph, root)
-    sizes = np.diff(np.asarray(made.layers), prepend=0)
-    info = found[0] if found else None
-    heavy = 0 if info is None else heavy_edges(info)
-    arranged = by_level(PlacedGraph(as_given(made)), 0, heavy)
-    summary = {
-        "graph": str(options.graph),
-        "source": name_of(edges, root),
-        "num_vertices": made.num_vertices,
-        "depth": sizes.size - 1,
-        "layer_sizes": sizes.tolist(),
-        "unreached": made.num_vertices - int(sizes.sum()),
-        "combined_lists": len(arranged.parts),
-        "launches": None if info is None else launches_of_sweep(arranged, info),
-        "device": None if info is None else info.name,
-    }
-    print(
-        f"depth {sizes.size - 1}: layers of {sizes.min()} to {sizes.max()} vertices, median "
-        f"{np.median(sizes):g}; not reached: {summary['unreached']}\n"
-        f"combined lists of a sweep on the host: {summary['combined_lists']}",
-        f"\nlaunches of a sweep on {info.name}: {summary['launches']}" if info else "",
-        sep="",
-        file=text_stream(options),
-    )
-    if options.out is not None:
-        write(made, options.out)
-    write_record(options.json, summary, info)
-    return 0
-
-
 def view(options: Namespace) -> int:
     """Write the timeline of a trace, for a trace viewer or a browser."""
     from hetero_bfs.support.files import check_writable
