@@ -39,7 +39,7 @@ _OF_VERTEX = ("vertex", "degree", "num_vertices")
 _OF_RUN = ("iteration", "num_vertices", "num_active")
 _RESERVED = {*_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "weight", "message", "combined"}
 _OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
-_OF_RESULT = {"names", *(field.name for field in fields(ProgramResult))}
+_OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResult))}
 _OPTIONS = {field.name for field in fields(RunOptions)}
 
 
@@ -354,6 +354,14 @@ class Plan:
             self.program, name, self.fields, owners.get(name, ("state",)), names, results[name],
             optional, digits, stored.get(name, []),
         )  # fmt: skip
+
+
+def arguments_of(program: Program) -> list[str]:
+    """Return the names of a run's arguments, which are those that the methods read and that have no
+    other meaning."""
+    methods = [one for one in (*REQUIRED, *OPTIONAL) if callable(getattr(program, one, None))]
+    read = {name for one in methods if one != "combine" for name in parameters_of(program, one)}
+    return sorted(read - _RESERVED - {*program.totals})
 
 
 def _is_name(name: Any) -> bool:
