@@ -43,8 +43,8 @@ def run(options: Namespace) -> int:
     if outcome is not None:
         outcome.raise_if_invalid()
     _save(row, options, report)
-    _print_summary(options, report, device, ", valid" if outcome is not None else "")
-    summary = _summary(options, report, device, None if outcome is None else True)
+    print_summary(options, report, device, ", valid" if outcome is not None else "")
+    summary = summary_of(options, report, device, None if outcome is None else True)
     write_record(options.json, summary, device)
     return 0
 
@@ -124,12 +124,12 @@ def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:
         path = getattr(options, option)
         if path is not None:
             values = getattr(report.result, output.attribute)
-            save_values(path, output.attribute, values, names)
+            save_values(path, {output.attribute: values}, names)
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in report.result.traces))
 
 
-def _summary(
+def summary_of(
     options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: bool | None
 ) -> dict[str, Any]:
     edges, result = report.edges, report.result
@@ -141,17 +141,17 @@ def _summary(
         **arguments,
         "num_vertices": edges.num_vertices,
         "num_input_edges": edges.num_input_edges,
-        **report.figures(),
         "seconds": result.seconds,
         "iterations": len(result.traces),
+        **report.figures(),
         "device": None if device is None else device.name,
         "streamed_bytes": result.streamed_bytes,
         "valid": valid,
     }
 
 
-def _print_summary(
-    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: str
+def print_summary(
+    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: str = ""
 ) -> None:
     text, result = text_stream(options), report.result
     named = "none" if device is None else device.name

@@ -143,7 +143,12 @@ def add_output_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--no-validate", dest="validate", action="store_false", help="skip the checks")
     add_json(command, "report")
-    add("-v", "--verbose", action="store_true", help="print every level, window or iteration")
+    add_verbose(command)
+
+
+def add_verbose(command: argparse.ArgumentParser) -> None:
+    text = "print every level, window or iteration"
+    command.add_argument("-v", "--verbose", action="store_true", help=text)
 
 
 def add_device_arguments(command: argparse.ArgumentParser) -> None:

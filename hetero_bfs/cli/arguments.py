@@ -21,6 +21,7 @@ from hetero_bfs.cli.argument_groups import (
     add_power_log,
     add_reading,
     add_trace,
+    add_verbose,
     depth,
     integer,
     number,
@@ -29,6 +30,7 @@ from hetero_bfs.cli.argument_groups import (
     seed,
     vertex,
 )
+from hetero_bfs.cli.program_file import numeric, of_vertex
 from hetero_bfs.graph.io.formats import help_text, suffixes
 from hetero_bfs.study.papers import PAPERS
 
@@ -61,6 +63,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_bfs(commands)
     for row in rows().values():
         _add_algorithm(commands, row)
+    _add_run(commands)
     _add_train(commands)
     _add_study(commands)
     _add_view(commands)
@@ -70,6 +73,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_convert(commands)
     _add_info(commands)
     _add_generate(commands)
+    _add_layers(commands)
     _add_completion(commands)
     return parser
 
@@ -183,6 +187,58 @@ def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     )
 
 
+def _add_run(commands: Any) -> None:
+    command = commands.add_parser(
+        "run",
+        help="run a vertex program of a Python file on a graph file",
+        description="Run a vertex program: a class derived from hb.Program in a file of Python. "
+        + help_text(),
+    )
+    add = command.add_argument
+    add("program_file", type=Path, metavar="PROGRAM", help="Python file with the class")
+    add_graph_argument(command)
+    add_reading(command)
+    add("--program", metavar="NAME", help="the class, if the file has several programs")
+    add(
+        "--argument",
+        type=numeric,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="argument of the program: a number, true, false, or @FILE with a number for each "
+        "vertex (.csv, .parquet, .npz, .npy or text); give it once for each argument",
+    )
+    add(
+        "--vertex",
+        type=of_vertex,
+        action="append",
+        default=[],
+        metavar="NAME=V",
+        help="argument of the program that is a vertex, as in the file",
+    )
+    add("--max-iterations", type=depth, metavar="N", help="end after N iterations")
+    add(
+        "--mode",
+        choices=("synchronous", "asynchronous", "layered"),
+        default="synchronous",
+        help="when vertices see the changes of others (default %(default)s)",
+    )
+    add(
+        "--root",
+        type=vertex,
+        metavar="V",
+        help="vertex where the levels of mode layered begin (default: that of a file of `layers`)",
+    )
+    add_file(command, "--out", f"write all fields of the state {_TO}")
+    add_trace(command, "iteration")
+    add_device_arguments(command)
+    add_memory_arguments(command)
+    add_directed(command, "keep the edges' direction")
+    add_order_argument(command)
+    add_json(command, "report")
+    add_verbose(command)
+
+
 def _add_train(commands: Any) -> None:
     command = commands.add_parser(
         "train",
@@ -251,7 +307,7 @@ def _add_study(commands: Any) -> None:
         "--paper",
         choices=PAPERS,
         help="show a paper's own tables and figures instead, and print them: zhang is Zhang et "
-        "al. 2018, frog is Shi et al. 2018",
+        "al. 2018, frog is Shi et al. 2018; the others have the paper's name for its system",
     )
     add(
         "--scale",
@@ -421,6 +477,26 @@ def _add_info(commands: Any) -> None:
     add_graph_argument(command)
     add_reading(command)
     add_directed(command)
+    add_json(command, "description")
+
+
+def _add_layers(commands: Any) -> None:
+    command = commands.add_parser(
+        "layers",
+        help="number a graph layer by layer, once for all runs in mode layered",
+        description="Number the vertices layer by layer from a vertex, and print depth, sizes of "
+        "the layers and launches of a sweep. `run --mode layered` takes the file that --out names "
+        "as its graph, and reads its lists as they are.",
+    )
+    add_graph_argument(command)
+    add_reading(command)
+    command.add_argument(
+        "--source", type=vertex, required=True, metavar="V", help="vertex where the layers begin"
+    )
+    add_file(command, "--out", "write the graph with its layers to .hbg, with its ids as names")
+    command.add_argument("--weighted", action="store_true", help="keep the edges' weights")
+    add_directed(command)
+    add_device_arguments(command)
     add_json(command, "description")
 
 

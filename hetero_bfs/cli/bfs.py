@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
         _validate(edges, query, result)
     for path, column in ((options.out, "parent"), (options.levels, "level")):
         if path is not None:
-            save_values(path, column, getattr(result, column), edges.names)
+            save_values(path, {column: getattr(result, column)}, edges.names)
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     summary = _summary(options, edges, engine, result)

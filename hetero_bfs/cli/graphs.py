@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,12 +91,16 @@ def name_of(graph: Any, vertex: int) -> int | str:
 
 
 def save_values(
-    path: Path, column: str, values: npt.NDArray[Any], names: npt.NDArray[Any] | None
+    path: Path,
+    values: Mapping[str, npt.NDArray[Any]],
+    names: npt.NDArray[Any] | None,
+    of_vertices: Collection[str] = ("parent", "component"),
 ) -> None:
-    """Write a value of each vertex: CSV, Parquet or NumPy's .npz with the names, or .npy.
+    """Write values of each vertex: CSV, Parquet or NumPy's .npz with the names, or .npy.
 
-    Without names the vertices are their numbers. Where values are vertices, CSV and Parquet have
-    their names, and nothing for -1.
+    `values` has an array for each column; several are the fields of a structured array in .npy.
+    Without names the vertices are their numbers. In columns `of_vertices` the values are vertices:
+    CSV and Parquet have their names, and nothing for -1.
     """
     import numpy as np
 
@@ -104,24 +108,28 @@ def save_values(
 
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".npz", ".parquet"):
-        save_array(path, values)
+        arrays = [*values.values()]
+        kinds = [(name, array.dtype) for name, array in values.items()]
+        one = arrays[0] if len(arrays) == 1 else np.rec.fromarrays(arrays, kinds)
+        save_array(path, one)
         return
-    vertices = np.arange(values.size) if names is None else names
+    vertices = np.arange(next(iter(values.values())).size) if names is None else names
     if suffix == ".npz":
         held = vertices.astype(str) if vertices.dtype.kind == "O" else vertices
         with replacing(path, "wb") as stream:
-            arrays: dict[str, Any] = {"vertex": held, column: values}
-            np.savez(stream, **arrays)
+            held_values: dict[str, Any] = {"vertex": held, **values}
+            np.savez(stream, **held_values)
         return
     import pandas
 
-    if column in ("parent", "component"):
-        values = named_values(vertices, values)
+    columns: dict[str, Any] = {"vertex": vertices, **values}
+    for column in columns.keys() & of_vertices:
+        named: Any = named_values(vertices, columns[column])
         if vertices.dtype.kind != "O":
-            values = pandas.array(
-                values, dtype=vertices.dtype.name.capitalize().replace("Ui", "UI")
-            )
-    frame = pandas.DataFrame({"vertex": vertices, column: values})
+            dtype: Any = vertices.dtype.name.capitalize().replace("Ui", "UI")
+            named = pandas.array(named, dtype=dtype)
+        columns[column] = named
+    frame = pandas.DataFrame(columns)
     with replacing(path, "wb") as stream:
         if suffix == ".csv":
             frame.to_csv(stream, index=False, lineterminator="\n")

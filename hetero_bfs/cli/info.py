@@ -66,14 +66,10 @@ def describe_graph(found: EdgeList | CSRGraph) -> dict[str, Any]:
         "num_duplicates": graph.num_input_edges - graph.num_self_loops - num_edges,
         "out_degree": _figures(out_degree),
         "in_degree": _figures(in_degree),
-        "weights": None if graph.weights is None else _weights(graph.weights),
+        "weights": None if graph.weights is None else range_of(graph.weights),
         "num_components": count,
         "largest_component": int(np.bincount(label).max()) if label.size else 0,
-        "memory_bytes": sum(
-            int(array.nbytes)
-            for array in (graph.indptr, graph.indices, graph.input_degree, graph.weights)
-            if array is not None
-        ),
+        "memory_bytes": graph.num_bytes,
     }
 
 
@@ -88,14 +84,14 @@ def _figures(degree: npt.NDArray[np.int64]) -> dict[str, float] | None:
     }
 
 
-def _weights(weights: npt.NDArray[Any]) -> dict[str, Any]:
+def range_of(values: npt.NDArray[Any]) -> dict[str, Any]:
     """Return the type and the range; JSON has no infinity, which becomes a string."""
-    if weights.size == 0:
-        return {"dtype": str(weights.dtype), "min": None, "max": None}
-    least, most = weights.min().item(), weights.max().item()
+    if values.size == 0:
+        return {"dtype": str(values.dtype), "min": None, "max": None}
+    least, most = values.min().item(), values.max().item()
     ends = {"min": least, "max": most}
     ends = {name: end if np.isfinite(end) else str(end) for name, end in ends.items()}
-    return {"dtype": str(weights.dtype), **ends}
+    return {"dtype": str(values.dtype), **ends}
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

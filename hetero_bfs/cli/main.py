@@ -19,6 +19,7 @@ from hetero_bfs.cli import commands, output, terminal
 from hetero_bfs.cli.argument_groups import VertexName
 from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
 from hetero_bfs.cli.graphs import open_files
+from hetero_bfs.cli.program_file import Argument
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
 from hetero_bfs.scheduling.strategies import check_objective
@@ -82,10 +83,11 @@ def _check_files(options: Namespace) -> None:
     if options.command == "train":
         return  # its --out is a folder
     taken: dict[str, str] = {}
-    for name in ("graph", "input", "power_log"):
+    for name in ("graph", "input", "power_log", "program_file", "argument"):
         given = getattr(options, name, None)
         for path in given if isinstance(given, list) else [given]:
-            if path is not None:
+            path = path.value if isinstance(path, Argument) else path
+            if path is not None and not isinstance(path, int | float):
                 taken[os.path.realpath(path)] = "an input"
     for name in outputs(options.command):
         path = getattr(options, name, None)
@@ -194,7 +196,9 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("algorithms", "bfs", "info"):
+    if name in ("run", "layers"):
+        run = getattr(import_module("hetero_bfs.cli.program_run"), name)
+    elif name in ("algorithms", "bfs", "info"):
         run = import_module(f"hetero_bfs.cli.{name}").run
     else:
         run = getattr(commands, name.replace("-", "_"))
@@ -251,7 +255,8 @@ def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace
     sources = getattr(options, "source", None)
     given = [
         *(sources if isinstance(sources, list) else [sources]),
-        getattr(options, "target", None),
+        *(getattr(options, name, None) for name in ("target", "root")),
+        *(argument.value for argument in getattr(options, "vertex", ())),
     ]
     names = [name for name in given if isinstance(name, VertexName)]
     if names and not options.renumber:

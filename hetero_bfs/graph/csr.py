@@ -78,6 +78,8 @@ class CSRGraph:
         Held as int32, float32 or float64; other integers become int32 if all fit, else float64.
     names : array, shape (num_vertices,), optional
         The names or ids that the vertices have elsewhere. Results carry them.
+    layers : int64 array, optional
+        The end of each layer if vertices are numbered layer by layer (`hetero_bfs.layered`).
 
     Raises
     ------
@@ -95,6 +97,7 @@ class CSRGraph:
     input_degree: VertexArray
     weights: WeightArray | None = None
     names: npt.NDArray[Any] | None = field(default=None, repr=False)
+    layers: OffsetArray | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_flag("directed", self.directed)
@@ -133,6 +136,12 @@ class CSRGraph:
             names=names,
         )
         return graph
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all arrays; names that are texts count 8 bytes each."""
+        arrays = self.indptr, self.indices, self.input_degree, self.weights, self.names, self.layers
+        return sum(array.nbytes for array in arrays if array is not None)
 
     @classmethod
     def from_edges(

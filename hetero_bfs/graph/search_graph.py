@@ -145,6 +145,8 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
     """
     check_edge_source(edges)
     check_choice("order", order, ORDERS)
+    if order in ("auto", "given") and isinstance(edges, CSRGraph) and edges.layers is not None:
+        return as_given(edges)  # without another copy
     check_memory(edges)
     steps = Steps()
     counts = count_ends(edges, transpose=edges.directed)

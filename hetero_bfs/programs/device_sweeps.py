@@ -17,7 +17,9 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Sent, Slot
 from hetero_bfs.errors import BudgetError
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.programs import device as device_run
+from hetero_bfs.programs import renumbered
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
@@ -31,9 +33,12 @@ _BATCH_LAUNCHES = 1 << 9
 
 _HEAVY_EDGES, _HEAVY_EDGES_OF_CPU = 1 << 7, 1 << 12
 
-_EXACT, _STEP, _TIMES, _PART = 3, 5, 6, 7
-"""Items of a `Visit`: whether its part is exact, its number, the visits of one launch, and the part
-of the first of them."""
+_RESIDENT_ITEMS = 1 << 11
+"""Work-items of a GPU's compute unit that are resident at once."""
+
+_EXACT, _SETTLED, _STEP, _TIMES, _PART = 3, 4, 5, 6, 7
+"""Items of a `Visit`: whether its part is exact, the end of vertices that the sweep will not visit
+again, its number, the visits of one launch, and the part of the first of them."""
 
 Visit = npt.NDArray[np.uint32]
 """One pass through a part, as sweep.cl describes it."""
@@ -47,11 +52,23 @@ def heavy_edges(info: DeviceInfo) -> int:
     return _HEAVY_EDGES_OF_CPU if info.type == "CPU" else _HEAVY_EDGES
 
 
-def visit_of(
-    begin: int, heavy: int, end: int, exact: int, times: int, part: int = 0
-) -> npt.NDArray[np.uint32]:
+def combined_edges(info: DeviceInfo) -> int:
+    """Return the least edges of joined levels: an edge for each work-item that a GPU can hold.
+
+    This is WolfPath's equation 1. A CPU runs few work-items at once, and saves launches.
+    """
+    items = 0 if info.type == "CPU" else info.compute_units * _RESIDENT_ITEMS
+    return max(items, renumbered._PART_EDGES)
+
+
+def most_in_one_group(info: DeviceInfo) -> int:
+    """Return the most vertices of joined levels that one work-group goes through in a launch."""
+    return NO_VERTEX if info.type == "CPU" else 4 * info.group_size(DeviceProgram.GROUP)
+
+
+def visit_of(begin: int, heavy: int, end: int, exact: int, times: int) -> npt.NDArray[np.uint32]:
     """Return a part as a `Visit` (sweep.cl); the caller writes its number."""
-    return np.array([begin, heavy, end, exact, end, 0, times, part], np.uint32)
+    return np.array([begin, heavy, end, exact, end, 0, times, 0], np.uint32)
 
 
 class Launch(NamedTuple):
@@ -60,6 +77,31 @@ class Launch(NamedTuple):
     kernel: BoundKernel
     groups: int
     visit: Visit
+
+
+def visits_of_sweep(graph: ArrangedGraph, info: DeviceInfo) -> list[Visit]:
+    """Return the visits of a sweep on a device, each with a launch or two.
+
+    One work-group makes all visits to a few joined levels in one launch. Other joined levels are
+    visited by all work-groups, once per level.
+    """
+    visits = []
+    for part in graph.joined(combined_edges(info)).tolist():
+        visit = visit_of(*part)
+        begin, end = int(visit[0]), int(visit[2])
+        if end - begin > most_in_one_group(info):
+            visit[_TIMES] = 1
+            earlier = visit.copy()
+            earlier[_SETTLED] = begin
+            visits += [earlier.copy() for _ in range(part[TIMES] - 1)]
+        visits.append(visit)
+    return visits
+
+
+def launches_of_sweep(graph: ArrangedGraph, info: DeviceInfo) -> int:
+    """Return the launches of kernels that go through the parts in a sweep."""
+    visits = visits_of_sweep(graph, info)
+    return sum(1 if one[_TIMES] > 1 or one[_EXACT] else 2 for one in visits)
 
 
 class DeviceSweeps(DeviceProgram):
@@ -112,15 +154,16 @@ class DeviceSweeps(DeviceProgram):
     def _list_launches(self, num_classes: int) -> list[Launch]:
         """Return the launches of a sweep; see `RunOptions` for the number of classes."""
         launches: list[Launch] = []
-        for number, (begin, heavy, end, exact, times) in enumerate(self.graph.parts.tolist()):
-            visit = visit_of(begin, heavy, end, exact, times, number)
+        for number, visit in enumerate(visits_of_sweep(self.graph, self.device.info)):
+            begin, heavy, end, exact, *_ = visit.tolist()
             groups = max(heavy - begin, -(-(end - heavy) // self.group))
             is_last = number >= num_classes - 1 if num_classes else groups == 1 and heavy == begin
-            if times > 1 or (exact and is_last):
+            if visit[_TIMES] > 1 or (exact and is_last):
                 before = launches[-1] if launches else None
                 if exact and before is not None and before.kernel is self._run_part:
                     before.visit[_TIMES] += 1
                 else:
+                    visit[_PART] = number  # of a colour
                     launches.append(Launch(self._run_part, 1, visit))
                 continue
             for kernel in [self._gather] if exact else [self._gather, self._apply]:

@@ -50,7 +50,7 @@ _RESERVED = {
     "combined",
 }  # fmt: skip
 _OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
-_OF_RESULT = {"names", *(field.name for field in fields(ProgramResult))}
+_OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResult))}
 _OPTIONS = {field.name for field in fields(RunOptions)}
 
 
@@ -263,3 +263,11 @@ class Plan(MessagePlan):
             self.program, name, owners, names, results[name], optional, digits,
             stored.get(name, []), kinds,
         )  # fmt: skip
+
+
+def arguments_of(program: Program) -> list[str]:
+    """Return the names of a run's arguments, which are those that the methods read and that have no
+    other meaning."""
+    methods = [one for one in (*REQUIRED, *OPTIONAL) if callable(getattr(program, one, None))]
+    read = {name for one in methods if one != "combine" for name in parameters_of(program, one)}
+    return sorted(read - _RESERVED - {*program.totals})

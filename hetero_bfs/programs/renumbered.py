@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.graph.layers import layers_of
 from hetero_bfs.graph.relabel import inverse
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import WeightedLists
@@ -273,11 +274,22 @@ class ArrangedGraph(PlacedGraph):
         bounds = np.array([0, *ends], np.int64)
         sizes = bounds[1:] - bounds[:-1]
         part_of = np.repeat(np.arange(sizes.size), sizes)
-        light = ~_is_heavy(placed, heavy_edges)[order]
-        self._order = order[np.argsort(2 * part_of + light, kind="stable")]
+        light = (_longest_lists(placed) <= heavy_edges)[order]
+        self.order = order[np.argsort(2 * part_of + light, kind="stable")]
+        self.levels: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int] | None = None
         heavy = np.bincount(part_of[~light], minlength=sizes.size)
         parts = np.column_stack([bounds[:-1], bounds[:-1] + heavy, bounds[1:], exact, times])
         self.parts: npt.NDArray[np.int64] = np.ascontiguousarray(parts[sizes > 0], np.int64)
+
+    def joined(self, least_edges: int) -> npt.NDArray[np.int64]:
+        """Return the parts with levels joined anew, to at least this number of edges.
+
+        In mode "asynchronous" they are `parts`.
+        """
+        if self.levels is None:
+            return self.parts
+        rows, edges, count = self.levels
+        return np.concatenate([join_levels(rows[:count], edges, least_edges), rows[count:]])
 
     @cached_property
     def forward(self) -> CSRGraph:
@@ -292,8 +304,10 @@ class ArrangedGraph(PlacedGraph):
     def _arranged(self, lists: CSRGraph) -> CSRGraph:
         from hetero_bfs.graph.kernels.locality import permute_lists
 
-        n, edges = self.num_vertices, lists.num_stored_edges
-        order, position = self._order, inverse(self._order, n)
+        n, edges, order = self.num_vertices, lists.num_stored_edges, self.order
+        if lists.num_vertices == n and (order[1:] > order[:-1]).all():
+            return lists
+        position = inverse(order, n)
         given: Any = np.empty(0, np.int32) if lists.weights is None else lists.weights
         indptr, indices = aligned_empty(n + 1, np.int64), aligned_empty(edges, np.uint32)
         weights = aligned_empty(given.size, given.dtype)
@@ -307,18 +321,11 @@ class ArrangedGraph(PlacedGraph):
 
     @cached_property
     def names(self) -> Order:
-        return self._placed.names[self._order]
+        return self._placed.names[self.order]
 
     @cached_property
     def degree(self) -> Order:
-        return self._placed.degree[self._order]
-
-
-def _is_heavy(placed: PlacedGraph, edges: int) -> npt.NDArray[np.bool_]:
-    """Mark the vertices with a long neighbour list in either direction."""
-    heavy = placed.degree > edges
-    heavy[: placed.num_searched] |= np.diff(placed.backward.indptr) > edges
-    return heavy
+        return self._placed.degree[self.order]
 
 
 def by_colour(placed: PlacedGraph, colour: npt.NDArray[Any], heavy_edges: int) -> ArrangedGraph:
@@ -337,23 +344,23 @@ def by_colour(placed: PlacedGraph, colour: npt.NDArray[Any], heavy_edges: int) -
 def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
     """Arrange a graph for the mode "layered". `root` is in the caller's ids.
 
-    Vertices that the root does not reach form one more part.
+    Vertices that the root does not reach form one more part. A graph that is numbered layer by
+    layer from the root has the order already.
     """
-    from hetero_bfs.graph.kernels.locality import order_by_level
-
-    n, lists = placed.num_vertices, placed.forward
-    order, ends = np.empty(n, np.uint32), np.empty(n, np.int64)
-    start = int(np.flatnonzero(placed.names == root)[0])
-    levels = order_by_level(lists.indptr, lists.indices, start, order, ends)
-    ends = ends[:levels]
-    edges = np.zeros(n + 1, np.int64)
-    np.cumsum(_longest_lists(placed)[order], out=edges[1:])
-    part_ends, times = _join_levels(ends, edges)
-    if part_ends[-1] < n:
-        part_ends.append(n)
-        times.append(1)
-    exact = [0] * len(times)
-    return ArrangedGraph(placed, "layered", order, part_ends, exact, times, heavy_edges)
+    n, lengths = placed.num_vertices, _longest_lists(placed)
+    stored = placed.graph.graph.layers
+    if stored is not None and placed.graph.relabelling.order == "given" and root == 0:
+        order, ends = np.arange(n, dtype=np.uint32), stored
+    else:
+        start = int(np.flatnonzero(placed.names == root)[0])
+        order, ends = layers_of(placed.forward.indptr, placed.forward.indices, start, lengths)
+    bounds = [*ends.tolist(), *[n][: int(ends[-1] < n)]]
+    single = [0] * len(bounds), [1] * len(bounds)
+    graph = ArrangedGraph(placed, "layered", order, bounds, *single, heavy_edges)
+    edges = np.add.reduceat(lengths[graph.order], [0, *bounds[:-1]])
+    graph.levels = graph.parts, edges, ends.size
+    graph.parts = graph.joined(_PART_EDGES)
+    return graph
 
 
 def _longest_lists(placed: PlacedGraph) -> npt.NDArray[np.int64]:
@@ -364,25 +371,23 @@ def _longest_lists(placed: PlacedGraph) -> npt.NDArray[np.int64]:
     return entries
 
 
-def _join_levels(
-    ends: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]
-) -> tuple[list[int], list[int]]:
-    """Join consecutive levels with few edges; return each part's end and its number of levels.
+def join_levels(
+    levels: npt.NDArray[np.int64], edges: npt.NDArray[np.int64], least_edges: int
+) -> npt.NDArray[np.int64]:
+    """Join consecutive levels until they have `least_edges` edges (WolfPath's combined lists).
 
-    `edges` holds prefix sums: vertex i of the order has edges[i + 1] - edges[i] edges.
+    `levels` has a row for each level, as `parts`. Levels of `_PART_EDGES` with long lists stay
+    apart, since each of those lists needs a work-group.
     """
-    part_ends: list[int] = []
-    times: list[int] = []
-    joined = before = 0  # edges of the current part; start of the current level
-    for end in ends.tolist():
-        size = int(edges[end] - edges[before])
-        if times and joined < _PART_EDGES and size < _PART_EDGES:
-            part_ends[-1] = end
-            times[-1] += 1
-            joined += size
+    joined: list[list[int]] = []
+    count = 0  # edges of the last part
+    for row, size in zip(levels.tolist(), edges.tolist(), strict=False):
+        may_join = size < least_edges and (size < _PART_EDGES or row[HEAVY] == row[BEGIN])
+        if joined and may_join and count < least_edges:
+            joined[-1][END] = row[END]
+            joined[-1][TIMES] += 1
+            count += size
         else:
-            part_ends.append(end)
-            times.append(1)
-            joined = size
-        before = end
-    return part_ends, times
+            joined.append(row)
+            count = size if may_join else least_edges
+    return np.array(joined, np.int64).reshape(-1, len(levels[0]))

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from hetero_bfs.graph.vertex_names import Named
 from hetero_bfs.programs.options import ModeName
-from hetero_bfs.scheduling.trace import IterationTrace
+from hetero_bfs.scheduling.trace import IterationTrace, Traced
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
 
 @dataclass(eq=False)
-class ProgramResult(Named):
+class ProgramResult(Traced):
     """The final state of a program's vertices; each field is also an attribute.
 
     Parameters

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from hetero_bfs.study.page import Paper
 
-PAPERS = ("zhang", "frog")
+PAPERS = ("zhang", "frog", "gpregel", "graphmat", "wolfpath")
 
 WITH_FILES = ("frog",)
 """Papers whose study takes graph files, too."""

@@ -512,7 +512,7 @@ def _bars(
             places = np.arange(len(graphs)) + (number - (len(names) - 1) / 2) * width
             color = style.look_of(name)["color"]
             bars = one.bar(places, values, 0.92 * width, color=color, label=name)
-            texts = ["" if np.isnan(v) else f"{v:.2g}" for v in values]
+            texts = ["" if np.isnan(v) else f"{v:.0f}" if v >= 10 else f"{v:.2g}" for v in values]
             one.bar_label(bars, texts, fontsize=7, padding=2)
         if line is not None:
             one.axhline(line, color="#444444", linewidth=0.8, linestyle="--")

@@ -5,6 +5,8 @@ The mode "synchronous" is compared with plain Python in tests/unit/programs/test
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -17,6 +19,7 @@ from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ArgumentError, DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.io.writing import write
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs import device_sweeps, renumbered
@@ -29,7 +32,11 @@ MODES = {"asynchronous": {"mode": "asynchronous"}, "layered": {"mode": "layered"
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Lists of over 40 entries are long ones, levels of fewer than 500 edges are joined."""
+    """Lists of over 40 entries are long ones, levels of fewer than 500 edges are joined.
+
+    A GPU joins the same levels, so sweeps are the same on all places.
+    """
+    monkeypatch.setattr(device_sweeps, "_RESIDENT_ITEMS", 0)
     monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES_OF_CPU", 40)
     monkeypatch.setattr(device_sweeps, "_HEAVY_EDGES", 40)
     monkeypatch.setattr(renumbered, "_PART_EDGES", 500)
@@ -60,6 +67,13 @@ def in_all_places(runs: ProgramRuns, program, mode: str, parameters):
 
 def edges_of(result) -> list[int]:
     return [trace.edges_scanned for trace in result.traces]
+
+
+@pytest.fixture
+def in_launches(monkeypatch):
+    """A device goes through joined levels in many launches, as a GPU does."""
+    monkeypatch.setattr(device_sweeps, "combined_edges", lambda info: 3000)
+    monkeypatch.setattr(device_sweeps, "most_in_one_group", lambda info: 200)
 
 
 # Results
@@ -104,6 +118,51 @@ def test_layers_are_the_levels_of_the_root(apart):
             check = validate(edges, 0, result.parent.astype(np.int64))
             assert check.valid, check.message
             assert result.traces[0].vertices >= np.count_nonzero(result.parent >= 0) - 1
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["grid", "long path", "Kronecker 10"])
+def test_joined_levels_in_many_launches(apart, in_launches, name, directed):
+    edges = weighted(nasty(name, directed))
+    options = hb.RunOptions(place="device", mode="layered", root=0)
+    with ProgramRuns(build_search_graph(edges), 1, apart) as runs:
+        expected = runs.run(Distances(), {"source": 0}, hb.RunOptions(place="cpu"))
+        few = runs.run(Distances(), {"source": 0}, options)
+        host = runs.run(Distances(), {"source": 0}, replace(options, place="cpu"))
+        graph = runs._modes["layered", 0, "out"].graph
+    np.testing.assert_array_equal(few.distance, expected.distance)
+    assert few.iterations <= host.iterations
+    visits = device_sweeps.visits_of_sweep(graph, apart)
+    levels = graph.levels[2]
+    passes = sum(int(one[6]) for one in visits) - (visits[-1][2] > graph.levels[0][levels - 1, 2])
+    assert passes == levels
+    for one, following in itertools.pairwise(visits):
+        assert one[4] in (one[0], one[2])
+        assert (one[4] == one[2]) == (following[0] != one[0])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", SEARCHABLE_NAMES)
+def test_a_graph_of_layers_needs_no_other_copy(name, directed, tmp_path):
+    """Results are those of the graph, in the order of `names`, also from a file."""
+    graph = hb.CSRGraph.from_edge_source(weighted(nasty(name, directed)))
+    root = graph.num_vertices // 2
+    made = hb.layered(graph, root)
+    write(made, tmp_path / "layers.hbg")
+    read = hb.load(tmp_path / "layers.hbg", directed=directed, weighted=True)
+    assert read.names.tolist() == made.names.tolist()
+    assert read.layers.tolist() == made.layers.tolist()
+    with ProgramRuns(build_search_graph(graph), 1) as runs:
+        expected = runs.run(Distances(), {"source": root}, hb.RunOptions())
+    with ProgramRuns(build_search_graph(read), 1) as runs:
+        found = runs.run(Distances(), {"source": 0}, hb.RunOptions(mode="layered", root=0))
+        arranged = runs._modes["layered", 0, "out"].graph
+        assert arranged.forward is read
+        assert arranged.backward is read.transpose
+        other = graph.num_vertices - 1
+        again = runs.run(Distances(), {"source": 0}, hb.RunOptions(mode="layered", root=other))
+    np.testing.assert_array_equal(found.distance, expected.distance[read.names])
+    np.testing.assert_array_equal(again.distance, found.distance)
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -60,6 +60,7 @@ def _small():
         mock.patch.object(DeviceProgram, "GROUP", 32),
         mock.patch.multiple(device_sweeps, _HEAVY_EDGES_OF_CPU=40, _HEAVY_EDGES=40),
         mock.patch.object(renumbered, "_PART_EDGES", 200),
+        mock.patch.object(device_sweeps, "_RESIDENT_ITEMS", 0),  # a GPU joins no more levels
     ):
         yield
 

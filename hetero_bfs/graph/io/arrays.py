@@ -20,18 +20,22 @@ if TYPE_CHECKING:
 _MOST_COLUMNS = 3
 
 
-def read_npz(file: GraphFile, wanted: Wanted) -> EdgeList:
-    """Read a matrix that `scipy.sparse.save_npz` wrote; see `CSRGraph.from_scipy`."""
+def errors_of_archives() -> tuple[type[Exception], ...]:
+    """Return the errors that NumPy raises for damaged .npz files."""
     import zipfile
     import zlib
 
+    return *OF_DAMAGED_FILES, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError
+
+
+def read_npz(file: GraphFile, wanted: Wanted) -> EdgeList:
+    """Read a matrix that `scipy.sparse.save_npz` wrote; see `CSRGraph.from_scipy`."""
     from scipy.sparse import load_npz
 
-    damaged = (*OF_DAMAGED_FILES, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
     with file.opened() as handle:
         try:
             matrix = load_npz(handle)
-        except damaged as error:
+        except errors_of_archives() as error:
             reason = " ".join(str(error).split())[:200]
             raise GraphFileError(
                 f"{file}: is not a sparse matrix of SciPy ({reason}); write one by "

@@ -84,14 +84,14 @@ class GraphFile:
 
     def num_bytes(self) -> int:
         """Return the size of the file, or of the copy of a pipe."""
-        with _system_errors(self), self._raw() as raw:
+        with system_errors(self), self._raw() as raw:
             return raw.seek(0, os.SEEK_END)
 
     def _check_kind(self) -> bool:
         """Return whether this is a pipe; raise `GraphFileError` if it cannot be read at all."""
         if str(self.path) == _STDIN:
             return True
-        with _system_errors(self):
+        with system_errors(self):
             mode = os.stat(self.path).st_mode
         if stat.S_ISDIR(mode):
             raise GraphFileError(f"{self}: is a directory; name a file in it")
@@ -110,7 +110,7 @@ class GraphFile:
 
         This alone turns errors of the system and of decompression into `GraphFileError`.
         """
-        with _system_errors(self), self._raw() as raw:
+        with system_errors(self), self._raw() as raw:
             if self.compression:
                 with _decompressed(raw, self) as handle:
                     yield handle
@@ -137,7 +137,7 @@ def unknown_suffix(path: Any, suffix: str, known: list[str]) -> GraphFileError:
 def _copied(path: Path) -> IO[bytes]:
     """Copy standard input or a pipe to a temporary file without a name."""
     copy = tempfile.TemporaryFile()  # noqa: SIM115  (stays open with the file)
-    with _system_errors(path):
+    with system_errors(path):
         if str(path) != _STDIN:
             with open(path, "rb") as pipe:
                 shutil.copyfileobj(pipe, copy)
@@ -152,7 +152,7 @@ def _copied(path: Path) -> IO[bytes]:
 
 
 @contextmanager
-def _system_errors(path: Any) -> Iterator[None]:
+def system_errors(path: Any) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
@@ -311,7 +311,7 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
     Empty lines, and lines that begin with #, are ignored. Raises `GraphFileError` if the file
     cannot be read, or a line is not an id.
     """
-    with _system_errors(path), open(path, "rb") as file:
+    with system_errors(path), open(path, "rb") as file:
         if path.suffix == ".npy":
             try:
                 return np.lib.format.read_array(file, allow_pickle=False)

@@ -22,7 +22,8 @@ zeros), then as uint64 the section's first byte, its length in bytes, and the ch
 `indptr` (<i8), `indices` (<u4) and `input_degree` (<u4), as in `CSRGraph`, are always there.
 `weights` (<i4, <f4 or <f8) has the weight of each stored edge, and only weighted graphs have it.
 `names` has the names of the vertices, and only graphs with names have it: integers (<i8 or <u8), or
-UTF-8 (|u1) of one name after the other, and then `name_ends` (<i8) where each ends.
+UTF-8 (|u1) of one name after the other, and then `name_ends` (<i8) where each ends. `layers` (<i8)
+has the end of each layer, and only graphs that are numbered layer by layer have it.
 Sections of other names are checked and otherwise ignored.
 
 Version 1 is read too. Its header has the first five fields and zeros up to byte 63. The three
@@ -42,6 +43,7 @@ import numpy.typing as npt
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.edge_source import OffsetArray
 from hetero_bfs.graph.io.graph_files import GraphFile, Place, Wanted, check_size, refuse
 from hetero_bfs.graph.list_checks import (
     MAX_VERTICES,
@@ -118,6 +120,7 @@ def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
     names = _names_of(file, header.sections, content, graph.num_vertices)
     if graph.directed == wanted.directed:
         graph.__dict__["names"] = names
+        graph.__dict__["layers"] = _layers_of(file, header.sections, content, graph.num_vertices)
         return graph
     if graph.directed:
         rows = np.repeat(np.arange(graph.num_vertices, dtype=np.uint32), np.diff(graph.indptr))
@@ -160,6 +163,8 @@ def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
         arrays["weights"] = np.ascontiguousarray(graph.weights, dtype)
     if graph.names is not None:
         arrays |= _sections_of_names(graph.names)
+    if graph.layers is not None:
+        arrays["layers"] = np.ascontiguousarray(graph.layers, "<i8")
     num_loops = graph.num_self_loops
     sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
     head = _FIELDS.pack(_MAGIC, _VERSION, _DIRECTED if graph.directed else 0, *sizes)
@@ -206,6 +211,23 @@ def _names_of(
             f"of {found.dtype}, which are not {count} names: damaged, write the file again"
         )
     return names
+
+
+def _layers_of(
+    file: GraphFile, sections: Sequence[_Section], content: npt.NDArray[np.uint8], count: int
+) -> OffsetArray | None:
+    """Return the ends of the layers, None if there are none."""
+    found = next((section for section in sections if section.name == "layers"), None)
+    if found is None:
+        return None
+    if found.dtype == "<i8" and found.num_bytes % 8 == 0:
+        ends = content[found.start : found.start + found.num_bytes].view("<i8")
+        if ends.size and ends[0] > 0 and ends[-1] <= count and (ends[1:] > ends[:-1]).all():
+            return ends
+    raise GraphFileError(
+        f"{file}: header: byte {_ALIGNMENT_BYTES}: section layers holds {found.num_bytes} bytes of "
+        f"{found.dtype}, which are not rising ends up to {count}: damaged, write the file again"
+    )
 
 
 def _decoded(raw: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> NameArray | None:

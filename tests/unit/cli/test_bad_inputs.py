@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_runs import command, run
+from test_cli_run import LARGEST
 
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
@@ -56,6 +57,8 @@ GRAPH_COMMANDS = {
     "components": ["components", "{graph}", "--device", "cpu"],
     "colour": ["colour", "{graph}", "--device", "cpu"],
     "pagerank": ["pagerank", "{graph}", "--device", "cpu"],
+    "run": ["run", "{program}", "{graph}", "--argument", "value=1", "--device", "cpu"],
+    "layers": ["layers", "{graph}", "--source", "0", "--device", "cpu"],
     "convert": ["convert", "{graph}", "{folder}/out.hbg", "--weighted"],
     "graph500": ["graph500", "--graph", "{graph}", "--device", "cpu"],
     "study": ["study", "{folder}/study", "--graph", "{graph}", "--device", "cpu"],
@@ -122,6 +125,16 @@ OTHERS = [
     ["graph500", "--scale", "5", "--power-log", "{good}", "--device", "cpu", "--sources", "1"],
     ["graph500", "--scale", "5", "--kernel", "sssp", "--selector", "daga"],
     ["graph500", "--scale", "5", "--json", "-", "--trace", "-"],
+    ["run", "{good}", "{good}"],
+    ["run", "{program}", "{good}", "--argument", "value=@{folder}/none.csv"],
+    *(["run", "{program}", "{good}", "--argument", f"value=@{{folder}}/{name}"] for name in LISTS),
+    ["run", "{program}", "{good}", "--argument", "value=@{folder}/binary.txt"],
+    ["run", "{program}", "{good}", "--argument", "value=@{folder}"],
+    ["run", "{program}", "{good}", "--argument", "value=1", "--mode", "layered"],
+    ["run", "{program}", "{good}", "--argument", "value=1", "--root", "7", "--mode", "layered"],
+    ["layers", "{good}", "--source", "7"],
+    ["layers", "{good}", "--source", "0", "--weighted"],
+    ["layers", "{good}", "--source", "0", "--out", "{folder}/x.mtx"],
     ["train", "--calibrate", "--from", "nobody", "--device", "cpu"],
     ["train", "--out", "{good}", "--device", "cpu", "--quick"],
     ["train", "--power-log", "{folder}/none.csv", "--device", "cpu", "--quick"],
@@ -155,7 +168,10 @@ def places(tmp_path_factory) -> dict[str, str]:
     good, weighted = folder / "good.txt", folder / "weighted.wel"
     good.write_text("0 1\n1 2\n")
     weighted.write_text("0 1 1.5\n1 2 2\n")
-    return {"folder": str(folder), "good": str(good), "weighted": str(weighted)}
+    program = folder / "program.py"
+    program.write_text(LARGEST)
+    named = {"good": good, "weighted": weighted, "program": program, "folder": folder}
+    return {name: str(path) for name, path in named.items()}
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,8 @@ COMMANDS = [
     "components",
     "colour",
     "pagerank",
+    "run",
+    "layers",
     "train",
     "study",
     "view",

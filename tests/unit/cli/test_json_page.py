@@ -10,6 +10,7 @@ import re
 import pytest
 from cli_runs import run
 from json_page import differences, fields_of, sections
+from test_cli_run import LARGEST
 
 from hetero_bfs.cli.arguments import make_parser
 
@@ -20,6 +21,8 @@ COMMANDS = {
     "components": ["components", "GRAPH", *CPU],
     "colour": ["colour", "GRAPH", *CPU],
     "pagerank": ["pagerank", "GRAPH", *CPU],
+    "run": ["run", "PROGRAM", "GRAPH", "--argument", "value=1", *CPU],
+    "layers": ["layers", "GRAPH", "--source", "0", *CPU],
     "info": ["info", "GRAPH"],
     "devices": ["devices"],
     "doctor": ["doctor"],
@@ -54,7 +57,9 @@ def page_of_kernel_bfs() -> set[str]:
 def test_fields(name, tmp_path, capsys):
     graph, path = tmp_path / "g.wel", tmp_path / "out.json"
     graph.write_text("0 1 2\n1 2 3\n2 0 1\n3 4 1\n")
-    given = [graph if one == "GRAPH" else one for one in COMMANDS[name]]
+    files = {"GRAPH": graph, "PROGRAM": tmp_path / "program.py"}
+    files["PROGRAM"].write_text(LARGEST)
+    given = [files.get(one, one) for one in COMMANDS[name]]
     assert run(*given, "--json", path) == 0
     data = json.loads(path.read_text())
     assert differences(fields_of(data), listed_for(name)) == []

@@ -26,6 +26,8 @@ COMMANDS = (
     "components",
     "colour",
     "pagerank",
+    "run",
+    "layers",
     "train",
     "study",
     "view",

@@ -1,0 +1,176 @@
+"""`hetero-bfs run`: a vertex program of a file on a graph file; `layers`: a graph for its mode."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.algorithms.base import Report, open_analysis
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.cli.algorithms import print_summary, summary_of
+from hetero_bfs.cli.argument_groups import engine_options
+from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_values
+from hetero_bfs.cli.info import range_of
+from hetero_bfs.cli.output import print_notes, text_stream, write_record, write_trace
+from hetero_bfs.cli.program_file import load_program
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.io.vertex_values import read_values
+from hetero_bfs.graph.io.writing import write
+from hetero_bfs.graph.layers import layered
+from hetero_bfs.graph.search_graph import as_given
+from hetero_bfs.programs.codegen.method_source import parameters_of
+from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
+from hetero_bfs.programs.options import RunOptions
+from hetero_bfs.programs.plan import arguments_of
+from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.renumbered import PlacedGraph, by_level
+from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.support.messages import number_of
+
+
+def run(options: Namespace) -> int:
+    program = load_program(options.program_file, options.program)
+    _check_arguments(options, program)
+    weighted = hasattr(program, "message") and "weight" in parameters_of(program, "message")
+    edges = read_graph(options, options.graph, weighted)
+    names = getattr(edges, "names", None)
+    root = None if options.root is None else numbered(edges, [options.root])[0]
+    if options.mode == "layered" and root is None and getattr(edges, "layers", None) is not None:
+        root = 0  # the vertex from which the file's layers begin
+    run_options = RunOptions(options.max_iterations, mode=options.mode, root=root)
+    shown, values = _values(options, edges, names)
+    with open_analysis(ProgramRuns, edges, engine_options(options)) as analysis:
+        run_options = replace(run_options, place=analysis.named_place or "auto")
+        result = analysis.run(program, values, run_options)
+        print_notes(analysis.notes)
+        device = analysis.device_info if result.used_device else None
+    given = {"program": type(program).__name__, "arguments": shown, "mode": result.mode}
+    report = ProgramReport(edges, result, given)
+    print_notes(report.notes())
+    if options.out is not None:
+        save_values(options.out, result.state, names, ())
+    if options.trace is not None:
+        write_trace(options.trace, (trace.row() for trace in result.traces))
+    print_summary(options, report, device)
+    write_record(options.json, summary_of(options, report, device, None), device)
+    return 0
+
+
+def layers(options: Namespace) -> int:
+    """Number a graph layer by layer, print what a sweep takes, and write the graph."""
+    if options.out is not None and options.out.suffix.lower() != ".hbg":
+        raise ArgumentError(f"--out is {options.out}; only .hbg holds layers: name such a file")
+    found, notes = engine_options(options).find_devices(1)
+    print_notes(notes)
+    edges = read_graph(options, options.graph, options.weighted)
+    (root,) = numbered(edges, [options.source])
+    graph = edges if isinstance(edges, CSRGraph) else CSRGraph.from_edge_source(edges)
+    made = layered(graph, root)
+    sizes = np.diff(np.asarray(made.layers), prepend=0)
+    info = found[0] if found else None
+    heavy = 0 if info is None else heavy_edges(info)
+    arranged = by_level(PlacedGraph(as_given(made)), 0, heavy)
+    summary = {
+        "graph": str(options.graph),
+        "source": name_of(edges, root),
+        "num_vertices": made.num_vertices,
+        "depth": sizes.size - 1,
+        "layer_sizes": sizes.tolist(),
+        "unreached": made.num_vertices - int(sizes.sum()),
+        "combined_lists": len(arranged.parts),
+        "launches": None if info is None else launches_of_sweep(arranged, info),
+        "device": None if info is None else info.name,
+    }
+    print(
+        f"depth {sizes.size - 1}: layers of {sizes.min()} to {sizes.max()} vertices, median "
+        f"{np.median(sizes):g}; not reached: {summary['unreached']}\n"
+        f"combined lists of a sweep on the host: {summary['combined_lists']}",
+        f"\nlaunches of a sweep on {info.name}: {summary['launches']}" if info else "",
+        sep="",
+        file=text_stream(options),
+    )
+    if options.out is not None:
+        write(made, options.out)
+    write_record(options.json, summary, info)
+    return 0
+
+
+class ProgramReport(Report[ProgramResult]):
+    """A program's run as the command writes and prints it. Nothing checks the result."""
+
+    def notes(self) -> list[str]:
+        if self.result.converged:
+            return []
+        count = number_of(self.result.iterations, "iteration")
+        return [f"not converged after {count}; give a larger --max-iterations"]
+
+    def figures(self) -> dict[str, Any]:
+        totals = {name: _as_json(total) for name, total in self.result.totals.items()}
+        return {
+            "iterations": self.result.iterations,  # more than the traces of a long run
+            "fields": {name: range_of(values) for name, values in self.result.state.items()},
+            "totals": totals,
+            "converged": self.result.converged,
+            "edges_scanned": self.result.edges_scanned,
+        }
+
+    def lines(self) -> list[str]:
+        result, figures = self.result, self.figures()
+        lines = [
+            f"{name}: {one['dtype']}, {one['min']} to {one['max']}"
+            for name, one in figures["fields"].items()
+        ]
+        lines += [f"total {name}: {total}" for name, total in figures["totals"].items()]
+        count = number_of(result.iterations, "iteration")
+        work = f"{result.edges_scanned} edges scanned"
+        return [*lines, f"{self.arguments['program']}: {count}, mode {result.mode}, {work}"]
+
+
+def _as_json(number: float) -> float | str:
+    """Return a number as JSON has it, which knows neither infinity nor NaN."""
+    return str(number) if isinstance(number, float) and not math.isfinite(number) else number
+
+
+def _check_arguments(options: Namespace, program: Program) -> None:
+    """Compare the given arguments with those of the program, before the graph is read."""
+    given = [one.name for one in (*options.argument, *options.vertex)]
+    wanted, name = arguments_of(program), type(program).__name__
+    listed = f"its arguments are {', '.join(wanted)}" if wanted else "it has no arguments"
+    for one in given:
+        if one not in wanted:
+            raise ArgumentError(f"{name} has no argument {one!r}; {listed}")
+        if given.count(one) > 1:
+            raise ArgumentError(f"argument {one} of {name} is given twice; leave one out")
+    missing = [one for one in wanted if one not in given]
+    if missing:
+        raise ArgumentError(
+            f"{name} needs the argument {missing[0]!r}; give --argument {missing[0]}=VALUE, or "
+            f"--vertex {missing[0]}=V; {listed}"
+        )
+
+
+def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments for the record, and for the run."""
+    shown: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for name, value in options.argument:
+        if isinstance(value, Path):
+            shown[name] = f"@{value}"
+            values[name] = read_values(value, name, edges.num_vertices, names)
+            continue
+        shown[name], values[name] = _as_json(value), value
+        if names is not None and type(value) is int and value >= 0:
+            print_notes([
+                f"argument {name} is the number {value}; a vertex of that name is --vertex "
+                f"{name}={value}"
+            ])  # fmt: skip
+    for name, vertex in options.vertex:
+        (values[name],) = numbered(edges, [vertex])
+        shown[name] = name_of(edges, values[name])
+    return shown, values

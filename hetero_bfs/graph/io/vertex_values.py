@@ -1,0 +1,143 @@
+"""A value for each vertex, read from a file as commands write it with --out.
+
+CSV, other text with separators, Parquet and .npz have a column of vertices beside the values; with
+one column, and in .npy, the values are in the order of the vertices.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.io.arrays import errors_of_archives
+from hetero_bfs.graph.io.graph_files import read_vertices, system_errors
+from hetero_bfs.graph.vertex_names import NameArray
+from hetero_bfs.support.messages import shown
+
+if TYPE_CHECKING:
+    import pandas
+
+_VERTEX = "vertex"
+_SEPARATORS = re.compile(r"\s*[,;|]\s*|\s+")
+
+
+def read_values(
+    path: Path, name: str, num_vertices: int, names: NameArray | None
+) -> npt.NDArray[Any]:
+    """Return the values of a file in the order of the vertices.
+
+    Files without a column of vertices may have any number of values.
+
+    If there are several columns of values, `name` is that of the column. Integers in text have type
+    int32 if they fit, else int64.
+
+    Raises `GraphFileError` if the file cannot be read, or lacks a number for a vertex.
+    """
+    path = Path(path)
+    if path.suffix == ".npy":
+        return read_vertices(path)
+    try:
+        with system_errors(path):
+            table = _table(path)
+    except GraphFileError:
+        raise
+    except errors_of_archives() as error:
+        reason = " ".join(str(error).split())[:200]
+        raise GraphFileError(
+            f"{path}: is not a table of values ({reason}); write lines of vertex,value"
+        ) from None
+    values = _numbers(path, table, _column(path, table, name))
+    if _VERTEX not in table:
+        return values
+    return values[_positions(path, table[_VERTEX], num_vertices, names)]
+
+
+def _table(path: Path) -> pandas.DataFrame:
+    import pandas
+
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return pandas.DataFrame({key: arrays[key] for key in arrays.files})
+    if path.suffix == ".parquet":
+        from hetero_bfs.graph.io.table_files import import_arrow
+
+        import_arrow(path)
+        return pandas.read_parquet(path, engine="pyarrow")
+    with open(path, encoding="utf-8") as text:
+        lines = (line.strip() for line in text)
+        first = next((line for line in lines if line and not line.startswith("#")), "")
+    fields = [field.strip('"') for field in _SEPARATORS.split(first)]
+    separator = next((one for one in ",;|" if one in first), r"\s+")
+    has_header = _VERTEX in fields or not _is_number(fields[-1])
+    names = {1: ["value"], 2: [_VERTEX, "value"]}.get(len(fields))
+    names = fields if has_header or names is None else names
+    return pandas.read_csv(
+        path, sep=separator, header=0 if has_header else None, names=names, comment="#",
+        dtype={_VERTEX: str}, keep_default_na=False, skipinitialspace=True,
+        na_values={column: ["nan", "NaN"] for column in names if column != _VERTEX},
+    )  # fmt: skip
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.lower() in ("true", "false")
+    return True
+
+
+def _column(path: Path, table: pandas.DataFrame, name: str) -> Any:
+    columns = [column for column in table.columns if column != _VERTEX]
+    if len(columns) == 1:
+        return columns[0]
+    if name in columns:
+        return name
+    listed = ", ".join(map(str, columns)) or "none"
+    raise GraphFileError(
+        f"{path}: the columns of values are {listed}; keep one beside {_VERTEX!r}, or call it "
+        f"{name!r}"
+    )
+
+
+def _numbers(path: Path, table: pandas.DataFrame, column: Any) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = table[column].to_numpy()
+    if values.size and values.dtype.kind not in "biuf":
+        wrong = next((v for v in values.tolist() if not _is_number(str(v))), values[0])
+        raise GraphFileError(
+            f"{path}: column {str(column)!r} has {shown(wrong)}, which is not a number; give a "
+            "number for each vertex"
+        )
+    limits = np.iinfo(np.int32)
+    is_text = path.suffix not in (".npz", ".parquet")
+    fits = values.dtype == np.int64 and values.size and limits.min <= values.min()
+    return values.astype(np.int32) if is_text and fits and values.max() <= limits.max else values
+
+
+def _positions(
+    path: Path, given: pandas.Series, num_vertices: int, names: NameArray | None
+) -> npt.NDArray[np.intp]:
+    """Return the row of each vertex. Raises `GraphFileError` unless each has exactly one."""
+    import pandas
+
+    known: Any = np.arange(num_vertices) if names is None else names
+    vertices: Any = given
+    if known.dtype.kind in "iu":
+        vertices = pandas.to_numeric(given, errors="coerce")
+    elif given.dtype.kind in "iu":
+        vertices = given.astype(str)
+    index, wanted = pandas.Index(vertices), pandas.Index(known)
+    wrong = (
+        index[index.duplicated()] if index.has_duplicates else index.symmetric_difference(wanted)
+    )
+    if len(wrong):
+        what = "appears twice" if index.has_duplicates else "lacks a value or is not in the graph"
+        raise GraphFileError(
+            f"{path}: vertex {wrong[0]} {what}; give one line for each of the {num_vertices} "
+            "vertices"
+        )
+    return np.asarray(index.get_indexer(wanted))

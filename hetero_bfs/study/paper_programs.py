@@ -1,0 +1,205 @@
+"""Programs, graphs, timings and tables that the studies of GPregel, GraphMat and WolfPath share."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numba
+import numpy as np
+import pandas as pd
+
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.generators.families import generated
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.programs.options import RunOptions
+from hetero_bfs.programs.program import Program, minimum, plus
+from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.scheduling.strategies import DeviceKind
+from hetero_bfs.study import findings, style
+from hetero_bfs.study.page import Section
+from hetero_bfs.study.searches import Row, StudyOptions
+from hetero_bfs.support.messages import announce
+from hetero_bfs.training.measured_programs import Distances, weighted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FAR = 2147483647
+
+
+class Levels(Program):
+    state: ClassVar = {"level": np.int32}
+    combine = minimum
+
+    def initial(self, vertex: Any, source: Any) -> Any:
+        return 0 if vertex == source else FAR
+
+    def message(self, state: Any) -> Any:
+        return state.level + 1
+
+    def apply(self, state: Any, combined: Any) -> Any:
+        return min(state.level, combined)
+
+
+class Ranks(Program):
+    state: ClassVar = {"rank": np.float32}
+    combine = plus
+    all_active = True
+
+    def initial(self, num_vertices: Any) -> Any:
+        return np.float32(1 / num_vertices)
+
+    def message(self, state: Any, degree: Any) -> Any:
+        return state.rank / np.float32(max(degree, 1))
+
+    def apply(self, combined: Any, num_vertices: Any) -> Any:
+        return np.float32(0.15 / num_vertices) + np.float32(0.85) * combined
+
+
+PROGRAMS: dict[str, Program] = {"BFS": Levels(), "SSSP": Distances(), "PageRank": Ranks()}
+_ITERATIONS = {"PageRank": 20}
+
+FAMILIES = {"R-MAT": "rmat", "Random": "uniform", "BIP": "bipartite", "road": "grid"}
+"""The families of graphs of GPregel's Table I; a grid is in place of RoadNet-CA."""
+
+
+def lines_of(name: str) -> int:
+    """Return the lines of a program's class, without docstrings and empty ones."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(type(PROGRAMS[name]))))
+    inner = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef | ast.FunctionDef)]
+    docs = [one.body[0] for one in inner if ast.get_docstring(one) is not None]
+    left = {line.lineno for line in ast.walk(tree) if isinstance(line, ast.stmt)}
+    return len(left - {doc.lineno for doc in docs})
+
+
+class Subject(NamedTuple):
+    """A graph of a paper's kind, with weights, and a vertex of the highest degree."""
+
+    name: str
+    graph: CSRGraph
+    source: int
+    runs: ProgramRuns
+
+    @property
+    def places(self) -> tuple[DeviceKind, ...]:
+        return ("cpu", "device") if self.runs.device else ("cpu",)
+
+    def run(self, name: str, **options: Any) -> ProgramResult:
+        limit = _ITERATIONS.get(name)
+        given = {} if limit else {"source": self.source}
+        return self.runs.run(PROGRAMS[name], given, RunOptions(limit, **options))
+
+
+def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Subject]:
+    """Yield a graph of each kind, of the largest scale, open for runs."""
+    scale, threads = max(options.scales), options.engine.threads or numba.get_num_threads()
+    own: dict[str, dict[str, Any]] = {
+        "grid": {"rows": 1 << scale // 2}, "bipartite": {"scale": scale - 1, "degree": 8}
+    }  # fmt: skip
+    for kind, family in FAMILIES.items():
+        announce(f"{kind}, scale {scale}")
+        edges = weighted(generated(family, **own.get(family, {"scale": scale})))
+        graph = CSRGraph.from_edge_source(edges)
+        with ProgramRuns(build_search_graph(graph), threads, info) as runs:
+            yield Subject(kind, graph, int(np.argmax(graph.degree())), runs)
+
+
+def medians(rounds: int, contestants: list[Callable[[], ProgramResult]]) -> list[float]:
+    """Return the median seconds of each contestant; they run in turn, after a run that compiles."""
+    times = [[one().seconds for one in contestants] for _ in range(rounds + 1)][1:]
+    return [median(column) for column in zip(*times, strict=True)]
+
+
+def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
+    """Return seconds of each program on the CPU, and on the device if there is one."""
+    rows = []
+    for name in PROGRAMS:
+        runs: list[Callable[[], ProgramResult]] = [
+            partial(subject.run, name, place=place) for place in subject.places
+        ]
+        cpu, *device = medians(options.rounds, runs)
+        row = {"graph": subject.name, "program": name, "cpu_seconds": cpu}
+        row["device_seconds"] = device[0] if device else None
+        rows.append(row | {"device_over_cpu": cpu / device[0] if device else None})
+    return rows
+
+
+# Tables and figures.
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None or value != value:
+        return "unmeasured"
+    if column.endswith("_seconds"):
+        return findings.format_seconds(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _brief(table: pd.DataFrame) -> findings.Brief:
+    rows = [{c: _cell(c, v) for c, v in row.items()} for row in table[:24].to_dict("records")]
+    return "", pd.DataFrame(rows).rename(columns=lambda name: name.replace("_", " "))
+
+
+def section(
+    name: str, title: str, columns: str, finding: Callable[[pd.DataFrame], str],
+    reading: str = "", draw: Callable[[pd.DataFrame], Figure | None] = lambda _: None,
+) -> Section:  # fmt: skip
+    """Return a section whose small table has all columns, and the first rows."""
+    return Section(name, title, reading, tuple(columns.split()), draw, finding, _brief)
+
+
+def draw_bars(table: pd.DataFrame, column: str, label: str) -> Figure | None:
+    """Draw a bar for each graph and program, and a line at 1."""
+    cells = table.pivot_table(column, "graph", "program", sort=False)
+    if cells.empty:
+        return None
+    figure, (axes,) = style.new_figure(3.4)
+    cells.plot.bar(ax=axes, rot=0, width=0.8, color=["#0072B2", "#E69F00", "#009E73"])
+    axes.axhline(1.0, color="#444444", linewidth=0.8, linestyle="--")
+    axes.set_yscale("log")
+    style.plain_axis(axes.yaxis)
+    style.tidy(axes, "", "", label)
+    axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def _speed_finding(table: pd.DataFrame) -> str:
+    means = table.groupby("program")["device_over_cpu"].mean().dropna()
+    parts = [f"{name} {mean:.2g}x" for name, mean in means.items()]
+    return f"Mean speed of the device over the CPU: {', '.join(parts) or 'unmeasured'}."
+
+
+def speed_section(figure: str) -> Section:
+    return section(
+        "speed", f"Speed of the device over the CPU ({figure})",
+        "graph program cpu_seconds device_seconds device_over_cpu", _speed_finding,
+        "Seconds of the CPU over those of the device, for the same program. PageRank has 20 "
+        "iterations. Above 1 the device is faster.",
+        partial(draw_bars, column="device_over_cpu", label="CPU seconds over device seconds"),
+    )  # fmt: skip
+
+
+def claim(what: str, paper: str, ours: float | None, unit: str = "x") -> Row:
+    found = "unmeasured" if ours is None or ours != ours else f"{ours:.3g}{unit}"
+    return {"claim": what, "paper": paper, "ours": found}
+
+
+def _claims_finding(table: pd.DataFrame) -> str:
+    return (
+        f"{(table['ours'] != 'unmeasured').sum()} of {len(table)} figures could be measured here, "
+        "on another machine, on graphs of the same kinds. They do not confirm or refute the "
+        "paper's."
+    )
+
+
+CLAIMS = section("claims", "Figures of the paper, and ours", "claim paper ours", _claims_finding)

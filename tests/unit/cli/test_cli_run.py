@@ -1,0 +1,339 @@
+"""`hetero-bfs run`: what it writes, prints and refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from cli_runs import one_line, run
+
+import hetero_bfs as hb
+from hetero_bfs.errors import GraphFileError
+from hetero_bfs.graph.io.vertex_values import read_values
+
+PATHS = """
+import math
+
+import numpy as np
+
+import hetero_bfs as hb
+
+
+class Paths(hb.Program):
+    state = {"distance": np.float64}
+    combine = hb.minimum
+
+    def initial(self, vertex, source):
+        return 0.0 if vertex == source else math.inf
+
+    def message(self, state, weight):
+        return state.distance + weight
+
+    def apply(self, state, combined):
+        return min(state.distance, combined)
+"""
+LARGEST = """
+import numpy as np
+
+import hetero_bfs as hb
+
+print("text of the user's file")
+
+
+class Largest(hb.Program):
+    state = {"largest": np.int32, "sweep": np.int32}
+    combine = hb.maximum
+    totals = ("sum",)
+
+    def initial(self, value):
+        return value, 0, True
+
+    def message(self, state):
+        return state.largest
+
+    def apply(self, state, combined, iteration):
+        if combined > state.largest:
+            return combined, iteration + 1
+        return state.largest, state.sweep
+
+    def measure(self, state):
+        return state.largest
+"""
+SPARSE = ["--device", "cpu", "--json", "-"]
+
+
+@pytest.fixture
+def program(tmp_path):
+    def write(text):
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = tmp_path / "g.wel"
+    path.write_text("0 1 2\n1 2 3\n0 2 9\n4 3 1\n")
+    return path
+
+
+@pytest.fixture
+def friends(tmp_path):
+    path = tmp_path / "friends.csv"
+    path.write_text("source,target,weight\nada,bob,2\nbob,cat,3\nzoe,zed,1\n")
+    return path
+
+
+def test_numbers_arguments_and_outputs(program, graph, tmp_path, capsys):
+    out, trace = tmp_path / "d.csv", tmp_path / "t.csv"
+    options = ["--argument", "source=0", "--out", out, "--trace", trace, *SPARSE]
+    assert run("run", program(PATHS), graph, *options) == 0
+    captured = capsys.readouterr()
+    data = json.loads(captured.out)
+    frame = pd.read_csv(out)
+    assert frame.vertex.tolist() == [0, 1, 2, 3, 4]
+    assert frame.distance.tolist() == [0, 2, 5, np.inf, np.inf]
+    assert (data["program"], data["arguments"]) == ("Paths", {"source": 0})
+    assert data["fields"] == {"distance": {"dtype": "float64", "min": 0.0, "max": "inf"}}
+    assert (data["converged"], data["device"], data["mode"]) == (True, None, "synchronous")
+    with trace.open() as lines:
+        assert len(list(csv.DictReader(lines))) == data["iterations"]
+    assert "distance: float64, 0.0 to inf\nPaths: " in captured.err
+    assert run("run", program(PATHS), graph, *options, "--directed", "-v") == 0
+    assert "push" in (err := capsys.readouterr().err) or "pull" in err
+
+
+def test_it_answers_as_an_engine_does(program, opencl_device, tmp_path, capsys):
+    edges = hb.KroneckerEdges(7, weighted=True).materialise()
+    path, out = tmp_path / "k.wel", tmp_path / "d.npy"
+    src, dst = (np.concatenate(part) for part in zip(*edges.chunks(), strict=True))
+    weights = np.random.default_rng(3).integers(1, 9, src.size)
+    np.savetxt(path, np.column_stack([src, dst, weights]), "%d")
+    peer = nx.Graph()
+    peer.add_nodes_from(range(int(max(src.max(), dst.max())) + 1))
+    for u, v, w in zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True):
+        peer.add_edge(u, v, weight=min(w, peer.get_edge_data(u, v, {"weight": w})["weight"]))
+    found = nx.single_source_dijkstra_path_length(peer, 1)
+    options = ["--argument", "source=1", "--out", out, "--json", "-"]
+    for where in ("cpu", opencl_device.index):
+        assert run("run", program(PATHS), path, *options, "--device", where) == 0
+        data = json.loads(capsys.readouterr().out)
+        assert data["device"] == (None if where == "cpu" else opencl_device.name)
+        assert np.load(out).tolist() == [found.get(v, np.inf) for v in range(len(peer))]
+
+
+def test_names_and_a_file_of_values(program, friends, tmp_path, capsys):
+    values, out = tmp_path / "value.csv", tmp_path / "o.parquet"
+    values.write_text("vertex,value\nzoe,3\nbob,1\nada,4\nzed,5\ncat,2\n")
+    options = ["--argument", f"value=@{values}", "--renumber", "--out", out, *SPARSE]
+    assert run("run", program(LARGEST), friends, *options) == 0
+    captured = capsys.readouterr()
+    data = json.loads(captured.out)  # nothing else is there
+    assert "text of the user's file" in captured.err
+    frame = pd.read_parquet(out)
+    assert frame.vertex.tolist() == ["ada", "bob", "cat", "zed", "zoe"]
+    assert frame.largest.tolist() == [4, 4, 4, 5, 5]
+    assert data["totals"].keys() == {"sum"}
+    assert data["arguments"] == {"value": f"@{values}"}
+    for text in ("_reread", "_again"):  # an output is an input
+        again = tmp_path / f"{text}.csv"
+        copy = tmp_path / "largest.py"
+        copy.write_text(LARGEST.replace("value", "largest"))
+        given = ["--argument", f"largest=@{out}", "--renumber", "--out", again, *SPARSE]
+        assert run("run", copy, friends, *given) == 0
+        out = again
+    assert pd.read_csv(out).largest.tolist() == [4, 4, 4, 5, 5]
+
+
+def test_a_vertex_by_its_name(program, friends, tmp_path, capsys):
+    out = tmp_path / "d.csv"
+    options = ["--renumber", "--out", out, *SPARSE]
+    assert run("run", program(PATHS), friends, "--vertex", "source=bob", *options) == 0
+    assert json.loads(capsys.readouterr().out)["arguments"] == {"source": "bob"}
+    assert out.read_text().splitlines()[1:4] == ["ada,2.0", "bob,0.0", "cat,3.0"]
+    assert run("run", program(PATHS), friends, "--argument", "source=1", *options) == 0
+    captured = capsys.readouterr()
+    assert (
+        "note: argument source is the number 1; a vertex of that name is --vertex" in captured.err
+    )
+
+
+def test_several_fields_in_one_array(program, graph, tmp_path):
+    out = tmp_path / "o.npy"
+    assert run("run", program(LARGEST), graph, "--argument=value=1", "--out", out) == 0
+    found = np.load(out)
+    assert (found.dtype.names, found["largest"].tolist()) == (("largest", "sweep"), [1] * 5)
+
+
+@pytest.mark.parametrize("extra", [["asynchronous"], ["layered", "--root", "0"]])
+def test_modes(program, graph, extra, capsys):
+    options = ["--argument", "source=0", "--mode", *extra, *SPARSE]
+    assert run("run", program(PATHS), graph, *options) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["mode"], data["fields"]["distance"]["min"]) == (extra[0], 0.0)
+
+
+def test_an_end_by_max_iterations_is_a_note(program, graph, capsys):
+    assert run("run", program(PATHS), graph, "--argument=source=0", "--max-iterations=1") == 0
+    assert "note: not converged after 1 iteration; give a larger" in capsys.readouterr().err
+
+
+def test_several_programs(program, graph, capsys):
+    path = program(PATHS + "\n\nclass Longer(Paths):\n    pass\n")
+    assert run("run", path, graph, "--argument=source=0") == 1
+    assert "has the programs Paths, Longer; name one by --program" in one_line(capsys)
+    assert run("run", path, graph, "--argument=source=0", "--program=Shorter") == 1
+    assert "--program is Shorter, and the file has the programs" in one_line(capsys)
+    assert run("run", path, graph, "--argument=source=0", "--program=Longer") == 0
+    assert "Longer: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def broken(:\n", "program.py:1: invalid syntax; correct the file"),
+        ("x = 1\ny = x / 0\n", "program.py:2: ZeroDivisionError: division by zero; correct"),
+        ("import nowhere_at_all\n", "program.py:1: ModuleNotFoundError: No module named"),
+        ("import sys\nsys.exit(3)\n", "program.py:2: SystemExit: 3; correct"),
+        ("x = 1\n", "has none; write a class derived from hb.Program"),
+        (PATHS.replace("message", "mesage"), "Paths has no method message"),
+        (PATHS.replace("state.distance + weight", "open(weight)"), "Paths.message, line 17"),
+        (PATHS.replace("+ weight", "+ weight / (1 // 0)"), "Paths.message, line 17: `1 // 0`"),
+        (
+            PATHS + "\n    def __init__(self, n):\n        self.n = n\n",
+            "program.py: TypeError: Paths.__init__() missing 1 required positional argument: 'n'",
+        ),
+        (
+            PATHS + "\n    def __init__(self):\n        self.n = [][3]\n",
+            "program.py:23: IndexError: list index out of range",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used(program, graph, capsys, text, said):
+    assert run("run", program(text), graph, "--argument", "source=0") == 1
+    assert said in one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ([], "Paths needs the argument 'source'; give --argument source=VALUE, or --vertex"),
+        (["source=0", "far=3"], "Paths has no argument 'far'; its arguments are source"),
+        (["source=0", "source=1"], "argument source of Paths is given twice"),
+        (["source=@none.csv"], "none.csv: no such file"),
+        ([f"source={2**70}"], "give a number of 64 bits"),
+    ],
+)
+def test_arguments_that_cannot_be_used(program, graph, capsys, extra, said):
+    given = [f"--argument={one}" for one in extra]
+    assert run("run", program(PATHS), graph, *given) == 1
+    assert said in one_line(capsys)
+
+
+def test_a_wrong_type_is_named(program, graph, capsys):
+    path = program(LARGEST)
+    assert run("run", path, graph, "--argument=value=0.5") == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if "hetero-bfs:" in line]
+    assert len(lines) == 1
+    assert "Largest.initial, line 15" in lines[0]
+
+
+@pytest.mark.parametrize("given", ["source", "=3", "source=", "source=bob", "2x=3", "source=1e"])
+def test_wrong_usage(program, graph, given):
+    assert run("run", program(PATHS), graph, "--argument", given) == 2
+
+
+def test_files(program, graph, tmp_path, capsys):
+    path = program(PATHS)
+    for wrong, said in [(tmp_path / "no.py", "no such file"), (tmp_path, "is a directory"),
+                        (graph, "its name must end in .py")]:  # fmt: skip
+        assert run("run", wrong, graph, "--argument=source=0") == 1
+        assert said in one_line(capsys)
+    assert run("run", path, graph, "--argument=source=0", "--out", path) == 1
+    assert "is an input, too" in one_line(capsys)
+    values = tmp_path / "v.csv"
+    values.write_text("1\n")
+    assert run("run", path, graph, f"--argument=source=@{values}", "--out", values) == 1
+    assert "is an input, too" in one_line(capsys)
+    assert run("run", path, graph, f"--argument=source=@{values}") == 1
+    assert "parameter source is an array of shape (1,) and type int32" in one_line(capsys)
+
+
+def test_modules_beside_the_file(program, graph, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "beside_it.py").write_text(PATHS)
+    path = program("from beside_it import Paths\n\n\nclass Own(Paths):\n    pass\n")
+    assert run("run", path, graph, "--argument=source=0") == 0
+    assert "Own: " in capsys.readouterr().out
+
+
+# Values of vertices.
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names", "expected"),
+    [
+        ("v.txt", "3\n1\n2\n", None, [3, 1, 2]),
+        ("v.csv", "vertex,x\n2,0.5\n0,nan\n1,inf\n", None, [np.nan, np.inf, 0.5]),
+        ("v.csv", "vertex,x,label\n2,1,7\n0,1,8\n1,1,9\n", None, [8, 9, 7]),
+        ("v.txt", "# by hand\n2 5\n0 6\n1 7\n", None, [6, 7, 5]),
+        ("v.csv", '"vertex","x"\n"b",1\n"a",2\n"c",3\n', ["a", "b", "c"], [2, 1, 3]),
+        ("v.csv", "vertex,x\n30,1\n10,2\n20,3\n", [10, 20, 30], [2, 3, 1]),
+        ("v.csv", "vertex,x\n0,True\n1,False\n2,True\n", None, [True, False, True]),
+        ("v.txt", "-5000000000\n0\n1\n", None, [-5000000000, 0, 1]),
+    ],
+)
+def test_values(tmp_path, name, text, names, expected):
+    path = tmp_path / name
+    path.write_text(text)
+    known = None if names is None else np.array(names, object if names[0] == "a" else None)
+    found = read_values(path, "label", 3, known)
+    np.testing.assert_array_equal(found, expected)
+    kind = np.array(expected).dtype
+    wide = kind == np.int64 and min(expected) < -(2**31)
+    assert found.dtype == (np.int32 if kind == np.int64 and not wide else kind)
+
+
+def test_damaged_arrays(tmp_path):
+    whole, cut = tmp_path / "v.npz", tmp_path / "cut.npz"
+    np.savez(whole, vertex=[0, 1], x=[1, 2])
+    for number in (0, 3, 100, whole.stat().st_size - 40):
+        cut.write_bytes(whole.read_bytes()[:number])
+        with pytest.raises(GraphFileError, match="is not a table of values"):
+            read_values(cut, "x", 2, None)
+
+
+def test_values_of_arrays(tmp_path):
+    np.save(tmp_path / "v.npy", np.array([1, 2, 3], np.uint64))
+    assert read_values(tmp_path / "v.npy", "x", 3, None).dtype == np.uint64
+    np.savez(tmp_path / "v.npz", vertex=[2, 0, 1], x=np.array([1, 2, 3], np.int64))
+    found = read_values(tmp_path / "v.npz", "x", 3, None)
+    assert (found.dtype, found.tolist()) == (np.int64, [2, 3, 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("vertex,x\n0,1\n1,2\n", "vertex 2 lacks a value or is not in the graph"),
+        ("vertex,x\n0,1\n1,2\n2,3\n3,4\n", "vertex 3 lacks a value or is not in the graph"),
+        ("vertex,x\n0,1\n1,2\n1,3\n", "vertex 1 appears twice"),
+        ("vertex,x\n0,1\n1,two\n2,3\n", "column 'x' has 'two', which is not a number"),
+        ("vertex,x\n0,1\n1,\n2,3\n", "column 'x' has '', which is not a number"),
+        ("vertex,x,y\n0,1,1\n1,2,2\n2,3,3\n", "the columns of values are x, y"),
+        ("vertex\n0\n1\n2\n", "the columns of values are none"),
+        ("\x00\xff", "is not a"),
+    ],
+)
+def test_values_that_cannot_be_used(tmp_path, text, said):
+    path = tmp_path / "v.csv"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(GraphFileError, match=r"v\.csv: ") as caught:
+        read_values(path, "label", 3, None)
+    assert said in str(caught.value)
