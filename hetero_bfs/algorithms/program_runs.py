@@ -24,8 +24,9 @@ from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
-from hetero_bfs.programs.plan import Parameters, Plan
-from hetero_bfs.programs.program import Along, Program
+from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
@@ -133,7 +134,7 @@ class ProgramRuns(Prepared):
         super().__init__(graph, threads, device)
         _ = self.device  # each program is compiled for both places
         self.clocked, self.choosing_seconds = False, 0.0
-        self._modes: dict[tuple[str, int | None, Along], _Mode] = {}
+        self._modes: dict[tuple[Any, ...], _Mode] = {}
         self._trials: dict[tuple[Any, ...], RunChooser[tuple[ModeName, Where]]] = {}
 
     def _make_host(self, threads: int) -> _Threads:
@@ -147,12 +148,14 @@ class ProgramRuns(Prepared):
         """The modes and roots whose graphs and programs are kept, the latest last."""
         return [key[:2] for key in self._modes]
 
-    def _mode(self, mode: ModeName, options: RunOptions, way: Along) -> _Mode:
+    def _mode(self, mode: ModeName, options: RunOptions, plan: Plan) -> _Mode:
         """Return the graph arranged for a mode; arrange it at the first call."""
-        placed = self.placed.along(way)
+        placed = self.placed.along(plan.along)
+        if plan.collects:
+            placed = placed.whole
         root = options.root if mode == "layered" else None
         colour = None if options.colour is None else np.asarray(options.colour)
-        key = mode, root, placed.way
+        key = mode, root, placed.way, bool(plan.collects)
         if key in self._modes and not _is_same(self._modes[key].colour, colour):
             self._forget(key)
         if key in self._modes:
@@ -174,7 +177,7 @@ class ProgramRuns(Prepared):
         )
         return self._modes[key]
 
-    def _forget(self, kept: tuple[str, int | None, Along]) -> None:
+    def _forget(self, kept: tuple[Any, ...]) -> None:
         """Drop the graph of a root or a colouring, its programs and their trials."""
         self._modes.pop(kept).close()
         self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
@@ -209,7 +212,7 @@ class ProgramRuns(Prepared):
         self, plan: Plan, host: HostProgram, device: DeviceProgram | None
     ) -> MigratingProgram | None:
         """Return the program that can migrate between host and device, or None."""
-        if device is None or plan.monotone or isinstance(host, HostSweeps):
+        if device is None or plan.stays or isinstance(host, HostSweeps):
             return None
         places: tuple[DeviceKind, ...] = "cpu", "device"
         costs = {place: self._costs(plan, place) for place in places}
@@ -248,16 +251,16 @@ class ProgramRuns(Prepared):
                 f"{plan.name} has all vertices active and no method finished; give "
                 "RunOptions(max_iterations=...)"
             )
-        if plan.monotone and (options.schedule or options.where == "both"):
+        if plan.stays and (options.schedule or options.where == "both"):
             raise ArgumentError(
-                f"{plan.name} is monotone, and such runs stay on one place and take no schedule; "
-                "leave monotone out"
+                f"{plan.name} {plan.stays}, and such runs stay on one place and take no schedule; "
+                "leave it out, or the option"
             )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
         key = host_text(plan), tuple(plan.parameters.sources.items())
         programs = {
-            mode: self._compiled(plan, key, self._mode(mode, options, plan.along))
+            mode: self._compiled(plan, key, self._mode(mode, options, plan))
             for mode in _modes_for(plan, options)
         }
         choices = _choices(plan, programs, options)
@@ -328,6 +331,8 @@ def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
 def _serves(plan: Plan, mode: ModeName) -> bool:
     """Tell whether states stay right in a mode where messages may arrive twice, or early."""
     operation, layered = plan.monoid.operation, mode == "layered"
+    if plan.only_synchronous:
+        return False
     allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
     return allowed and not (layered and plan.all_active)
 
@@ -335,6 +340,11 @@ def _serves(plan: Plan, mode: ModeName) -> bool:
 def _check_sweeps(plan: Plan, mode: ModeName) -> None:
     if _serves(plan, mode):
         return
+    if plan.only_synchronous:
+        raise ArgumentError(
+            f"{plan.name} has {plan.only_synchronous}, which mode {mode!r} lacks; take mode "
+            '"synchronous"'
+        )
     with_all = " with all_active" if plan.all_active else ""
     also = "without all_active" if mode == "layered" else "and plus with all_active"
     raise ArgumentError(

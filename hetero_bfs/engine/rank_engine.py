@@ -21,7 +21,8 @@ from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_ve
 from hetero_bfs.graph.lists import input_degree_of
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.options import Limits, RunOptions
-from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.ranks import RankProgram, graph_along
 from hetero_bfs.programs.renumbered import usual_step, weight_sums
@@ -185,6 +186,8 @@ class RankEngine(Algorithms, OfOneProcess):
         plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
         if plan.counts:
             raise ArgumentError(f"{plan.name} combines by most_frequent, which needs one process")
+        if plan.collects:
+            raise ArgumentError(f"{plan.name} has {plan.collects}, which needs one process")
         if options.mode != "synchronous" or options.where not in ("auto", "cpu"):
             raise ArgumentError("several ranks run programs in mode synchronous, on the CPU")
         if plan.all_active and "finished" not in plan.methods and options.max_iterations is None:

@@ -86,6 +86,8 @@ class DeviceProgram(DeviceRun):
         if plan.counts:
             self.files = [*self.files, "programs/kernels/counting.cl"]
             self.slots = [(schema.SLOTS, plan.stored_type), (schema.SLOTS, np.uint32)]
+        if plan.collects:
+            self.files = [file.replace("messages.cl", "collected.cl") for file in self.files]
         _check_types(plan, device.info)
         super().__init__(device, self._entries())
         self._n = n = graph.num_vertices
@@ -118,7 +120,7 @@ class DeviceProgram(DeviceRun):
         ways = [graph.forward]
         if graph.backward is not graph.forward:
             ways.append(graph.backward)
-        if self.plan.all_active:  # it never pushes
+        if self.plan.all_active and not self.plan.sends_back:  # it never pushes
             ways = ways[-1:]
         return [
             Entries(way.indptr, [way.indices, *([weights_of(way, True)] if weighted else [])])
@@ -379,7 +381,7 @@ class DeviceState:
 
 def _check_types(plan: Plan, info: DeviceInfo) -> None:
     """Raise `DeviceError` if the device lacks a type that the program needs."""
-    kinds = {*plan.fields.values(), plan.stored_type, plan.weight_type}
+    kinds = {*plan.fields.values(), *plan.messages.values(), plan.weight_type}
     doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
     if doubles and not info.has_double:
         raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")

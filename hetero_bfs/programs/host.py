@@ -14,7 +14,7 @@ from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run
-from hetero_bfs.programs.schema import SLOTS
+from hetero_bfs.programs.schema import SLOTS, TOTALS
 from hetero_bfs.scheduling.program_costs import lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
@@ -74,6 +74,7 @@ class HostProgram(HostRun):
             "all_active": int(plan.all_active),
             "has_identity": int(plan.identity is not None),
             "has_priority": int("priority" in plan.methods),
+            "collects": int(bool(plan.collects)),
             "prepares": int(plan.prepares),
             "applies_in_pulls": int(plan.applies_in_pulls),
             "applies_in_pushes": int(plan.applies_in_pulls and plan.identity is None),
@@ -82,6 +83,7 @@ class HostProgram(HostRun):
             "touched": np.zeros(searched, np.int32),
             "sums": np.zeros((chunks, max(len(plan.totals), 1))),
             "totals": np.zeros(max(len(plan.totals), 1)),
+            "total_kinds": np.array([[*TOTALS].index(one) for one in plan.totals.values()], int),
             "loop": np.zeros(16, np.int64),
             "limits": np.zeros(8),
             "lowest": np.zeros((threads, 8)),
@@ -151,7 +153,8 @@ class HostProgram(HostRun):
             "integers": np.zeros(len(parameters.integers) + 1, np.int64),
             "fractions": np.zeros(len(parameters.fractions) + 1),
         }
-        fields |= {f"state_{name}": aligned_empty(n, kind) for name, kind in plan.fields.items()}
+        for kept in ("state", "new") if plan.collects else ("state",):
+            fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.fields.items()}
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"] = np.empty(n, array.dtype)
         return fields

@@ -122,6 +122,7 @@ class Program:
     The names of a method's parameters say which values it needs:
 
         state           the vertex's fields (state.distance); in `message` the sender's fields
+        receiver        the receiver's fields, in `message`
         vertex          the vertex's id
         degree          number of its edges; in a directed graph, edges along which it sends
         num_vertices    number of vertices in the graph
@@ -129,18 +130,19 @@ class Program:
         weight          weight of the edge, in `message`
         message         a message to the vertex, in `receives`
         combined        all messages to the vertex combined, in `apply`
+        messages        instead of `combined`: all messages, for loops `for message in messages:`
         previous        the vertex's fields before `apply`, in `measure`
         num_active      vertices active in the next iteration, in `finished`
 
     All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
-    value per vertex gives each vertex its own value. Names in `totals` are sums over the vertices.
+    value per vertex gives each vertex its own value. `totals` are known by their names.
 
     Methods are plain Python with numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
-    local variables, `min`, `max`, `abs`, `int`, `float`, `bool`, functions of `math` and types of
-    NumPy. Types follow NumPy's scalars: float32 plus float32 is float32, and a Python number takes
-    the other operand's type. Values that `apply` and `initial` return are converted to the fields'
-    types. The run is refused if that would lose digits, for example if a float goes to an int32
-    field.
+    loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `abs`, `int`, `float`,
+    `bool`, functions of `math` and types of NumPy. Types follow NumPy's scalars: float32 plus
+    float32 is float32, and a Python number takes the other operand's type. Values that `apply` and
+    `initial` return are converted to the fields' types. The run is refused if that would lose
+    digits, for example if a float goes to an int32 field.
 
     Attributes
     ----------
@@ -149,19 +151,25 @@ class Program:
     combine : Monoid
         `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or `hb.most_frequent`.
         Or a method with the parameters `first` and `second`, which combines two messages into one.
-        The result must not depend on the order in which messages are combined.
-    identity : number, optional
+        The result must not depend on the order in which messages are combined. For messages of
+        several fields: a mapping with a monoid for each field, or a method. Not if `apply` reads
+        `messages`.
+    identity : number or tuple of numbers, optional
         With a method `combine`: the message that changes no other one.
     along : {"out", "in", "both"}
         Direction of messages in a directed graph: along the edges that leave the sender, against
         the edges that lead to it, or both. With "both", a pair of opposite edges brings two
         messages.
-    message_type : dtype, optional
+    message_type : dtype, or mapping of name to dtype, optional
         Type of messages; by default the type that `message` returns. A Python int has the type of
-        the first field, a Python float the type of the first float field, or else float64.
+        the first field, a Python float the type of the first float field, or else float64. A
+        mapping gives messages several fields, which are read as `combined.distance`.
     all_active : bool
         True if every vertex sends and applies in every iteration, as in PageRank. `finished` or
         `max_iterations` end the run.
+    active_apply : bool
+        True if active vertices apply in the next iteration even without messages, as in Pregel. A
+        vertex stays active as long as `apply` says so, or its state changes.
     monotone : bool
         True promises more of a program with `priority` and `hb.minimum`, which then runs faster. A
         message depends only on the sender's priority and on the weight. It does not fall as either
@@ -172,9 +180,11 @@ class Program:
         True promises that the final states do not depend on when a vertex sees a message. Then
         `RunOptions(mode="auto")` may choose another mode. Programs break the promise if they count
         iterations, or if `receives` refuses messages that would change a state.
-    totals : tuple of str
-        Names of sums. `measure` returns the vertex's share of each. `apply` and `finished` read the
-        sums of the previous iteration (at first the sums of the initial states).
+    totals : tuple of str, or mapping of str to Monoid
+        Names of totals over the vertices that applied: sums, or by `hb.plus`, `hb.minimum` or
+        `hb.maximum`. The maximum of truth values says whether any is true, the minimum whether all
+        are. `measure` returns the vertex's share of each. `apply` and `finished` read the totals of
+        the previous iteration (at first those of the initial states of all vertices).
 
     Methods
     -------
@@ -183,6 +193,8 @@ class Program:
         whether it is active. By default it is, unless its first field is the identity of `combine`.
     message(...)
         The message that an active vertex sends along an edge.
+    message_back(...)
+        Optional: the message that an active vertex sends against an edge, beside `message`.
     apply(...)
         The new state, returned as by `initial`. By default the vertex is active if it changed.
     receives(...)
@@ -203,6 +215,7 @@ class Program:
     all_active: ClassVar[bool] = False
     monotone: ClassVar[bool] = False
     any_order: ClassVar[bool] = False
-    totals: ClassVar[tuple[str, ...]] = ()
+    active_apply: ClassVar[bool] = False
+    totals: ClassVar[tuple[str, ...] | Mapping[str, Monoid]] = ()
 
     # Subclasses choose the parameters of the methods, so no signatures are declared here.

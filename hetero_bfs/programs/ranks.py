@@ -24,7 +24,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Along
 from hetero_bfs.programs.renumbered import join_lists
-from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.communicator import Communicator, Operation
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.gathered_result import RankProgramResult
 from hetero_bfs.ranks.partition import RankGraph
@@ -37,6 +37,9 @@ _PULL_SHARE = 8
 neighbour lists, but writes in order and sends each vertex's message once."""
 
 _LAST_NUMBER = 2**31 - 1
+
+_REDUCTIONS: dict[str, Operation] = {"plus": "sum", "minimum": "min", "maximum": "max"}
+"""Operations between ranks, by those of totals."""
 
 
 def graph_along(graph: RankGraph, way: Along) -> RankGraph:
@@ -293,9 +296,14 @@ class RankProgram:
         plan, fields = self.plan, self._fields
         if not (plan.totals or "finished" in plan.methods):
             return
-        all_sums = np.append(self._sums, float(active))
-        self._communicator.reduce_to_all(all_sums, "sum")
-        fields["totals"][:] = all_sums[:-1]
+        all_sums = np.append(self._sums[: len(plan.totals)], float(active))
+        kinds = np.array([*plan.totals.values(), "plus"])
+        for kind, operation in _REDUCTIONS.items():
+            if (kinds == kind).any():
+                shares = all_sums[kinds == kind]
+                self._communicator.reduce_to_all(shares, operation)
+                all_sums[kinds == kind] = shares
+        fields["totals"][: len(plan.totals)] = all_sums[:-1]
         fields["loop"][NUM_ACTIVE] = int(all_sums[-1])
 
     def _is_finished(self) -> bool:

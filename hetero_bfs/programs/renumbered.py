@@ -93,6 +93,11 @@ class PlacedGraph:
             self._others[way] = PlacedGraph(self.graph, way)
         return self._others[way]
 
+    @cached_property
+    def whole(self) -> PlacedGraph:
+        """This graph with isolated vertices in the searched range, too."""
+        return WholeGraph(self)
+
     @property
     def num_stored_edges(self) -> int:
         return self.graph.graph.num_stored_edges * (2 if self.way == "both" else 1)
@@ -173,6 +178,31 @@ class PlacedGraph:
     @cached_property
     def usual_step(self) -> float:
         return usual_step(weight_sums(self.forward.weights, self.num_searched))
+
+
+class WholeGraph(PlacedGraph):
+    """A placed graph whose searched range has all vertices, for programs that collect messages."""
+
+    def __init__(self, placed: PlacedGraph) -> None:
+        super().__init__(placed.graph, placed.way)
+        self.num_searched, self._placed = self.num_vertices, placed
+
+    @cached_property
+    def forward(self) -> CSRGraph:
+        return self._padded(self._placed.forward)
+
+    @cached_property
+    def backward(self) -> CSRGraph:
+        is_one = self._placed.backward is self._placed.forward
+        return self.forward if is_one else self._padded(self._placed.backward)
+
+    def _padded(self, lists: CSRGraph) -> CSRGraph:
+        more = self.num_vertices + 1 - lists.indptr.size
+        indptr = np.pad(lists.indptr, (0, more), "edge")
+        degree = np.diff(indptr).astype(np.uint32)
+        return CSRGraph.trusted(
+            indptr, lists.indices, lists.directed, lists.num_input_edges, degree, lists.weights
+        )
 
 
 def join_lists(first: CSRGraph, second: CSRGraph) -> CSRGraph:

@@ -27,7 +27,7 @@ class ProgramResult(Traced):
     converged : bool
         False if `max_iterations` ended the run.
     totals : mapping of name to float
-        The program's sums after the last iteration.
+        The program's totals after the last iteration.
     traces : list of IterationTrace
     streamed_bytes : int
         Bytes of neighbour lists sent to the device, if it does not hold them.

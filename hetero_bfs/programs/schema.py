@@ -41,6 +41,9 @@ Phase = IntEnum("Phase", "STARTS GATHERS APPLIES", start=0)
 
 RECORD_WIDTH = 4
 
+TOTALS = {"plus": 0.0, "minimum": float("inf"), "maximum": float("-inf")}
+"""Operations of totals, and the total of no vertex by each."""
+
 SLOTS = 2
 """Hash-table slots per neighbour-list entry, for counting equal messages."""
 

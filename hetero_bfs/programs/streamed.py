@@ -14,7 +14,8 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.options import Limits, RunOptions
-from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import PlacedGraph, Run
 from hetero_bfs.programs.schema import Mode
@@ -86,7 +87,10 @@ def program_in_phases(
     """Compile a program with one launch per phase; stream the graph if it does not fit."""
     try:
         return DeviceProgram(plan, device, graph, costs)
-    except BudgetError:
+    except BudgetError as error:
+        if plan.collects:
+            what = f"{plan.name} has {plan.collects}, and such programs do not stream"
+            raise BudgetError(f"{error}; {what}") from None
         return StreamedProgram(plan, device, graph, costs)
 
 

@@ -71,6 +71,15 @@ def pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
 
 
 @njit(inline="always")
+def touches(edges, searched, stored):
+    """Tell whether it is quicker to collect messages only where active vertices send some.
+
+    Going along their edges finds these receivers, which then read their own lists.
+    """
+    return edges * (stored / max(searched, 1.0) + 1.0) < stored
+
+
+@njit(inline="always")
 def iteration_seconds(
     costs, place, direction, senders, edges, receivers, searched, stored, has_identity
 ):
@@ -162,7 +171,9 @@ def expect_iterations(costs, known, sizes, has_identity, seconds):
         )
 
 
-FUNCTIONS = found_share, push_seconds, pull_seconds, iteration_seconds, seconds_to_migrate, leaves
+FUNCTIONS = (
+    found_share, push_seconds, pull_seconds, touches, iteration_seconds, seconds_to_migrate, leaves
+)  # fmt: skip
 KINDS = {"costs": "__global float *", "has_identity": "bool"} | dict.fromkeys(
     ("place", "direction"), "int64"
 )

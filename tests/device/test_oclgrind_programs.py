@@ -14,6 +14,7 @@ from dataclasses import replace
 from unittest import mock
 import numpy as np
 from graphs import grid, random_graph, star
+from collected_programs import Cores, Countdown, Hubs
 from sample_programs import (
     Communities, Distances, Farthest, Labels, MonotoneDistances, Parents, Ranks,
 )
@@ -71,7 +72,14 @@ for program, parameters in (
         if not isinstance(program, Parents):
             field = next(iter(host.state))
             np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
-assert len(made) == {one_launch} * 15
+collected = ((Cores(), {{}}), (Countdown(), {{}}), (Hubs(), dict(rounds=3)))
+for program, parameters in collected if ("pull",) in {ways} else ():
+    host, device = (
+        runs.run(program, parameters, hb.RunOptions(place=place)) for place in ("cpu", "device")
+    )
+    for field in host.state:
+        np.testing.assert_array_equal(device.state[field], host.state[field])
+assert len(made) == {one_launch} * 18
 assert all(program._instead is None for program in made)
 """
 )

@@ -14,6 +14,7 @@ from graphs import SEARCHABLE_NAMES, nasty
 from sample_programs import (
     Communities,
     Distances,
+    Extremes,
     Farthest,
     Labels,
     MonotoneDistances,
@@ -230,6 +231,17 @@ def test_sums_are_the_same_in_every_run(plain_device):
         assert device.totals["change"] == pytest.approx(host.totals["change"], rel=1e-6)
         again = both(runs, Ranks(), alpha=0.85, tol=1e-9)[1]
         np.testing.assert_array_equal(again.rank, device.rank)
+
+
+@pytest.mark.parametrize("name", ["isolated vertices", "two hubs", "Kronecker 10"])
+def test_totals_of_every_kind(plain_device, name):
+    if not plain_device.has_double:
+        pytest.skip(f"{plain_device.name} has no doubles, which totals need")
+    with runs_of(nasty(name, directed=True), plain_device) as runs:
+        for direction in DIRECTIONS:
+            results = host, device = both(runs, Extremes(), direction)
+            same(results, "label")
+            assert device.totals == host.totals
 
 
 def test_limits_and_places(plain_device):

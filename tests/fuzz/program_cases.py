@@ -19,10 +19,12 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from tests.fuzz.cases import ORDERS, Case, Step, draw_graph
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
+from collected_programs import Cores, Countdown, Hubs, Nearest, Second
 from plain_programs import Outcome, PlainRun
 from sample_programs import (
     Communities,
     Distances,
+    Extremes,
     Labels,
     MonotoneDistances,
     Parents,
@@ -43,6 +45,7 @@ class _Sample(NamedTuple):
     sweeps: bool = True  # it may run asynchronously
     layers: bool = True
     schedules: bool = True
+    alone: bool = False  # a vertex without any edge keeps a run going
 
 
 def _source(n: int, source: int) -> dict[str, Any]:
@@ -56,6 +59,14 @@ def _mask(n: int, source: int) -> dict[str, Any]:
     }
 
 
+def _collected(
+    program: type[hb.Program],
+    parameters: Callable[[int, int], dict[str, Any]] = lambda n, source: {},
+    weight_type: str | None = None,
+) -> _Sample:
+    return _Sample(program, parameters, weight_type, False, False, False, True)
+
+
 PROGRAMS = {
     "Parents": _Sample(Parents, _source),
     "Distances": _Sample(Distances, _source, "float32"),
@@ -63,6 +74,12 @@ PROGRAMS = {
     "Labels": _Sample(Labels, lambda n, source: {}),
     "Reached": _Sample(Reached, _mask),
     "Ranks": _Sample(Ranks, lambda n, source: {"alpha": 0.85, "tol": 1e-9}, layers=False),
+    "Extremes": _Sample(Extremes, lambda n, source: {}, sweeps=False, layers=False),
+    "Cores": _collected(Cores),
+    "Second": _collected(Second, lambda n, source: {"modulus": 1 + source % 4}, "int32"),
+    "Nearest": _collected(Nearest, _source, "int32"),
+    "Countdown": _collected(Countdown),
+    "Hubs": _collected(Hubs, lambda n, source: {"rounds": source % 4}),
     "Communities": _Sample(Communities, lambda n, s: {"rounds": s % 4}, sweeps=False, layers=False),
 }
 
@@ -111,7 +128,9 @@ def program_problem(case: Case, device: DeviceInfo | None) -> Iterator[str | Non
     with ProgramRuns(build_search_graph(edges, order), case.settings["threads"], device) as runs:
         for step in case.steps:
             parameters = sample.parameters(case.num_vertices, step["source"])
-            expected = PlainRun(sample.program(), graph, parameters, order == "given").run()
+            expected = PlainRun(
+                sample.program(), graph, parameters, order == "given" or sample.alone
+            ).run()
             options = {key: value for key, value in step.items() if key != "source"}
             if runs.device is None:
                 options = _on_host(options)

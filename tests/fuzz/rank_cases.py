@@ -107,7 +107,11 @@ def _program(engine: RankEngine, case: Case, step: Step) -> Found:
 KINDS: dict[str, Callable[[RankEngine, Case, Step], Found]] = {
     "bfs": _bfs, "sssp": _sssp, "components": _components, "pagerank": _pagerank,
     "weighted pagerank": partial(_pagerank, weighted=True),
-    **{name: _program for name in PROGRAMS if name != "Communities"},  # most_frequent: one process
+    **{  # most_frequent, and programs that collect messages, need one process
+        name: _program
+        for name, sample in PROGRAMS.items()
+        if name != "Communities" and not sample.alone
+    },
 }  # fmt: skip
 """What runs; only `problem` of what it returns is for rank 0 alone."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from collected_programs import Cores, Countdown, Hubs
 from graphs import random_graph
 from kernel_rules import Build
 from sample_programs import (
@@ -50,7 +51,8 @@ from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import Packing
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
-from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import PlacedGraph, by_colour
 from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess
@@ -69,6 +71,9 @@ _PROGRAMS = (
     (Ranks(), {"alpha": 0.85, "tol": 0.1}),
     (Communities(), {"rounds": 3}),
     (Farthest(), {}),
+    (Cores(), {}),
+    (Countdown(), {}),
+    (Hubs(), {"rounds": 3}),
 )
 _CPU = replace(GPU, type="CPU", unified_memory=True)
 DEVICES = {
@@ -191,10 +196,12 @@ def _programs(
     device = OpenCLDevice(info)
     classes = np.arange(graph.num_vertices) % 3
     arranged = by_colour(placed, classes.astype(np.int32), 8)
-    for form in (DeviceProgram, StreamedProgram):
+    if plan.collects:
+        placed = placed.whole
+    for form in (DeviceProgram,) if plan.collects else (DeviceProgram, StreamedProgram):
         Packing(form(plan, device, placed, costs))
     if info.may_run_in_one_launch and not plan.counts:
         OneLaunch(plan, device, placed, costs)
-    if not plan.counts:
+    if not (plan.counts or plan.collects):
         for sweeps in (DeviceSweeps, StreamedSweeps):
             sweeps(plan, device, arranged, costs)

@@ -29,4 +29,4 @@ def class_of(text: str, name: str):
 
 def method_of(program, name: str, results: list[str], optional=None) -> method_source.Method:
     names = {n: method_source.Source("", n, kind, True) for n, kind in WEAK.items()}
-    return method_source.Method(program, name, FIELDS, ("state",), names, results, optional)
+    return method_source.Method(program, name, {"state": FIELDS}, names, results, optional)

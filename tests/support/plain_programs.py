@@ -21,6 +21,8 @@ from plain_python import convert
 import hetero_bfs as hb
 from hetero_bfs.programs.program import monoid_of
 
+_NO_TOTAL = {"plus": 0.0, "minimum": np.inf, "maximum": -np.inf}
+
 
 class Outcome(NamedTuple):
     """What a run gives."""
@@ -49,20 +51,50 @@ class PlainRun:
         self.program, self.graph, self.parameters = program, graph, parameters
         self.n = graph.num_vertices
         self.kinds = {name: np.dtype(kind).name for name, kind in program.state.items()}
-        kind = np.dtype(program.message_type or next(iter(program.state.values())))
+        declared = program.message_type or next(iter(program.state.values()))
+        declared = declared if isinstance(declared, dict) else {"": declared}
+        self.message_kinds = {name: np.dtype(kind).name for name, kind in declared.items()}
         self.monoid = monoid_of(program)
-        self.identity, self.message_kind = self.monoid.identity(kind), kind.name
+        self.identity = self._identity()
         self.random = random.Random(seed)
         self.receivers = self._receivers()
+        self.senders: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
+        for u, receivers in enumerate(self.receivers):
+            for v, k in receivers:
+                self.senders[v].append((u, k))
         self.degree = [len(receivers) for receivers in self.receivers]
         ends = np.diff(graph.indptr) + np.bincount(graph.indices, minlength=self.n)[: self.n]
         self.counts = np.full(self.n, True) if alone else ends > 0
-        names = ("initial", "message", "receives", "apply", "measure", "finished")
+        names = ["initial", "message", "message_back", "receives", "apply", "measure", "finished"]
         self.methods = {name: self._method(name) for name in names if hasattr(program, name)}
         wanted = self.methods["receives"][1] if "receives" in self.methods else None
         self.takes = None if wanted is None else "message" in wanted  # messages one by one
+        named = program.totals
+        kinds = named if isinstance(named, dict) else dict.fromkeys(named, hb.plus)
+        self.total_monoids = [*kinds.values()]
         self.totals: dict[str, float] = {}
         self.iteration = 0
+
+    def _identity(self) -> Any:
+        """Return the message that counts as none; None if there is none."""
+        if "" in self.message_kinds:
+            kind = np.dtype(self.message_kinds[""])
+            return None if self.monoid is None else self.monoid.identity(kind)
+        neutral = getattr(self.program, "identity", None)
+        if neutral is None:
+            pairs = zip(self.program.combine.values(), self.message_kinds.values(), strict=True)
+            neutral = tuple(monoid.identity(np.dtype(kind)) for monoid, kind in pairs)
+        return None if None in neutral else self._message(neutral)
+
+    def _message(self, sent: Any) -> Any:
+        """Return a message of the declared types; its fields are attributes if it has some."""
+        if "" in self.message_kinds:
+            return convert(sent, self.message_kinds[""])
+        kinds = self.message_kinds.items()
+        parts = [
+            (name, convert(part, kind)) for (name, kind), part in zip(kinds, sent, strict=True)
+        ]
+        return SimpleNamespace(**dict(parts))
 
     def _receivers(self) -> list[list[tuple[int, int]]]:
         """Return to whom each vertex sends, and along which entry of the lists."""
@@ -105,7 +137,8 @@ class PlainRun:
 
     def _begin(self) -> list[int]:
         first, kind = next(iter(self.kinds.items()))
-        resting = self.monoid.identity(np.dtype(kind))
+        rests = self.monoid is not None and "" in self.message_kinds
+        resting = self.monoid.identity(np.dtype(kind)) if rests else None
         self.states, active = [], []
         for vertex in range(self.n):
             state, is_active = self._stored(self._call("initial", vertex))
@@ -118,35 +151,42 @@ class PlainRun:
         return active
 
     def _measure(self, changes: list[tuple[int, Any, Any]]) -> None:
-        sums = [0.0] * len(self.program.totals)
+        sums = [_NO_TOTAL[monoid.operation] for monoid in self.total_monoids]
         for vertex, state, previous in changes if sums else ():
             shares = self._call("measure", vertex, state=state, previous=previous)
             for i, share in enumerate(shares if isinstance(shares, tuple) else (shares,)):
-                sums[i] += float(share)
+                sums[i] = self.total_monoids[i].of(sums[i], float(share))
         self.totals = dict(zip(self.program.totals, sums, strict=True))
 
     def _gather(self, active: list[int]) -> dict[int, Any]:
         """Return the messages to each vertex, combined."""
-        of_edge = "weight" in self.methods["message"][1]
-        receives: dict[int, bool] = {}
         messages: dict[int, list[Any]] = {}
         for u in self.random.sample(active, len(active)):
-            message = None
-            for v, k in self.receivers[u]:
-                if self.takes is False:
-                    if v not in receives:
-                        receives[v] = self._receives(v)
-                    if not receives[v]:
-                        continue
-                if message is None or of_edge:
-                    weight = {"weight": self.graph.weights[k]} if of_edge else {}
-                    sent = self._call("message", u, state=self.states[u], **weight)
-                    message = convert(sent, self.message_kind)
-                if not self.takes or self._receives(v, message):
-                    messages.setdefault(v, []).append(message)
+            self._send("message", u, self.receivers[u], messages)
+            if "message_back" in self.methods:
+                self._send("message_back", u, self.senders[u], messages)
         return {v: self._combined(messages[v]) for v in messages}
 
+    def _send(self, method: str, u: int, ends: list[Any], messages: dict[int, list[Any]]) -> None:
+        for v, k in ends:
+            if self.takes is False and not self._receives(v):
+                continue
+            known = {"state": self.states[u], "receiver": self.states[v]}
+            if self.graph.weights is not None:
+                known["weight"] = self.graph.weights[k]
+            message = self._message(self._call(method, u, **known))
+            if not self.takes or self._receives(v, message):
+                messages.setdefault(v, []).append(message)
+
     def _combined(self, messages: list[Any]) -> Any:
+        if self.monoid is None and "messages" in self.methods["apply"][1]:
+            return messages
+        if self.monoid is None:
+            fields = self.program.combine.items()
+            parts = [reduce(m.of, [getattr(x, name) for x in messages]) for name, m in fields]
+            return self._message(parts)
+        if "" not in self.message_kinds:
+            return reduce(lambda one, two: self._message(self.monoid.of(one, two)), messages)
         if self.monoid != hb.most_frequent:
             return reduce(self.monoid.of, messages)
         counts = Counter(message for message in messages if message != self.identity)
@@ -157,16 +197,18 @@ class PlainRun:
         """Tell whether a vertex takes messages, or this one if `receives` asks for it."""
         return bool(self._call("receives", v, state=self.states[v], message=message))
 
-    def _apply(self, combined: dict[int, Any]) -> list[int]:
-        if self.program.all_active:
-            identity = convert(self.identity, self.message_kind)
-            combined = {v: combined.get(v, identity) for v in range(self.n)}
+    def _apply(self, combined: dict[int, Any], senders: list[int]) -> list[int]:
+        collects = "messages" in self.methods["apply"][1]
+        if not collects and self.identity is not None:
+            combined = {v: total for v, total in combined.items() if total != self.identity}
+        whole = range(self.n) if self.program.all_active else ()
+        for v in senders if self.program.active_apply else whole:
+            combined.setdefault(v, [] if collects else self.identity)
         changes, active = [], []
         for v, total in combined.items():
-            if not self.program.all_active and self.identity is not None and total == self.identity:
-                continue
             before = self.states[v]
-            state, is_active = self._stored(self._call("apply", v, state=before, combined=total))
+            known = {"messages": total} if collects else {"combined": total}
+            state, is_active = self._stored(self._call("apply", v, state=before, **known))
             if is_active is None:
                 is_active = state != before
             changes.append((v, state, before))
@@ -187,7 +229,7 @@ class PlainRun:
             if not self._goes_on(active):
                 converged = True
                 break
-            active = self._apply(self._gather(active))
+            active = self._apply(self._gather(active), active)
             self.iteration += 1
             if "finished" in self.methods:
                 converged = bool(self._call("finished", None, num_active=len(active)))

@@ -194,6 +194,7 @@ _MATH = SimpleNamespace(
     ceil=lambda x: _rounded(np.ceil, x),
 )
 _NAMES: dict[str, Any] = {
+    "range": range,
     "operate": _operate,
     "unary": _unary,
     "compare": _compare,

@@ -69,6 +69,8 @@ class MethodWriter:
             self._augment(depth)
         elif draw < 0.62 and len(self.variables) > 1:
             self._exchange(depth)
+        elif draw < 0.7:
+            self._loop(depth, num_results)
         else:
             self._if(depth, num_results)
 
@@ -128,6 +130,28 @@ class MethodWriter:
         self.variables = before
         if common is not None:
             self._declared(common, kind, weak)
+
+    def _loop(self, depth: int, num_results: int) -> None:
+        """Write a loop of a few passes, which may end early."""
+        counter = f"x{self.count}"
+        self.count += 1
+        before = dict(self.variables)
+        if self.random.random() < 0.5:
+            begin = self.random.choice(["", "1, ", f"int({self.number(1).text}) & 3, "])
+            self._line(depth, f"for {counter} in range({begin}int({self.number(1).text}) & 7):")
+            self._declared(counter, "int64", True)
+        else:
+            self._line(depth, f"{counter} = {self.random.randrange(4)}")
+            before[counter] = Part(counter, "int64", True)  # in the loop, only its end changes it
+            self._line(depth, f"while {counter} < 5 and {self.condition(2).text}:")
+            self._line(depth + 1, f"{counter} = {counter} + 1")
+        for _ in range(self.random.randrange(3)):
+            self._statement(depth + 1, num_results)
+        if self.random.random() < 0.5:
+            self._line(depth + 1, f"if {self.test(2)}:")
+            self._line(depth + 2, self.random.choice(["break", "continue"]))
+        self._line(depth + 1, "pass")
+        self.variables = before
 
     def _end(self, depth: int, num_results: int) -> None:
         """Return, by one line or on the paths of a condition."""

@@ -167,6 +167,31 @@ class Votes(hb.Program):
         return iteration >= rounds
 
 
+class Extremes(hb.Program):
+    """The greatest label reaches all; how it is passed on depends on totals of every kind."""
+
+    state = {"label": np.int32}  # noqa: RUF012
+    combine = hb.maximum
+    totals = {  # noqa: RUF012
+        "least": hb.minimum, "changes": hb.plus, "most": hb.maximum, "all_even": hb.minimum,
+    }  # fmt: skip
+
+    def initial(self, vertex):
+        return vertex * 7919 % 2003
+
+    def message(self, state):
+        return state.label
+
+    def apply(self, state, combined, least, most, all_even, changes):
+        if all_even > 0 or changes > 40:
+            return max(state.label, combined - 1)
+        return max(state.label, combined - int(least < 100) - int(most > 1500))
+
+    def measure(self, state, previous):
+        label = state.label
+        return label - 7, label != previous.label, label, label % 2 == 0
+
+
 class Farthest(hb.Program):
     """A method combines messages: the label that is farthest from 1000 reaches all."""
 

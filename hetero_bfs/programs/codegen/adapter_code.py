@@ -11,13 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.method_source import Source
+from hetero_bfs.programs.codegen.method_source import MESSAGES, Source
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.program import Monoid, any_one
 
 _SIGNS = {"plus": "+", "bitwise_or": "|"}
 
 
 class Adapters:
+    messages: str
+    """The code of the arguments of functions that go through the messages to a vertex."""
+
     def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
         self.plan = plan
         self.dialect = dialect()
@@ -37,19 +41,56 @@ class Adapters:
 
     def combination(self) -> str:
         """Return the code that combines the messages `first` and `second`."""
-        operation, kind = self.plan.monoid.operation, self.plan.stored_type
-        if operation == "any_one":
-            return "second"
-        if operation == "a method":
+        kind = self.plan.stored_type
+        if self.plan.monoid.operation == "a method":
             is_bool = self.plan.message_type == "bool"
-            names = [source.name for source in self.functions["combine"].parameters]
-            given = [self.truth(name) if is_bool else name for name in names]
+            given = [self.truth(x) if is_bool else x for x in self.arguments("combine")]
             code = f"user_combine({', '.join(given)})"
             return self.dialect.conversion("bool", kind, code) if is_bool else code
+        return self.merged(self.plan.monoid, kind, "first", "second")
+
+    def merged(self, monoid: Monoid, kind: str, first: str, second: str) -> str:
+        """Return the code that combines two values by a monoid which is not a method."""
+        operation = monoid.operation
+        if operation == "any_one":
+            return second
         if operation in _SIGNS:
-            return self.dialect.binary(_SIGNS[operation], kind, "first", "second")
+            return self.dialect.binary(_SIGNS[operation], kind, first, second)
+        if kind == "bool":
+            return self.dialect.boolean("or" if operation == "maximum" else "and", [first, second])
         # most_frequent takes the least of equally frequent messages.
-        return self.dialect.extreme(operation != "maximum", kind, "first", "second")
+        return self.dialect.extreme(operation != "maximum", kind, first, second)
+
+    def names(self, prefix: str) -> list[str]:
+        """Return a variable for each field of messages."""
+        return [f"{prefix}_{field}" if field else prefix for field in self.plan.messages]
+
+    def merges(self) -> list[str]:
+        """Return the code of each combined field of `combined` and `message`, without a method."""
+        rows = zip(
+            self.plan.monoids.values(), self.plan.messages.values(), self.names("combined"),
+            self.names("message"), strict=True,
+        )  # fmt: skip
+        return [self.merged(*row) for row in rows]
+
+    def neutrals(self) -> list[str]:
+        """Return the identity of each field of messages, any number if it has none."""
+        pairs = zip(self.plan.identities, self.plan.messages.values(), strict=True)
+        return [self.dialect.literal(identity or 0, kind) for identity, kind in pairs]
+
+    def differs(self) -> str:
+        """Return the code that tests whether `combined` is not the identity; "" if none is."""
+        if None in self.plan.identities:
+            return ""
+        pairs = zip(self.names("combined"), self.neutrals(), strict=True)
+        tests = [self.dialect.comparison("!=", *pair) for pair in pairs]
+        return self.dialect.boolean("or", tests)
+
+    def added(self, operation: str, total: str, share: str) -> str:
+        """Return the code that adds a vertex's share to a total."""
+        if operation == "plus":
+            return self.dialect.binary("+", "float64", total, share)
+        return self.dialect.extreme(operation == "minimum", "float64", total, share)
 
     def is_identity(self, name: str) -> str:
         """Return the code that tests whether variable `name`, the first field, is the identity."""
@@ -63,17 +104,26 @@ class Adapters:
 
     def arguments(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> list[str]:
         """Return the code of a method's arguments; variables already hold the fields in `held`."""
-        return [self._load(source, vertex, held) for source in self.functions[method].parameters]
+        sources = self.functions[method].parameters
+        if method == "combine":
+            return [f"{s.owner}_{s.name}" if s.owner else s.name for s in sources]
+        return [self._load(source, vertex, held) for source in sources]
 
     def _load(self, source: Source, vertex: str, held: Sequence[str]) -> str:
         name = source.name
+        if source.type == MESSAGES:
+            return self.messages
+        if source.owner == "receiver":
+            return self._field(name, "v")
+        if source.owner in ("message", "combined"):
+            return f"{source.owner}_{name}"
         if source.owner:
             variable = f"{'before' if source.owner == 'previous' else 'state'}_{name}"
             return variable if variable in held else self._field(name, vertex)
         if name in ("message", "combined"):
             return self.truth(name) if self.plan.message_type == "bool" else name
         if name in self.plan.totals:
-            return f"{self.array('totals')}[{self.plan.totals.index(name)}]"
+            return f"{self.array('totals')}[{[*self.plan.totals].index(name)}]"
         if name in self.integers:
             code = f"{self.array('integers')}[{self.integers.index(name)}]"
             return self.truth(code) if source.type == "bool" else code
@@ -101,7 +151,8 @@ def starts_active(adapters: Adapters, prefix: str) -> str:
     `prefix` is the prefix of the variables that hold its state.
     """
     plan = adapters.plan
-    if plan.all_active or (plan.identity is None and not adapters.returns_activity("initial")):
+    has_rest = plan.monoid != any_one and "" in plan.messages  # a state that is not sent at first
+    if plan.all_active or (not has_rest and not adapters.returns_activity("initial")):
         return f"return {adapters.dialect.literal(True, 'bool')}"
     if adapters.returns_activity("initial"):
         return "return is_active"

@@ -9,6 +9,16 @@ import numpy as np
 from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
 from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, SingleDialect
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import TOTALS
+
+_PLACES = {"v": "uint", "iteration": "long"} | dict.fromkeys(
+    ("begin", "count", "back_begin", "back_count"), "OFFSET"
+)
+_LISTS = {
+    "backward_neighbours": "uint", "backward_weights": "WEIGHT", "neighbours": "uint",
+    "weights": "WEIGHT", "active_in": "int",
+}  # fmt: skip
+"""What a function needs to go through messages (HOST_MESSAGES), with types in OpenCL C."""
 
 
 def device_text(plan: Plan, has_double: bool) -> str:
@@ -16,6 +26,8 @@ def device_text(plan: Plan, has_double: bool) -> str:
 
 
 class _DeviceAdapters(Adapters):
+    messages = "MESSAGES_NAMES"
+
     def __init__(self, plan: Plan, has_double: bool) -> None:
         super().__init__(plan, DeviceDialect if has_double else SingleDialect)
         self._fraction = "double" if has_double else "float"
@@ -32,8 +44,11 @@ class _DeviceAdapters(Adapters):
     def text(self) -> str:
         self.integers = ["num_vertices", *self.plan.parameters.integers]
         parts = [self._constants(), self._state()]
-        parts += [function.code for function in self.functions.values()]
-        parts += [self._combine(), self._send(), self._receives(), self._start(), self._apply()]
+        parts += [f.code for name, f in self.functions.items() if name != "apply"]
+        parts += [self._receives(), self._add_share()]
+        parts += [self._fetch()] if self.plan.collects else [self._combine(), self._send()]
+        parts += [self.functions["apply"].code, self._start(), self._apply()]
+        parts += [self._collect()] if self.plan.collects else []
         parts += [
             self._simple("float priority(const uint v, STATE)", "priority", "0.0f"),
             self._simple(
@@ -50,11 +65,15 @@ class _DeviceAdapters(Adapters):
         wide = np.dtype(plan.stored_type).itemsize == 8
         bits = "long" if wide else "int"
         identity = self.dialect.literal(plan.identity or 0, plan.stored_type)
+        none = [self.dialect.literal(TOTALS[kind], "float64") for kind in plan.totals.values()]
         flags = {
             "WIDE": wide,
             "ALL_ACTIVE": plan.all_active,
             "HAS_IDENTITY": plan.identity is not None,
             "SPLITS": _splits(plan),
+            "COLLECTS": bool(plan.collects),
+            "SENDS_BACK": plan.sends_back,
+            "ACTIVE_APPLY": plan.active_apply,
             "WEIGHTED": plan.uses_weights,
             "PREPARED": plan.prepares,
             "HAS_PRIORITY": "priority" in plan.methods,
@@ -71,6 +90,7 @@ class _DeviceAdapters(Adapters):
                 f"#define IDENTITY {identity}",
                 f"#define WEIGHT {C_TYPES[weight] if weight and plan.uses_weights else 'int'}",
                 f"#define TOTAL {self._fraction}",
+                f"#define NO_TOTALS {{{', '.join([*none, '0'])}}}",
             ]
         )
 
@@ -80,7 +100,14 @@ class _DeviceAdapters(Adapters):
             for name, kind, constant in state_arrays(self.plan)
         ]
         names = [name for name, _, _ in state_arrays(self.plan)]
-        return f"#define STATE {', '.join(parameters)}\n#define STATE_NAMES {', '.join(names)}\n"
+        text = f"#define STATE {', '.join(parameters)}\n#define STATE_NAMES {', '.join(names)}\n"
+        if not self.plan.collects:
+            return text
+        needed = [f"const {kind} {name}" for name, kind in _PLACES.items()]
+        needed += [f"__global const {kind} *{name}" for name, kind in _LISTS.items()]
+        names = [*_PLACES, *_LISTS, "STATE_NAMES"]
+        text += f"#define MESSAGES {', '.join([*needed, 'STATE'])}\n"
+        return text + f"#define MESSAGES_NAMES {', '.join(names)}\n"
 
     def _call(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> str:
         return f"user_{method}({', '.join(self.arguments(method, vertex, held))})"
@@ -101,13 +128,91 @@ class _DeviceAdapters(Adapters):
         call = self._call("receives") if "receives" in self.functions else "true"
         vertex, message = ("true", call) if self.plan.receives_messages else (call, "true")
         rest = "const long iteration, STATE)"
+        pairs = zip(self._kinds(), self.names("message"), strict=True)
+        given = ", ".join(f"const {kind} {name}" for kind, name in pairs)
         return _device_function(
             f"bool receives(const uint v, {rest}", [f"return {vertex};"]
-        ) + _device_function(
-            f"bool takes(const uint v, const MESSAGE message, {rest}", [f"return {message};"]
-        )
+        ) + _device_function(f"bool takes(const uint v, {given}, {rest}", [f"return {message};"])
 
-    def _store(self, method: str) -> list[str]:
+    def _kinds(self) -> list[str]:
+        """Return the type of each field of messages as the kernels have it."""
+        if not self.plan.collects:
+            return ["MESSAGE"]
+        return [C_TYPES[kind] for kind in self.plan.messages.values()]
+
+    def _assigned(self, to: list[str], method: str, vertex: str = "v") -> str:
+        """Return the line that calls a method and assigns its results."""
+        given = self.arguments(method, vertex)
+        if len(to) == 1:
+            return f"{to[0]} = user_{method}({', '.join(given)});"
+        return f"user_{method}({', '.join([*given, *(f'&{name}' for name in to)])});"
+
+    def _fetch(self) -> str:
+        """Return the function that fetches message k of a vertex, and whether it is one."""
+        plan, names = self.plan, self.names("message")
+        sends = "true" if plan.all_active else "active_in[u] == iteration"
+
+        def along(method: str, lists: str, entry: str) -> list[str]:
+            weight = f"const WEIGHT weight = {lists}weights[{entry}];"
+            return [
+                f"const uint u = {lists}neighbours[{entry}];",
+                f"if (!({sends}))",
+                "    return false;",
+                *([weight] if plan.uses_weights else []),
+                self._assigned(names, method, "u"),
+            ]
+
+        lines = [f"{kind} {name};" for kind, name in zip(self._kinds(), names, strict=True)]
+        forth = along("message", "backward_", "begin + k")
+        if plan.sends_back:
+            back = along("message_back", "", "back_begin + k - count")
+            lines += ["if (k >= count) {", *back, "} else {", *forth, "}"]
+        else:
+            lines += forth
+        lines += [f"*to_{name} = {name};" for name in names]
+        given = ["v", *names, "iteration", "STATE_NAMES"]
+        to = ", ".join(f"{k} *to_{n}" for k, n in zip(self._kinds(), names, strict=True))
+        head = f"bool fetch(const OFFSET k, {to}, MESSAGES)"
+        return _device_function(head, [*lines, f"return takes({', '.join(given)});"])
+
+    def _collect(self) -> str:
+        """Return the function that applies the messages, and stores the new state aside."""
+        plan, names, combined = self.plan, self.names("message"), self.names("combined")
+        kinds, steps = self._kinds(), ["found = true;"]
+        lines = ["bool found = false;"]
+        if plan.takes_messages:
+            steps += ["break;"]
+        else:
+            rows = zip(kinds, combined, self.neutrals(), strict=True)
+            lines += [f"{kind} {name} = {code};" for kind, name, code in rows]
+            if plan.monoid.operation == "a method":
+                for to, of in (("first", combined), ("second", names)):
+                    rows = zip(kinds, self.names(to), of, strict=True)
+                    steps += [f"const {kind} {name} = {code};" for kind, name, code in rows]
+                steps += [self._assigned(combined, "combine")]
+            else:
+                pairs = zip(combined, self.merges(), strict=True)
+                steps += [f"{name} = {code};" for name, code in pairs]
+        if not (plan.takes_messages and plan.all_active):
+            held = zip(kinds, names, strict=True)
+            given = ", ".join(["k", *(f"&{name}" for name in names), "MESSAGES_NAMES"])
+            lines += ["for (OFFSET k = 0; k < count + back_count; k++) {"]
+            lines += [
+                *(f"    {kind} {name};" for kind, name in held),
+                f"    if (fetch({given})) {{",
+            ]
+            lines += [*(f"        {step}" for step in steps), "    }", "}"]
+        if not plan.takes_messages and self.differs():
+            lines += [f"found = {self.differs()};"]
+        if plan.active_apply:
+            lines += ["found = found || active_in[v] == iteration;"]
+        if not plan.all_active:
+            lines += ["if (!found)", "    return 0;"]
+        lines += self._store("apply", "new")
+        flag = "is_active ? 2 : 1" if self.returns_activity("apply") else "1"
+        return _device_function("int collect(MESSAGES)", [*lines, f"return {flag};"])
+
+    def _store(self, method: str, array: str = "state") -> list[str]:
         """Return the lines that call `initial` or `apply` and store the new state."""
         fields = self.plan.fields
         lines = [f"{C_TYPES[kind]} state_new_{name};" for name, kind in fields.items()]
@@ -115,13 +220,8 @@ class _DeviceAdapters(Adapters):
         if self.returns_activity(method):
             lines.append("bool is_active;")
             results.append("is_active")
-        arguments = self.arguments(method)
-        if len(results) == 1:
-            lines.append(f"{results[0]} = user_{method}({', '.join(arguments)});")
-        else:
-            given = ", ".join([*arguments, *(f"&{name}" for name in results)])
-            lines.append(f"user_{method}({given});")
-        return lines + [f"state_{name}[v] = state_new_{name};" for name in fields]
+        lines.append(self._assigned(results, method))
+        return lines + [f"{array}_{name}[v] = state_new_{name};" for name in fields]
 
     def _measured(self) -> list[str]:
         """Return the lines that add the vertex's shares to the sums."""
@@ -131,14 +231,22 @@ class _DeviceAdapters(Adapters):
         held = [f"before_{name}" for name in self.plan.fields]
         arguments = self.arguments("measure", held=held)
         if len(totals) == 1:
-            return [f"shares[0] += (TOTAL)user_measure({', '.join(arguments)});"]
+            return [f"shares[0] = add_share(0, shares[0], user_measure({', '.join(arguments)}));"]
         names = [f"share_{i}" for i in range(len(totals))]
         given = ", ".join([*arguments, *(f"&{name}" for name in names)])
         return [
             f"{self._fraction} {', '.join(names)};",
             f"user_measure({given});",
-            *(f"shares[{i}] += (TOTAL){name};" for i, name in enumerate(names)),
+            *(f"shares[{i}] = add_share({i}, shares[{i}], share_{i});" for i in range(len(names))),
         ]
+
+    def _add_share(self) -> str:
+        code = "total + share"
+        for i, kind in enumerate(self.plan.totals.values()):
+            if kind != "plus":
+                code = f"i == {i} ? {self.added(kind, 'total', 'share')} : ({code})"
+        head = "TOTAL add_share(const uint i, const TOTAL total, const TOTAL share)"
+        return _device_function(head, [f"return {code};"])
 
     def _start(self) -> str:
         fields = self.plan.fields
@@ -155,7 +263,14 @@ class _DeviceAdapters(Adapters):
             f"const {C_TYPES[kind]} before_{name} = {self._field(name, 'v')};"
             for name, kind in fields.items()
         ]
-        lines += self._store("apply") + self._measured()
+        if self.plan.collects:
+            kinds = fields.items()
+            lines += [f"const {C_TYPES[k]} state_new_{n} = new_{n}[v];" for n, k in kinds]
+            lines += [f"state_{name}[v] = state_new_{name};" for name in fields]
+            lines += ["const bool is_active = combined == 2;"]
+        else:
+            lines += self._store("apply")
+        lines += self._measured()
         changed = [f"!(state_new_{f} == before_{f}" + (
             f" || (isnan(state_new_{f}) && isnan(before_{f})))" if kind.startswith("float") else ")"
         ) for f, kind in fields.items()]  # fmt: skip
@@ -167,6 +282,8 @@ class _DeviceAdapters(Adapters):
 def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
     """List the program's own arrays on a device: name, type in OpenCL C, whether it is constant."""
     arrays = [(f"state_{name}", _stored(kind), False) for name, kind in plan.fields.items()]
+    if plan.collects:
+        arrays += [(f"new_{name}", _stored(kind), False) for name, kind in plan.fields.items()]
     arrays += [
         (f"parameter_{name}", _stored(array.dtype.name), True)
         for name, array in plan.parameters.arrays.items()

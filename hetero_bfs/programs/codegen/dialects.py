@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hetero_bfs.programs.codegen.method_source import MESSAGES
+
 C_TYPES = {
     "bool": "bool", "int32": "int", "int64": "long", "uint32": "uint", "uint64": "ulong",
     "float32": "float", "float64": "double",
@@ -21,6 +23,11 @@ C_TYPES = {
 
 INLINED = "@njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)"
 """Decorator of functions that only kernels call: Numba makes no wrappers for Python or C."""
+
+HOST_MESSAGES = "arrays, active, v, begin, count, back_begin, back_count"
+"""What a function needs to go through the messages to vertex v. There are `count` places of
+messages from entry `begin` of the list of incoming edges, then `back_count` ones of messages
+against edges, from entry `back_begin` of the list of outgoing edges."""
 
 _SHIFTS = {"<<": "shift_left", ">>": "shift_right"}
 
@@ -98,6 +105,25 @@ class Dialect(ABC):
 
     @abstractmethod
     def begin_else(self) -> str: ...
+
+    @abstractmethod
+    def leave(self, word: str) -> str:
+        """Leave a loop by "break", or its pass by "continue"."""
+
+    @abstractmethod
+    def begin_while(self, test: str) -> str: ...
+
+    @abstractmethod
+    def begin_range(self, loop: int, begin: str, end: str) -> str:
+        """Begin a loop whose counter is c_ and the loop's number."""
+
+    @abstractmethod
+    def begin_messages(self, loop: int) -> str:
+        """Begin a loop over the places of messages to a vertex."""
+
+    @abstractmethod
+    def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
+        """Fetch a message into variables, by name and type; go on if there is none."""
 
     @abstractmethod
     def assign(self, name: str, code: str) -> str: ...
@@ -188,6 +214,26 @@ class HostDialect(Dialect):
     def begin_else(self) -> str:
         return "else:"
 
+    def leave(self, word: str) -> str:
+        return word
+
+    def begin_while(self, test: str) -> str:
+        return f"while {test}:"
+
+    def begin_range(self, loop: int, begin: str, end: str) -> str:
+        return f"for c_{loop} in range({begin}, {end}):"
+
+    def begin_messages(self, loop: int) -> str:
+        return f"for k_{loop} in range(count + back_count):"
+
+    def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
+        got = f"is_sent_{loop}"
+        return [
+            f"{', '.join([got, *held])} = fetch({HOST_MESSAGES}, k_{loop})",
+            f"if not {got}:",
+            "    continue",
+        ]
+
     def assign(self, name: str, code: str) -> str:
         return f"{name} = {code}"
 
@@ -201,7 +247,8 @@ class HostDialect(Dialect):
         results: Sequence[str],
         lines: Sequence[str],
     ) -> str:
-        head = f"{INLINED}\ndef {name}({', '.join(p for p, _ in parameters)}):"
+        given = [HOST_MESSAGES if kind == MESSAGES else p for p, kind in parameters]
+        head = f"{INLINED}\ndef {name}({', '.join(given)}):"
         return "\n".join([head, *lines, ""])
 
 
@@ -298,6 +345,27 @@ class DeviceDialect(Dialect):
     def begin_else(self) -> str:
         return "} else {"
 
+    def leave(self, word: str) -> str:
+        return f"{word};"
+
+    def begin_while(self, test: str) -> str:
+        return f"while ({test}) {{"
+
+    def begin_range(self, loop: int, begin: str, end: str) -> str:
+        i, last = f"c_{loop}", f"e_{loop}"
+        return f"for (long {i} = {begin}, {last} = {end}; {i} < {last}; {i}++) {{"
+
+    def begin_messages(self, loop: int) -> str:
+        return f"for (OFFSET k_{loop} = 0; k_{loop} < count + back_count; k_{loop}++) {{"
+
+    def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
+        given = ", ".join([f"k_{loop}", *(f"&{name}" for name in held)])
+        return [
+            *(f"{self.types[kind]} {name};" for name, kind in held.items()),
+            f"if (!fetch({given}, MESSAGES_NAMES))",
+            "    continue;",
+        ]
+
     def assign(self, name: str, code: str) -> str:
         return f"{name} = {code};"
 
@@ -313,7 +381,10 @@ class DeviceDialect(Dialect):
         results: Sequence[str],
         lines: Sequence[str],
     ) -> str:
-        given = [f"{self.types.get(kind, kind)} const {p}" for p, kind in parameters]
+        given = [
+            "MESSAGES" if kind == MESSAGES else f"{self.types.get(kind, kind)} const {p}"
+            for p, kind in parameters
+        ]
         result = self.types[results[0]] if results else "void"
         if len(results) > 1:
             result = "void"

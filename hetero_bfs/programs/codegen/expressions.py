@@ -16,6 +16,7 @@ from hetero_bfs.programs.codegen.dialects import Dialect
 from hetero_bfs.programs.codegen.digits import Digits, declared
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
+    MESSAGES,
     Method,
     MethodSource,
     Source,
@@ -55,6 +56,7 @@ class Expressions:
     local: dict[str, Value] = field(default_factory=dict)
     parameters: list[str] = field(default_factory=list)
     assigned: set[str] = field(default_factory=set)
+    statement: ast.stmt | None = None
 
     def refuse(self, node: Any, what: str, remedy: str) -> NoReturn:
         self.source.refuse(node, what, remedy)
@@ -110,6 +112,8 @@ class Expressions:
         return self.refuse(node, f"{node.id!r}", "read its fields, as in state.distance")
 
     def _read(self, source: Source) -> Value:
+        if source.type == MESSAGES:
+            self.refuse(self.statement, "`messages` as a value", "write for message in messages:")
         self.used.setdefault((source.owner, source.name), source)
         digits = declared(source.type, source.weak)
         if not source.owner:
@@ -118,12 +122,15 @@ class Expressions:
 
     def _attribute(self, node: ast.Attribute) -> Value:
         owner = node.value
+        if isinstance(owner, ast.Name) and (f"{owner.id}.{node.attr}") in self.local:
+            return self.local[f"{owner.id}.{node.attr}"]
         if not (isinstance(owner, ast.Name) and owner.id in self.method.owners):
             self.refuse(node, f"`{ast.unparse(node)}`", f"only {listed(self.method.owners)} has "
                          "fields here")  # fmt: skip
-        if node.attr not in self.method.fields:
-            self.refuse(node, f"`{ast.unparse(node)}`", f"fields: {listed(self.method.fields)}")
-        return self._read(Source(owner.id, node.attr, self.method.fields[node.attr], False))
+        fields = self.method.owners[owner.id]
+        if node.attr not in fields:
+            self.refuse(node, f"`{ast.unparse(node)}`", f"fields: {listed(fields)}")
+        return self._read(Source(owner.id, node.attr, fields[node.attr], False))
 
     def _binary(self, node: ast.BinOp) -> Value:
         left, right = self.value(node.left), self.value(node.right)
@@ -356,4 +363,4 @@ def _fits(number: Any, kind: str) -> bool:
 
 
 def parameter_name(source: Source) -> str:
-    return f"{source.owner}_{source.name}" if source.owner else f"p_{source.name}"
+    return f"f_{source.owner}_{source.name}" if source.owner else f"p_{source.name}"

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
-from hetero_bfs.programs.codegen.dialects import INLINED, HostDialect
+from hetero_bfs.programs.codegen.dialects import HOST_MESSAGES, INLINED, HostDialect
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.schema import TOTALS
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.files import replacing
 
@@ -57,6 +58,7 @@ def host_text(plan: Plan, kernels: str = "host") -> str:
     if kernels == "host":
         further = {
             "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counting": plan.counts,
+            "collected": bool(plan.collects),
         }  # fmt: skip
         files += [name for name, wanted in further.items() if wanted]
     imports = [_statements(name, imports=True) for name in files]
@@ -81,6 +83,8 @@ def _statements(kernels: str, imports: bool) -> str:
 
 
 class _HostAdapters(Adapters):
+    messages = HOST_MESSAGES
+
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, HostDialect)
 
@@ -100,7 +104,16 @@ class _HostAdapters(Adapters):
 
     def text(self) -> str:
         parts = [self._constants(), *(f.code for f in self.functions.values())]
-        parts += [self._start(), self._send(), self._combine(), self._receives(), self._apply()]
+        parts += [
+            self._clear_totals(),
+            self._start(),
+            self._receives(),
+            self._apply(),
+        ]
+        if self.plan.collects:
+            parts += [self._fetch(), self._collect()]
+        else:
+            parts += [self._send(), self._combine()]
         parts += [
             self._simple("priority", "arrays, v", "np.float64(0.0)"),
             self._simple("finished", "arrays", "False"),
@@ -116,6 +129,8 @@ class _HostAdapters(Adapters):
                 f"HAS_IDENTITY = {plan.identity is not None}",
                 f"IDENTITY = {identity}",
                 f"WEIGHTED = {plan.uses_weights}",
+                f"SENDS_BACK = {plan.sends_back}",
+                f"ACTIVE_APPLY = {plan.active_apply}",
                 f"HAS_PRIORITY = {'priority' in plan.methods}",
                 f"HAS_FINISHED = {'finished' in plan.methods}",
                 f"NUM_TOTALS = {len(plan.totals)}",
@@ -151,20 +166,74 @@ class _HostAdapters(Adapters):
     def _receives(self) -> str:
         call = self._call("receives") if "receives" in self.functions else "True"
         vertex, message = ("True", call) if self.plan.receives_messages else (call, "True")
+        given = ", ".join(["arrays", "v", *self.names("message")])
         return "\n\n".join(
             [
                 _host_function("receives(arrays, v)", [f"return {vertex}"]),
-                _host_function("takes(arrays, v, message)", [f"return {message}"]),
+                _host_function(f"takes({given})", [f"return {message}"]),
             ]
         )
 
-    def _store(self, method: str) -> list[str]:
+    def _fetch(self) -> str:
+        """Return the function that fetches message k of a vertex, and whether it is one."""
+        plan, names = self.plan, ", ".join(self.names("message"))
+        none = ", ".join(self.dialect.literal(0, kind) for kind in plan.messages.values())
+        take = [f"    return takes(arrays, v, {names}), {names}", f"return False, {none}"]
+
+        def along(method: str, lists: str, entry: str) -> list[str]:
+            weight = [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
+            return [
+                f"u = np.int64(arrays.{lists}neighbours[{entry}])",
+                "if sends(active, u):",
+                *(f"    {line}" for line in [*weight, f"{names} = {self._call(method, 'u')}"]),
+                *take,
+            ]
+
+        lines = along("message", "backward_", "begin + k")
+        if plan.sends_back:
+            back = along("message_back", "", "back_begin + k - count")
+            lines = ["if k >= count:", *(f"    {line}" for line in back), *lines]
+        return _host_function(f"fetch({self.messages}, k)", lines)
+
+    def _collect(self) -> str:
+        """Return the function that applies the messages, and stores the new state aside."""
+        plan, names = self.plan, ", ".join(self.names("message"))
+        lines = ["found = False"]
+        if not plan.takes_messages:
+            combined = self.names("combined")
+            lines += [
+                f"{name} = {code}" for name, code in zip(combined, self.neutrals(), strict=True)
+            ]
+            merged = ", ".join(self.merges() if plan.monoid.operation != "a method" else [])
+            before = []
+            if plan.monoid.operation == "a method":
+                pairs = [("first", "combined"), ("second", "message")]
+                for to, of in pairs:
+                    before += [f"{', '.join(self.names(to))} = {', '.join(self.names(of))}"]
+                merged = self._call("combine")
+            steps = [*before, f"{', '.join(combined)} = {merged}"]
+        if not (plan.takes_messages and plan.all_active):
+            lines += ["for k in range(count + back_count):"]
+            lines += [f"    is_sent, {names} = fetch({self.messages}, k)", "    if is_sent:"]
+            lines += ["        found = True"]
+            lines += ["        break"] if plan.takes_messages else [f"        {s}" for s in steps]
+        if not plan.takes_messages and self.differs():
+            lines += [f"found = {self.differs()}"]
+        if plan.active_apply:
+            lines += ["found = found or sends(active, v)"]
+        if not plan.all_active:
+            lines += ["if not found:", "    return np.int32(0)"]
+        lines += self._store("apply", "new")
+        flag = "2 if is_active else 1" if self.returns_activity("apply") else "1"
+        return _host_function(f"collect({self.messages})", [*lines, f"return np.int32({flag})"])
+
+    def _store(self, method: str, array: str = "state") -> list[str]:
         fields = list(self.plan.fields)
         results = [f"state_{name}" for name in fields]
         if self.returns_activity(method):
             results.append("is_active")
         lines = [f"{', '.join(results)} = {self._call(method)}"]
-        return lines + [f"arrays.state_{name}[v] = state_{name}" for name in fields]
+        return lines + [f"arrays.{array}_{name}[v] = state_{name}" for name in fields]
 
     def _measured(self) -> list[str]:
         if not self.plan.totals:
@@ -172,7 +241,16 @@ class _HostAdapters(Adapters):
         held = [f"{word}_{name}" for word in ("state", "before") for name in self.plan.fields]
         names = [f"share_{name}" for name in self.plan.totals]
         lines = [f"{', '.join(names)} = {self._call('measure', held=held)}"]
-        return lines + [f"sums[{i}] += {name}" for i, name in enumerate(names)]
+        kinds = zip(names, self.plan.totals.values(), strict=True)
+        return lines + [
+            f"sums[{i}] = {self.added(kind, f'sums[{i}]', f'np.float64({name})')}"
+            for i, (name, kind) in enumerate(kinds)
+        ]
+
+    def _clear_totals(self) -> str:
+        kinds = enumerate(self.plan.totals.values())
+        lines = [f"sums[{i}] = {self.dialect.literal(TOTALS[k], 'float64')}" for i, k in kinds]
+        return _host_function("clear_totals(sums)", lines or ["pass"])
 
     def _start(self) -> str:
         lines = self._store("initial")
@@ -185,7 +263,13 @@ class _HostAdapters(Adapters):
     def _apply(self) -> str:
         fields = self.plan.fields
         lines = [f"before_{name} = arrays.state_{name}[v]" for name in fields]
-        lines += self._store("apply") + self._measured()
+        if self.plan.collects:
+            lines += [f"state_{name} = arrays.new_{name}[v]" for name in fields]
+            lines += [f"arrays.state_{name}[v] = state_{name}" for name in fields]
+            lines += ["is_active = combined == 2"]
+        else:
+            lines += self._store("apply")
+        lines += self._measured()
         changed = [
             f"not (state_{f} == before_{f} or (is_nan(state_{f}) and is_nan(before_{f})))"
             for f in fields

@@ -16,11 +16,14 @@ from weakref import WeakKeyDictionary
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.digits import Digits
 
+MESSAGES = "messages"
+"""Type of the parameter `messages`."""
+
 FIELD_TYPES = ("bool", "int32", "int64", "uint32", "uint64", "float32", "float64")
 
 
 class Source(NamedTuple):
-    """A value that a method reads: a field of `owner` ("state" or "previous"), or a name."""
+    """A value that a method reads: a field of `owner`, such as "state", or a name."""
 
     owner: str
     name: str
@@ -32,9 +35,10 @@ class Source(NamedTuple):
 class Method:
     """A method to translate.
 
-    Attributes of `self`, the user's `program`, are constants. `fields` has the types of the state's
-    fields, `owners` the names under which they can be read here ("state", "previous"), and `names`
-    the other names that parameters may have here. `results` are the types of the returned values,
+    Attributes of `self`, the user's `program`, are constants. `owners` has the types of the fields
+    of each parameter that has some, such as "state", and `names` the other names that parameters
+    may have here. `messages` has the types of a message's fields, or one type by the name "".
+    `results` are the types of the returned values,
     `optional` that of one more that may be returned. `digits` has those of Python's numbers and the
     caller's arrays, where the type does not say. `stored` tells where each result is stored, for
     errors: a result that would lose digits there is refused.
@@ -42,13 +46,13 @@ class Method:
 
     program: Any
     name: str
-    fields: Mapping[str, str]
-    owners: Sequence[str]
+    owners: Mapping[str, Mapping[str, str]]
     names: Mapping[str, Source]
     results: Sequence[str]
     optional: str | None = None
     digits: Mapping[str, Digits] = field(default_factory=dict)
     stored: Sequence[str] = ()
+    messages: Mapping[str, str] = field(default_factory=dict)
 
 
 _PARSED: WeakKeyDictionary[Any, tuple[int, ast.FunctionDef]] = WeakKeyDictionary()

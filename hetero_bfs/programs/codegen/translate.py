@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.digits import TOLD, holds, holds_number
+from hetero_bfs.programs.codegen.digits import TOLD, declared, holds, holds_number
 from hetero_bfs.programs.codegen.expressions import (
     Expressions,
     Value,
@@ -25,6 +25,7 @@ from hetero_bfs.programs.codegen.expressions import (
     promoted,
 )
 from hetero_bfs.programs.codegen.method_source import (
+    MESSAGES,
     Evaluated,
     Method,
     MethodSource,
@@ -65,9 +66,10 @@ def translate(method: Method, dialect: Dialect) -> Function:
     source = MethodSource(method)
     kept = _KEPT.setdefault(source.function, {})
     key = (
-        type(dialect), source.title, tuple(method.fields.items()), tuple(method.owners),
+        type(dialect), source.title,
+        tuple((owner, *fields.items()) for owner, fields in method.owners.items()),
         tuple(method.names.items()), tuple(method.results), method.optional,
-        tuple(method.digits.items()), tuple(method.stored),
+        tuple(method.digits.items()), tuple(method.stored), tuple(method.messages.items()),
     )  # fmt: skip
     if key not in kept or not source.has_still(kept[key][0]):
         function = translated(method, dialect, source, Statements)
@@ -102,7 +104,8 @@ class Statements(Expressions):
     lines: list[str] = field(default_factory=list)
     depth: int = 1
     held: int = 0
-    statement: ast.stmt | None = None
+    loops: int = 0
+    fetched: set[str] = field(default_factory=set)  # variables that hold messages
     first: Value | None = None  # the first returned value, without code
 
     def run(self) -> Function:
@@ -166,12 +169,18 @@ class Statements(Expressions):
             return True
         if isinstance(node, ast.If):
             return self._if(node)
+        if isinstance(node, ast.For | ast.While):
+            self._loop(node)
+            return False
+        if isinstance(node, ast.Break | ast.Continue):
+            self._emit(self.dialect.leave("break" if isinstance(node, ast.Break) else "continue"))
+            return True
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             self._assign(node)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             pass  # a docstring
         elif not isinstance(node, ast.Pass):
-            self.refuse(node, f"`{_word(node)}`", "use assignments, if and return")
+            self.refuse(node, f"`{_word(node)}`", "use assignments, if, for, while and return")
         return False
 
     def _if(self, node: ast.If) -> bool:
@@ -192,6 +201,65 @@ class Statements(Expressions):
         if ends[0] and len(ends) == 1:
             self.local = before
         return len(ends) == 2 and all(ends)
+
+    def _loop(self, node: ast.For | ast.While) -> None:
+        """Translate a loop. Only variables that have a value before it have one after it."""
+        if node.orelse:
+            self.refuse(node, "`else` of a loop", "set a variable in the loop, and test it")
+        before = dict(self.local)
+        self.loops += 1
+        if isinstance(node, ast.While):
+            self._emit(self.dialect.begin_while(self.condition(node.test)))
+            heads: list[str] = []
+        elif isinstance(node.iter, ast.Name) and node.iter.id in self.parameters:
+            heads = self._begin_messages(node)
+        else:
+            heads = self._begin_range(node)
+        self.depth += 1
+        for line in heads:
+            self._emit(line)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
+            counter = Value(f"c_{self.loops}", "int64", True)
+            self._assign_one(node.target, counter)
+        self.depth -= 1
+        self._inner(node.body)
+        self._close()
+        self.local = before
+
+    def _begin_range(self, node: ast.For) -> list[str]:
+        call = node.iter
+        is_range = isinstance(call, ast.Call) and not call.keywords and len(call.args) in (1, 2)
+        if not (is_range and self._callee(call.func) is range):  # type: ignore[attr-defined]
+            self.refuse(node, f"`{_word(node)}`", "write for i in range(end), or range(begin, end)")
+        values = [self.value(item) for item in call.args]  # type: ignore[attr-defined]
+        for value in values:
+            if not value.type.startswith(("int", "uint")):
+                self.refuse(node, f"a range of {value.type}", "give integers")
+        codes = [self.converted(value, "int64", node) for value in values]
+        begin = codes[0] if len(codes) == 2 else self.dialect.literal(0, "int64")
+        self._emit(self.dialect.begin_range(self.loops, begin, codes[-1]))
+        return []
+
+    def _begin_messages(self, node: ast.For) -> list[str]:
+        """Begin a loop over messages; return the lines that fetch one."""
+        assert isinstance(node.iter, ast.Name)
+        source = self.method.names.get(node.iter.id)
+        if source is None or source.type != MESSAGES or not isinstance(node.target, ast.Name):
+            self.refuse(node, f"`{_word(node)}`", "write for message in messages:")
+        self.used.setdefault((source.owner, source.name), source)
+        name, held = node.target.id, {}
+        taken = {key.split(".")[0] for key in self.local} | {*self.parameters}
+        if name in taken:
+            self.refuse(node, f"{name!r} as a message and as something else", "use another name")
+        self.fetched.add(name)
+        for field_, kind in self.method.messages.items():
+            code = f"m_{self.loops}_{field_}"
+            held[code] = kind
+            self.local[f"{name}.{field_}" if field_ else name] = Value(
+                code, kind, False, declared(kind)
+            )
+        self._emit(self.dialect.begin_messages(self.loops))
+        return self.dialect.fetch(self.loops, held)
 
     def _inner(self, body: list[ast.stmt]) -> bool:
         self.depth += 1
@@ -236,8 +304,9 @@ class Statements(Expressions):
                 f"an assignment to `{ast.unparse(target)}`",
                 "assign to variables, and return the new state",
             )
-        if target.id in self.parameters or target.id == "self":
-            self.refuse(target, f"an assignment to parameter {target.id!r}", "use another name")
+        if target.id in self.parameters or target.id in self.fetched or target.id == "self":
+            kind = "message" if target.id in self.fetched else "parameter"
+            self.refuse(target, f"an assignment to {kind} {target.id!r}", "use another name")
         self._declare(target.id, value, target)
 
     def _declare(self, name: str, value: Value, node: Any) -> Value:
@@ -324,7 +393,7 @@ class Statements(Expressions):
 
     def _meaning(self) -> str:
         if self.method.name in ("initial", "apply"):
-            return f"{', '.join(self.method.fields)}, and if you like whether it is active"
+            return f"{', '.join(self.method.stored)}, and if you like whether it is active"
         return listed(self.method.results)
 
 

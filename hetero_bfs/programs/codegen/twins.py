@@ -30,7 +30,7 @@ def twins(functions: tuple[Any, ...], **kinds: str) -> str:
         names = inspect.signature(plain).parameters
         sources = {name: Source("", name, kinds.get(name, "float64"), True) for name in names}
         name = plain.__name__
-        method = Method(SimpleNamespace(**{name: plain}, twins=written), name, {}, (), sources, ())
+        method = Method(SimpleNamespace(**{name: plain}, twins=written), name, {}, sources, ())
         written[name] = translated(method, _FastDialect(), MethodSource(method), _Twin)
     return "\n".join(function.code for function in written.values())
 

@@ -23,11 +23,23 @@ WEIGHTED = False
 HAS_PRIORITY = False
 """Whether vertices of low priority run first."""
 
+SENDS_BACK = False
+"""Whether messages go against edges, too, in programs that collect them."""
+
+ACTIVE_APPLY = False
+"""Whether active vertices apply without messages."""
+
 HAS_FINISHED = False
 """Whether the program decides when the run ends."""
 
 NUM_TOTALS = 0
-"""Number of sums to which `start` and `apply` add."""
+"""Number of totals to which `start` and `apply` add."""
+
+
+@njit(forceinline=True)
+def clear_totals(sums):
+    """Write the totals of no vertex."""
+    raise NotImplementedError
 
 
 @njit(forceinline=True)
@@ -68,6 +80,12 @@ def takes(arrays, v, message):
 @njit(forceinline=True)
 def apply(arrays, v, combined, sums):
     """Write the new state of a vertex, and add to the sums; return whether it is active."""
+    raise NotImplementedError
+
+
+@njit(forceinline=True)
+def collect(arrays, active, v, begin, count, back_begin, back_count):
+    """Store the new state of a vertex aside; return a flag (collected.py)."""
     raise NotImplementedError
 
 

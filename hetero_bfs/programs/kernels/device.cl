@@ -18,7 +18,7 @@ typedef struct {
  * barrier that takes a private array. */
 #define WRITE_TOTALS                                                                               \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
-        const TOTAL total = group_total(shares[i], mine->totals);                                  \
+        const TOTAL total = group_total(i, shares[i], mine->totals);                                  \
         if (get_local_id(0) == 0)                                                                  \
             sums[get_group_id(0) * NUM_TOTALS + i] = total;                                        \
     }
@@ -26,7 +26,7 @@ typedef struct {
 /* Write the initial states. */
 static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 {
-    TOTAL shares[NUM_TOTALS + 1] = {0};
+    TOTAL shares[NUM_TOTALS + 1] = NO_TOTALS;
     ulong active = 0, edges = 0;
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         combined[v] = TO_BITS(IDENTITY);
@@ -55,8 +55,13 @@ static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE
 {
     ulong scanned = 0, received = 0, left = 0, fresh = 0;
     const long mode = loop[MODE];
+#if COLLECTS
+    if (mode == PUSH)
+        touch_receivers(&scanned, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#else
     push(mode == PUSH, mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, &left,
          &fresh, GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+#endif
 #if MONOTONE
     if (mode == PULL_IN_ORDER)
         pull_in_order(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
@@ -93,6 +98,7 @@ static uint piece_of(__global const uint *heavy, uint at)
 /* The row of long list i. */
 #define HEAVY_ROW(i) IN_RANGE(heavy[i], ROWS(n))
 
+#if !COLLECTS
 /* Push along the long lists, with the whole grid. */
 static void push_heavy(GRAPH, PART SHARED, STATE)
 {
@@ -113,6 +119,7 @@ static void push_heavy(GRAPH, PART SHARED, STATE)
             push_edge(u, k, message, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
     }
 }
+#endif
 
 #if HAS_IDENTITY
 /* Pull along the long lists, with a work-group for each list, or for each piece of PIECE_EDGES if
@@ -216,7 +223,7 @@ static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH,
 /* Apply the messages, or move due vertices of FAR to the bucket. */
 static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
 {
-    TOTAL shares[NUM_TOTALS + 1] = {0};
+    TOTAL shares[NUM_TOTALS + 1] = NO_TOTALS;
     ulong active = 0, edges = 0;
     const long mode = loop[MODE];
 #if HAS_PRIORITY
@@ -271,7 +278,11 @@ __kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
 
 __kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
 {
+#if COLLECTS
+    collect_touched(GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+#else
     push_heavy(GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+#endif
 #if HAS_IDENTITY
     __local MESSAGE parts[GROUP];
     pull_heavy(parts, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);

@@ -35,9 +35,9 @@ from hetero_bfs.programs.kernels.adapters import (
     HAS_IDENTITY,
     HAS_PRIORITY,
     IDENTITY,
-    NUM_TOTALS,
     WEIGHTED,
     apply,
+    clear_totals,
     combine,
     finished,
     is_final,
@@ -110,8 +110,7 @@ def _start(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
     at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
-    for i in range(NUM_TOTALS):
-        sums[i] = 0.0
+    clear_totals(sums)
     active, edges = _ZERO, _ZERO
     for base in range(begin, end, 64):
         bits = np.uint64(0)
@@ -273,8 +272,7 @@ def _apply(control, arrays, chunk, me):
     items = arrays.touched_items
     at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
-    for i in range(NUM_TOTALS):
-        sums[i] = 0.0
+    clear_totals(sums)
     active, edges = _ZERO, _ZERO
     for i in range(begin, end):
         v = np.int64(items[i])
@@ -296,8 +294,7 @@ def _apply(control, arrays, chunk, me):
 def _apply_all(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
     sums = arrays.sums[chunk]
-    for i in range(NUM_TOTALS):
-        sums[i] = 0.0
+    clear_totals(sums)
     active = _ZERO
     for v in range(begin, end):
         if apply(arrays, v, arrays.combined[v], sums):

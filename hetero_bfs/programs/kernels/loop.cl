@@ -11,11 +11,12 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
     const uint lid = get_local_id(0);
     const long mode = loop[MODE];
     const bool is_due = began || mode != DONE;
+    const TOTAL none[NUM_TOTALS + 1] = NO_TOTALS;
     for (uint i = 0; i < NUM_TOTALS; i++) {
-        TOTAL share = 0;
+        TOTAL share = none[i];
         for (uint g = lid; g < groups; g += GROUP)
-            share += sums[g * NUM_TOTALS + i];
-        const TOTAL total = group_total(share, shared);
+            share = add_share(i, share, sums[g * NUM_TOTALS + i]);
+        const TOTAL total = group_total(i, share, shared);
         if (lid == 0 && is_due && mode != SELECT)
             totals[i] = total;
     }
@@ -107,7 +108,8 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
         const float pushed = push_seconds(costs, 0, senders, edges);
         const float pulled =
             pull_seconds(costs, 0, edges, receivers, searched, stored, HAS_IDENTITY);
-        if (given == PULL || (given == DONE && pulled < pushed))
+        const bool pulls = COLLECTS ? !touches(edges, searched, stored) : pulled < pushed;
+        if (given == PULL || (given == DONE && pulls))
             then = PULL;
         if (costs[MIGRATION] < INFINITY && leaves(costs, given, active, senders, edges, receivers,
                                                   searched, stored, HAS_IDENTITY))
@@ -157,8 +159,12 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
         if (lid == 0)
             num_heavy = (uint)found;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (goes_on && num_heavy) {
+        if (goes_on && (num_heavy || COLLECTS)) {
+#if COLLECTS
+            collect_touched(GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+#else
             push_heavy(GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+#endif
 #if HAS_IDENTITY
             pull_heavy(mine.messages, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
 #endif

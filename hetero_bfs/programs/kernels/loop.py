@@ -4,7 +4,7 @@
 So the loop is compiled once, and calls a program's phases by address.
 
     threads, searched, num_vertices, num_edges, num_totals
-    all_active, has_identity, has_priority      flags
+    all_active, has_identity, has_priority, collects        flags
     prepares                                    flag: pulls read `outgoing`
     applies_in_pulls, applies_in_pushes         flags: whether they apply messages at once
     active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
@@ -12,6 +12,7 @@ So the loop is compiled once, and calls a program's phases by address.
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    each chunk's part of the program's totals
     totals      float64 (totals,)
+    total_kinds int64 (totals,)     how shares combine to each total: an index of TOTALS
     loop        int64 (16,)         the words from ITERATION to IS_MARKED
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
@@ -28,9 +29,9 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.blocks import close_list
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, even_size, share
-from hetero_bfs.programs.schema import Limit, Waiting
+from hetero_bfs.programs.schema import TOTALS, Limit, Waiting
 from hetero_bfs.scheduling.program_costs import CHANGES_PER_EDGE, MIGRATION
-from hetero_bfs.scheduling.program_rule import choose, learn, migrates
+from hetero_bfs.scheduling.program_rule import choose, learn, migrates, touches
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 from hetero_bfs.support.parallel import call_at
@@ -58,10 +59,10 @@ ITERATION, NUM_ACTIVE, CLOCKED, TRACKS, RESUMES = range(5)
 vertices whose state is written are marked in `changed`. RESUMES: the run continues from the words
 below."""
 
-BLOCKS, LISTED, LISTED_EDGES, EXPECTED_RECEIVERS, IS_MARKED = range(5, 10)
+BLOCKS, LISTED, LISTED_EDGES, EXPECTED_RECEIVERS, IS_MARKED, TOUCHES = range(5, 11)
 """Number of blocks of the list of active vertices, if they are listed. Number of vertices listed
 or marked, and of their edges. Expected number of receivers. Flag: the bitmap has the active
-vertices."""
+vertices. Flag: a pull that collects messages goes only to receivers that are touched."""
 
 END, WIDTH = int(Limit.END), int(Limit.WIDTH)
 
@@ -82,14 +83,20 @@ _LEAST_VERTICES = 1 << 12
 _LEAST_WORDS = 1 << 8
 _LAST_ROUND = np.iinfo(np.int32).max
 _ZERO = np.int64(0)
+_NO_TOTAL = tuple(TOTALS.values())
 
 
 @njit(inline="always")
 def add_sums(arrays, chunks):
     for i in range(arrays.num_totals):
-        total = 0.0
+        kind = arrays.total_kinds[i]
+        total = _NO_TOTAL[kind]
         for chunk in range(chunks):
-            total += arrays.sums[chunk, i]
+            share = arrays.sums[chunk, i]
+            if kind == 0:
+                total += share
+            elif share < total if kind == 1 else share > total:
+                total = share
         arrays.totals[i] = total
 
 
@@ -207,6 +214,8 @@ def _planned_direction(records, planned, iteration):
 def _decide(arrays, direction, listed, edges, receivers):
     if arrays.all_active != 0 or direction != 0:
         return arrays.all_active != 0 or direction == 2, 0.0
+    if arrays.collects != 0:
+        return not touches(edges, arrays.searched, arrays.num_edges), 0.0
     return choose(arrays, listed, edges, receivers)
 
 
@@ -230,7 +239,13 @@ def _send(control, arrays, pulls, blocks, is_marked):
     if is_marked:
         blocks = _list_marked(control, arrays)
     control[ROUND] = next_round(control, arrays)
-    return share(control, arrays, PUSH, blocks, 1)
+    counts = share(control, arrays, PUSH, blocks, 1)
+    if arrays.collects != 0:
+        arrays.loop[TOUCHES] = 1
+        scanned, _, _ = _pull(control, arrays, blocks, False)
+        arrays.loop[TOUCHES] = 0
+        return counts[0] + scanned, _ZERO, _ZERO
+    return counts
 
 
 @njit(inline="always")

@@ -26,9 +26,9 @@ from hetero_bfs.devices.cpu.thread_pool import chunk_of
 from hetero_bfs.programs.kernels import loop, monotone_loop
 from hetero_bfs.programs.kernels.adapters import (
     IDENTITY,
-    NUM_TOTALS,
     WEIGHTED,
     apply,
+    clear_totals,
     priority,
     receives,
     send,
@@ -74,8 +74,7 @@ def _start_waiting(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
     at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
-    for i in range(NUM_TOTALS):
-        sums[i] = 0.0
+    clear_totals(sums)
     active = _NONE
     for v in range(begin, end):
         if v < arrays.searched:
@@ -226,8 +225,7 @@ def _apply_in_order(control, arrays, chunk, me):
     items = arrays.touched_items
     at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
     sums = arrays.sums[chunk]
-    for i in range(NUM_TOTALS):
-        sums[i] = 0.0
+    clear_totals(sums)
     active = _NONE
     for i in range(begin, end):
         v = np.int64(items[i])

@@ -29,9 +29,9 @@ from hetero_bfs.programs.kernels.adapters import (
     HAS_IDENTITY,
     HAS_PRIORITY,
     IDENTITY,
-    NUM_TOTALS,
     WEIGHTED,
     apply,
+    clear_totals,
     combine,
     finished,
     is_final,
@@ -56,16 +56,10 @@ def _list(arrays, listed, count, v):
     return count + 1
 
 
-@njit(inline="always")
-def _clear(sums):
-    for i in range(NUM_TOTALS):
-        sums[i] = 0.0
-
-
 @kernel(counted=False)
 def begin(arrays, listed, sums):
     """Write the initial states; return the numbers of listed and of active vertices."""
-    _clear(sums)
+    clear_totals(sums)
     arrays.waiting[:] = 0
     count, active = _ZERO, _ZERO
     for v in range(arrays.own):
@@ -167,7 +161,7 @@ def take_in(arrays, numbers, messages, number, touched, count):
 
 @kernel(counted=False)
 def apply_touched(arrays, touched, count, listed, num_listed, sums):
-    _clear(sums)
+    clear_totals(sums)
     active = _ZERO
     for i in range(count):
         v = np.int64(touched[i])
@@ -180,7 +174,7 @@ def apply_touched(arrays, touched, count, listed, num_listed, sums):
 @kernel(counted=False)
 def apply_all(arrays, number, sums):
     """Apply the messages of this push to all own vertices; return how many are active."""
-    _clear(sums)
+    clear_totals(sums)
     active = _ZERO
     for v in range(arrays.own):
         got = v < arrays.searched and arrays.mark[v] == number
@@ -209,7 +203,7 @@ def pull(arrays, listed, num_listed, sums):
 
     Messages do not depend on the states that others apply, so each vertex applies at once.
     """
-    _clear(sums)
+    clear_totals(sums)
     indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
     outgoing = arrays.outgoing
     active, scanned = _ZERO, _ZERO

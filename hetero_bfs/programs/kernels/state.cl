@@ -5,7 +5,8 @@
  *
  *     MESSAGE, BITS       type of messages, and the integer of its size; WIDE if that is long
  *     OFFSET, WEIGHT      types of `indptr` and of weights
- *     TOTAL               type of sums: double where the device has it
+ *     TOTAL               type of totals: double where the device has it
+ *     NO_TOTALS           the totals of no vertex, for initialisers; `add_share` adds to total i
  *     STATE               parameters of each kernel for the program's own arrays
  *     STATE_NAMES         the same as arguments
  *
@@ -223,8 +224,8 @@ static void add_counts(ulong first, ulong second, uint which_first, uint which_s
     }
 }
 
-/* The sum of a work-group's shares, in a fixed order. All work-items call it. */
-static TOTAL group_total(TOTAL share, __local TOTAL *shared)
+/* Total i of a work-group's shares, in a fixed order. All work-items call it. */
+static TOTAL group_total(uint i, TOTAL share, __local TOTAL *shared)
 {
     const uint lid = get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -232,7 +233,7 @@ static TOTAL group_total(TOTAL share, __local TOTAL *shared)
     for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid < half_size)
-            shared[lid] += shared[lid + half_size];
+            shared[lid] = add_share(i, shared[lid], shared[lid + half_size]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     return shared[0];

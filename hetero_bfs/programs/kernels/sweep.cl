@@ -41,7 +41,7 @@ typedef struct {
     add_counts(counts.active, counts.edges, ACTIVE, SCANNED, shared, counters);                    \
     add_counts(counts.pending, counts.received, PENDING, RECEIVED, shared, counters);              \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
-        const TOTAL total = group_total(shares[i], shared_totals);                                 \
+        const TOTAL total = group_total(i, shares[i], shared_totals);                                 \
         if (get_local_id(0) == 0)                                                                  \
             sums[get_group_id(0) * NUM_TOTALS + i] += total;                                       \
     }
@@ -379,7 +379,7 @@ __kernel void end_sweep(const int began, const uint groups, __global long *recor
             share += sums[g * NUM_TOTALS + i];
             sums[g * NUM_TOTALS + i] = 0;
         }
-        const TOTAL total = group_total(share, shared);
+        const TOTAL total = group_total(i, share, shared);
         if (lid == 0 && is_due)
             totals[i] = total;
     }

@@ -15,7 +15,8 @@ from random_methods import FIELDS, WEAK, MethodWriter
 import hetero_bfs as hb
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.dialects import DeviceDialect, HostDialect
-from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.plan import Plan
 
 CLASS = """
 import hetero_bfs as hb

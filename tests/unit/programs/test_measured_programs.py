@@ -20,7 +20,8 @@ from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import StudyGraph
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.programs.plan import Parameters, Plan
+from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.speed_model import MESSAGE_KINDS, ProgramCosts, first_guess
 from hetero_bfs.training import program_regret

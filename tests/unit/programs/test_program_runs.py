@@ -16,6 +16,7 @@ from plain_programs import PlainRun
 from sample_programs import (
     Communities,
     Distances,
+    Extremes,
     Farthest,
     Labels,
     MonotoneDistances,
@@ -147,6 +148,7 @@ def cases(n: int, source: int) -> dict:
         "gossip": (Gossip(), {"every": 1 + source % 3}, None, 5),
         "communities": (Communities(), {"rounds": 3}, None, None),
         "votes": (Votes(), {"rounds": 4}, np.int32, None),
+        "extremes": (Extremes(), {}, None, None),
         "farthest": (Farthest(), {}, None, None),
         "parity": (Parity(), {"rounds": 4}, np.int32, None),
     }
@@ -307,6 +309,11 @@ def test_what_cannot_combine_is_refused():
         for words, attributes in wrong.items():
             with pytest.raises(hb.ProgramError, match=words):
                 runs.run(type("Wrong", (Farthest,), attributes)(), {}, hb.RunOptions())
+        with pytest.raises(ArgumentError, match="has totals by maximum, which mode 'asynchronous'"):
+            runs.run(Extremes(), {}, hb.RunOptions(mode="asynchronous"))
+        program = type("Wrong", (Extremes,), {"totals": {"most": hb.bitwise_or}})()
+        with pytest.raises(hb.ProgramError, match="totals: 'most' has 'bitwise_or'; use hb"):
+            runs.run(program, {}, hb.RunOptions())
         with pytest.raises(ArgumentError, match="combines by a method; mode 'asynchronous'"):
             runs.run(Farthest(), {}, hb.RunOptions(mode="asynchronous"))
 

@@ -33,7 +33,7 @@ METHODS = 12
 def _inputs(seed: int) -> dict[str, np.ndarray]:
     """Return values of fields and names, by their parameters in translated methods."""
     random = np.random.default_rng(seed)
-    values = {f"state_{name}": _values(random, kind) for name, kind in FIELDS.items()}
+    values = {f"f_state_{name}": _values(random, kind) for name, kind in FIELDS.items()}
     return values | {f"p_{name}": _values(random, kind) for name, kind in WEAK.items()}
 
 
@@ -65,7 +65,7 @@ def _by_plain_python(text: str, wanted, inputs) -> dict[str, np.ndarray]:
             rows = []
             for row in range(ROWS):
                 for field in FIELDS:
-                    setattr(state, field, inputs[f"state_{field}"][row])
+                    setattr(state, field, inputs[f"f_state_{field}"][row])
                 weak = [inputs[f"p_{n}"][row].item() for n in WEAK]
                 values = getattr(program, name)(state, *weak)
                 rows.append(values if isinstance(values, tuple) else (values,))
@@ -193,7 +193,7 @@ def _value_of(body: str, results, **values):
     program = class_of(text, "Methods")()
     inputs = _inputs(1)
     for name, value in values.items():
-        inputs[f"p_{name}" if name in WEAK else f"state_{name}"][:] = value
+        inputs[f"p_{name}" if name in WEAK else f"f_state_{name}"][:] = value
     wanted = {"f": results}
     methods = {
         dialect: {"f": translate.translate(method_of(program, "f", results), dialect())}
@@ -263,7 +263,7 @@ as it likes.'''
 """
     program = class_of(text, "Methods")()
     function = translate.translate(method_of(program, "f", ["float64"]), HostDialect())
-    inputs = {"state_u": np.full(ROWS, 3, np.uint32)}
+    inputs = {"f_state_u": np.full(ROWS, 3, np.uint32)}
     found = _by_numba({"f": function}, {"f": ["float64"]}, inputs)
     assert found["f_0"][0] == 16.0
 

@@ -19,7 +19,10 @@ _SETTINGS = {"x": "int32", "y": "float64", "flag": "bool"}
 
 REFUSED = {
     "for": ("for i in (1, 2): pass", "`for i in (1, 2):`"),
-    "while": ("while state.x: pass", "`while state.x:`"),
+    "range with a step": ("for i in range(0, 9, 2): pass", "`for i in range(0, 9, 2):`"),
+    "range of a float": ("for i in range(int(1), state.y): pass", "a range of float64"),
+    "else of a loop": ("while state.flag: pass\nelse: pass", "`else` of a loop"),
+    "a variable of a loop": ("for i in range(state.x): a = i\nreturn a, 1.0", "'a', which has no"),
     "try": ("try: a = 1\nexcept ValueError: a = 2", "`try:`"),
     "with": ("with open('f'): pass", "`with open('f'):`"),
     "assert": ("assert state.x", "`assert state.x`"),
@@ -130,7 +133,7 @@ def _refusal(text: str) -> str:
     program = class_of(head + text, "Bad")()
     names = {"vertex": method_source.Source("", "vertex", "int64", True)}
     method = method_source.Method(
-        program, "apply", _SETTINGS, ("state",), names, ["int32", "float64"], "bool"
+        program, "apply", {"state": _SETTINGS}, names, ["int32", "float64"], "bool"
     )
     messages = set()
     for dialect in (HostDialect, DeviceDialect):
@@ -190,7 +193,7 @@ def test_what_is_too_deep_for_compilers(body):
 def test_a_source_that_cannot_be_read():
     space: dict = {}
     exec("class Bad:\n    def apply(self, state): return 1, 2.0\n", space)
-    method = method_source.Method(space["Bad"](), "apply", _SETTINGS, ("state",), {}, ["int32"])
+    method = method_source.Method(space["Bad"](), "apply", {"state": _SETTINGS}, {}, ["int32"])
     with pytest.raises(ProgramError, match=r"Bad\.apply: its source cannot be read"):
         translate.translate(method, HostDialect())
 
@@ -205,7 +208,7 @@ def test_any_function_is_translated_or_refused(module):
             for name, kind in zip(inspect.signature(function).parameters, RESULTS * 3, strict=False)
         }
         program = type("Any", (), {"apply": staticmethod(function)})()
-        method = method_source.Method(program, "apply", _SETTINGS, ("state",), names, ["int64"])
+        method = method_source.Method(program, "apply", {"state": _SETTINGS}, names, ["int64"])
         for dialect in (HostDialect, DeviceDialect):
             with contextlib.suppress(ProgramError):
                 translate.translate(method, dialect())

@@ -7,7 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import nasty
-from sample_programs import Communities, Distances, Farthest, Labels, Parents, Ranks, Reached
+from sample_programs import (
+    Communities,
+    Distances,
+    Extremes,
+    Farthest,
+    Labels,
+    Parents,
+    Ranks,
+    Reached,
+)
 
 import hetero_bfs as hb
 from hetero_bfs.engine.rank_engine import RankEngine
@@ -39,6 +48,7 @@ CASES = {
     "a method that combines": (Farthest(), {}),
     "priority and weights": (Distances(), {"source": 3}),
     "sums": (Ranks(), {"alpha": 0.85, "tol": 1e-9}),
+    "totals of every kind": (Extremes(), {}),
     "array": (Reached(), {"mask": (np.arange(6000) % 7).astype(np.uint32)}),
 }
 

@@ -1,0 +1,227 @@
+"""What the messages of a program are, and how they combine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hetero_bfs.errors import ProgramError
+from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, parameters_of
+from hetero_bfs.programs.program import (
+    Monoid,
+    OwnMonoid,
+    Program,
+    any_one,
+    monoid_of,
+    most_frequent,
+)
+
+REQUIRED = ("initial", "message", "apply")
+OPTIONAL = ("message_back", "receives", "measure", "finished", "priority", "combine")
+SENDING = ("message", "message_back")
+
+
+class MessagePlan:
+    """The messages of a program; `Plan` adds its states, and translates its methods."""
+
+    program: Program
+    name: str
+    monoids: dict[str, Monoid]
+    messages: Mapping[str, str] = {}  # until `message` is translated
+    """The types of a message's fields; a message of one value has one field, by the name ""."""
+
+    def _monoids(self) -> dict[str, Monoid]:
+        """Return how each field of messages combines; a method combines all, by the name ""."""
+        program, monoid = self.program, monoid_of(self.program)
+        combine = getattr(program, "combine", None)
+        if self.takes_messages:
+            if combine is not None:
+                raise ProgramError(
+                    f"{self.name}.apply goes through `messages`, and there is `combine`; leave it "
+                    "out, or read `combined`"
+                )
+            return {}
+        if isinstance(combine, Mapping) and isinstance(program.message_type, Mapping):
+            if [*combine] != [*program.message_type]:
+                raise ProgramError(
+                    f"{self.name}.combine has {', '.join(map(str, combine))}, and message_type "
+                    f"{', '.join(map(str, program.message_type))}; give both the same names"
+                )
+            if all(isinstance(one, Monoid) and one != most_frequent for one in combine.values()):
+                return dict(combine)
+        if monoid is None:
+            raise ProgramError(
+                f"{self.name}.combine is none of hb.minimum, hb.maximum, hb.plus, hb.bitwise_or, "
+                "hb.any_one, hb.most_frequent; or write it as a method: "
+                "def combine(self, first, second)"
+            )
+        if isinstance(program.message_type, Mapping) and not isinstance(monoid, OwnMonoid):
+            raise ProgramError(
+                f"{self.name}.combine is one monoid for messages of several fields; give a mapping "
+                "with one for each, or a method"
+            )
+        if isinstance(monoid, OwnMonoid):
+            neutral, several = monoid.neutral, isinstance(program.message_type, Mapping)
+            numbers = neutral if several and isinstance(neutral, tuple) else (neutral,)
+            wanted = len(program.message_type) if several else 1
+            kinds = int | float | np.number | np.bool_
+            if len(numbers) != wanted or not all(isinstance(x, kinds) and x == x for x in numbers):
+                what = f"a tuple of {wanted} numbers" if several else "a number"
+                raise ProgramError(
+                    f"{self.name}.identity is {neutral!r}; a class with a method `combine` has "
+                    f"{what} there that changes no message"
+                )
+        return {"": monoid}
+
+    def _check_collected(self) -> None:
+        """Raise `ProgramError` if the program has what a pull cannot do that collects messages."""
+        program = self.program
+        for name, given in (("monotone", program.monotone), ("most_frequent", self.counts)):
+            if given:
+                raise ProgramError(
+                    f"{self.name} has {self.collects}, which {name} rules out; leave one out"
+                )
+        if program.active_apply and program.all_active:
+            raise ProgramError(f"{self.name}: all_active includes active_apply; leave it out")
+
+    def _message_types(self, kind: Any) -> dict[str, str]:
+        """Return the types of a message's fields, from the one that the program declares."""
+        kinds = dict(kind) if isinstance(kind, Mapping) else {"": kind}
+        for field, one in kinds.items():
+            if (field and not is_name(field)) or type_name(one) not in FIELD_TYPES:
+                raise ProgramError(
+                    f"{self.name}.message_type is {kind!r}; use {', '.join(FIELD_TYPES)}"
+                )
+        types = {field: type_name(one) for field, one in kinds.items()}
+        if isinstance(self.monoid, OwnMonoid):
+            self._check_identity(types)
+        for field, name in types.items():
+            monoid = self.monoids.get(field, any_one)
+            if not monoid.suits(np.dtype(name)):
+                raise ProgramError(f"{self.name}: {monoid.operation} does not combine {name}; "
+                                   "set message_type to an integer type")  # fmt: skip
+            if name == "bool" and monoid.operation == "plus":
+                raise ProgramError(f"{self.name}: plus does not combine bool; set message_type")
+        return types
+
+    def _check_identity(self, types: Mapping[str, str]) -> None:
+        for kind, kept, given in zip(
+            types.values(), self._neutral(types), self._neutral(), strict=True
+        ):
+            if kept != given:
+                raise ProgramError(
+                    f"{self.name}.identity is {given!r}, which is not of type {kind}; set "
+                    "message_type"
+                )
+
+    def _neutral(self, types: Mapping[str, str] | None = None) -> list[Any]:
+        """Return the class's own identity, converted to the fields' types if they are given."""
+        given = self.program.identity
+        numbers = [*given] if isinstance(given, tuple) else [given]
+        if types is None:
+            return numbers
+        with np.errstate(all="ignore"):
+            pairs = zip(numbers, types.values(), strict=True)
+            return [np.asarray(number).astype(kind).item() for number, kind in pairs]
+
+    @cached_property
+    def methods(self) -> list[str]:
+        return [m for m in (*REQUIRED, *OPTIONAL) if callable(getattr(self.program, m, None))]
+
+    @property
+    def monoid(self) -> Monoid:
+        """How messages of one value combine; `any_one` if they have several, or do not combine."""
+        return self.monoids.get("", any_one)
+
+    @property
+    def message_type(self) -> str:
+        """The type of messages of one value; "" if it is not known, or they have several."""
+        return self.messages.get("", "")
+
+    @cached_property
+    def takes_messages(self) -> bool:
+        """Whether `apply` goes through the messages one by one."""
+        return "messages" in parameters_of(self.program, "apply")
+
+    @cached_property
+    def collects(self) -> str:
+        """What the program has that needs a pull in which each receiver goes through its messages
+        one by one (collected.py); "" if nothing."""
+        program = self.program
+        sending = [method for method in SENDING if method in self.methods]
+        reads = any("receiver" in parameters_of(program, method) for method in sending)
+        needs = {
+            "an `apply` of `messages`": self.takes_messages,
+            "the receiver's state in `message`": reads,
+            "messages of several fields": isinstance(program.message_type, Mapping),
+            "active_apply": self.active_apply,
+            "a method message_back": self.sends_back,
+        }
+        return next((name for name, needed in needs.items() if needed), "")
+
+    @property
+    def sends_back(self) -> bool:
+        """Whether messages go against edges, too."""
+        return "message_back" in self.methods
+
+    @property
+    def active_apply(self) -> bool:
+        """Whether active vertices apply without messages."""
+        return bool(self.program.active_apply)
+
+    @property
+    def stored_type(self) -> str:
+        """The type of `combined`: of messages, or of a flag if the program collects them."""
+        return "int32" if self.collects or self.message_type == "bool" else self.message_type
+
+    @property
+    def identity(self) -> Any:
+        """The identity of `combined`; None if there is none."""
+        return None if self.collects else self.identities[0]
+
+    @property
+    def identities(self) -> list[Any]:
+        """The identity of each field of messages, None if it has none."""
+        if isinstance(self.monoid, OwnMonoid):
+            found = self._neutral(self.messages)
+        else:
+            kinds = self.messages.items()
+            found = [self.monoids.get(f, any_one).identity(np.dtype(kind)) for f, kind in kinds]
+        return [int(one) if isinstance(one, bool) else one for one in found]
+
+    @cached_property
+    def uses_weights(self) -> bool:
+        """Whether messages depend on the edge's weight."""
+        sending = [method for method in SENDING if method in self.methods]
+        return any("weight" in parameters_of(self.program, method) for method in sending)
+
+    @property
+    def message_kind(self) -> str:
+        """One of `MESSAGE_KINDS`."""
+        if self.identity is None and not self.collects:
+            return "any_one"
+        return "weighted" if self.uses_weights else "unweighted"
+
+    @property
+    def counts(self) -> bool:
+        """Whether messages are counted instead of combined."""
+        return self.monoid == most_frequent
+
+    @property
+    def receives_messages(self) -> bool:
+        return "receives" in self.methods and "message" in parameters_of(self.program, "receives")
+
+
+def is_name(name: Any) -> bool:
+    """Tell whether a text can be a name in Python and in OpenCL C."""
+    return isinstance(name, str) and name.isidentifier() and name.isascii()
+
+
+def type_name(kind: Any) -> str:
+    try:
+        return "" if kind is None else str(np.dtype(kind).name)
+    except (TypeError, ValueError, SyntaxError):
+        return ""

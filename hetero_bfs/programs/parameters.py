@@ -1,0 +1,84 @@
+"""A run's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.errors import ArgumentError
+from hetero_bfs.programs.codegen.digits import Digits, of_argument
+from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Source
+from hetero_bfs.programs.options import RunOptions
+from hetero_bfs.support.checks import refuse_masked
+from hetero_bfs.support.messages import shown
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A run's arguments: numbers, and arrays with a value per vertex (caller's ids)."""
+
+    integers: Mapping[str, int]
+    fractions: Mapping[str, float]
+    arrays: Mapping[str, npt.NDArray[Any]]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], num_vertices: int) -> Parameters:
+        """Sort parameters by kind.
+
+        Raises `ArgumentError` if one is neither a number nor an array with one number per vertex,
+        and `GraphError` if entries of an array are masked.
+        """
+        integers: dict[str, int] = {}
+        fractions: dict[str, float] = {}
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for name, value in sorted(values.items()):  # compiled code is cached by their order
+            if isinstance(value, RunOptions):
+                raise ArgumentError(
+                    f"{name} holds options, which are not a parameter; give them without a name: "
+                    "engine.run(program, hb.RunOptions(...))"
+                )
+            refuse_masked(f"parameter {name}", value)
+            if isinstance(value, np.ndarray) and value.ndim:
+                arrays[name] = _checked_array(name, value, num_vertices)
+                continue
+            number = value
+            if isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biuf":
+                number = value.item()
+            if isinstance(number, int) and -(2**63) <= number < 2**63:
+                integers[name] = number
+            elif isinstance(number, float):
+                fractions[name] = number
+            else:
+                raise ArgumentError(
+                    f"parameter {name} is {shown(value)}; give a number of 64 bits, or a "
+                    f"NumPy array of {num_vertices} of them"
+                )
+        return cls(integers, fractions, arrays)
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """Values that methods can read, by name. Python's numbers have weak types."""
+        kinds = {n: "bool" if isinstance(v, bool) else "int64" for n, v in self.integers.items()}
+        numbers = {n: Source("", n, kind, kind != "bool") for n, kind in kinds.items()}
+        numbers |= {name: Source("", name, "float64", True) for name in self.fractions}
+        return numbers | {n: Source("", n, a.dtype.name, False) for n, a in self.arrays.items()}
+
+    @cached_property
+    def digits(self) -> dict[str, Digits]:
+        values: dict[str, Any] = {**self.integers, **self.fractions, **self.arrays}
+        return {name: of_argument(value) for name, value in values.items()}
+
+
+def _checked_array(name: str, array: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[Any]:
+    if array.shape != (num_vertices,) or array.dtype.name not in FIELD_TYPES:
+        raise ArgumentError(
+            f"parameter {name} is an array of shape {array.shape} and type {array.dtype}; give one "
+            f"value a vertex, shape ({num_vertices},), of {', '.join(FIELD_TYPES)}"
+        )
+    native = array.dtype.name  # in the machine's byte order
+    return np.asarray(array).astype(native, copy=False)

@@ -1,0 +1,262 @@
+"""Vertex programs whose receivers go through their messages one by one (collected.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import hetero_bfs as hb
+
+
+class Cores(hb.Program):
+    """The core number of each vertex: the h-index of its neighbours' numbers, again and again."""
+
+    state = {"core": np.int32}  # noqa: RUF012
+    all_active = True
+    totals = {"changed": hb.maximum}  # noqa: RUF012
+    along = "both"
+
+    def initial(self, degree):
+        return degree
+
+    def message(self, state):
+        return state.core
+
+    def apply(self, state, messages):
+        core = state.core + 1
+        enough = False
+        while not enough:
+            core -= 1
+            count = 0
+            for message in messages:
+                if message >= core:
+                    count += 1
+                    if count == core:
+                        break
+            enough = count >= core
+        return core
+
+    def measure(self, state, previous):
+        return state.core != previous.core
+
+    def finished(self, changed):
+        return changed == 0
+
+
+class Second(hb.Program):
+    """The greatest but one of the labels that were ever seen; not all messages are taken."""
+
+    state = {"first": np.int32, "second": np.int32}  # noqa: RUF012
+    totals = ("changes",)
+
+    def initial(self, vertex, modulus):
+        return vertex * 7919 % 2003, -1, vertex % modulus == 0
+
+    def receives(self, state, message):
+        return message != 3
+
+    def message(self, state, weight):
+        return state.first - weight
+
+    def apply(self, state, messages):
+        first, second = state.first, state.second
+        for message in messages:
+            if message > first:
+                first, second = message, first
+            elif message == first:
+                continue
+            elif message > second:
+                second = message
+        return first, second
+
+    def measure(self, state, previous):
+        return int(state.first != previous.first) + int(state.second != previous.second)
+
+
+class Common(hb.Program):
+    """How many bits the two ends of each edge have in common, by the receiver's state."""
+
+    state = {"bits": np.uint64, "common": np.int64}  # noqa: RUF012
+    combine = hb.plus
+    message_type = np.int64
+
+    def initial(self, vertex):
+        return vertex * 2654435761 % 65521, 0, True
+
+    def receives(self, vertex):
+        return vertex % 5 != 2
+
+    def message(self, state, receiver):
+        both = state.bits & receiver.bits
+        count = 0
+        for i in range(16):
+            count += int(both >> i & 1 != 0)
+        return count
+
+    def apply(self, state, combined):
+        return state.bits, state.common + combined, False
+
+
+class Summary(hb.Program):
+    """Messages of several fields, each combined by a monoid of its own."""
+
+    state = {"least": np.int32, "sum": np.int64, "mask": np.uint32, "any": bool}  # noqa: RUF012
+    message_type = {"least": np.int32, "sum": np.int64, "mask": np.uint32, "any": bool}  # noqa: RUF012
+    combine = {  # noqa: RUF012
+        "least": hb.minimum, "sum": hb.plus, "mask": hb.bitwise_or, "any": hb.maximum,
+    }  # fmt: skip
+    all_active = True
+
+    def initial(self, vertex):
+        return vertex * 7919 % 2003, vertex, 1 << (vertex % 32), False
+
+    def receives(self, message):
+        return message.least % 7 != 1
+
+    def message(self, state, weight):
+        return state.least, state.sum % 1009 + weight, state.mask, state.any or weight == 8
+
+    def apply(self, state, combined):
+        least = min(state.least, combined.least)
+        return least, combined.sum % 100003, state.mask | combined.mask, combined.any
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds
+
+
+class Nearest(hb.Program):
+    """Distances with parents: a method combines messages of two fields."""
+
+    state = {"distance": np.int64, "parent": np.int64}  # noqa: RUF012
+    message_type = {"distance": np.int64, "parent": np.int64}  # noqa: RUF012
+    identity = (2**62, -1)
+
+    def combine(self, first, second):
+        closer = first.distance < second.distance
+        same = first.distance == second.distance
+        if closer or (same and first.parent > second.parent):
+            return first.distance, first.parent
+        return second.distance, second.parent
+
+    def initial(self, vertex, source):
+        return (0, source, True) if vertex == source else (2**62, -1, False)
+
+    def message(self, state, weight, vertex):
+        return state.distance + weight, vertex
+
+    def apply(self, state, combined):
+        if combined.distance < state.distance:
+            return combined.distance, combined.parent
+        return state.distance, state.parent
+
+
+class Farther(hb.Program):
+    """A method combines messages of one value, which depend on both ends."""
+
+    state = {"label": np.int32}  # noqa: RUF012
+    identity = 1000
+
+    def combine(self, first, second):
+        one, other = (first - 1000) * (first - 1000), (second - 1000) * (second - 1000)
+        return first if one > other or (one == other and first > second) else second
+
+    def initial(self, vertex):
+        return vertex * 7919 % 2003
+
+    def message(self, state, receiver):
+        return state.label if state.label % 7 != receiver.label % 7 else 1000
+
+    def apply(self, state, combined):
+        return max(combined, state.label)
+
+
+class Flags(hb.Program):
+    """Messages of truth values, which depend on both ends."""
+
+    state = {"on": bool, "times": np.int32}  # noqa: RUF012
+    combine = hb.maximum
+    message_type = bool
+
+    def initial(self, vertex, every):
+        return vertex % every == 0, 0
+
+    def message(self, state, receiver):
+        return state.on and not receiver.on
+
+    def apply(self, state, combined):
+        return state.on or combined, state.times + int(combined)
+
+
+class AnyOne(hb.Program):
+    """All messages of an iteration are the same, so it is known which one comes."""
+
+    state = {"heard": np.int32, "times": np.int32}  # noqa: RUF012
+    combine = hb.any_one
+
+    def initial(self, vertex, every):
+        return -1, 0, vertex % every == 0
+
+    def message(self, iteration, receiver):
+        return iteration + 0 * receiver.times
+
+    def apply(self, state, combined):
+        return combined, state.times + 1, state.times < 3
+
+
+class Countdown(hb.Program):
+    """Vertices count down without messages; each that ends wakes those that it reaches."""
+
+    state = {"rest": np.int32, "woken": np.int32}  # noqa: RUF012
+    combine = hb.plus
+    active_apply = True
+
+    def initial(self, vertex):
+        return vertex % 7, 0, vertex % 3 == 0
+
+    def message(self, state):
+        return 1 if state.rest == 1 else 0
+
+    def apply(self, state, combined):
+        if combined > 0 and state.woken < 3:
+            return state.rest + combined % 4 + 1, state.woken + 1, True
+        rest = max(state.rest - 1, 0)
+        return rest, state.woken, rest > 0
+
+
+class Hubs(hb.Program):
+    """HITS with integers: hubs are sent along edges, authorities against them."""
+
+    state = {"hub": np.int64, "authority": np.int64}  # noqa: RUF012
+    message_type = {"hub": np.int64, "authority": np.int64}  # noqa: RUF012
+    combine = {"hub": hb.plus, "authority": hb.plus}  # noqa: RUF012
+    all_active = True
+
+    def initial(self, vertex):
+        return 1, vertex % 3
+
+    def message(self, state):
+        return state.hub, 0
+
+    def message_back(self, state, receiver):
+        return 0, state.authority + receiver.hub % 3
+
+    def apply(self, combined):
+        return combined.authority % 10007, combined.hub % 10007
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds
+
+
+def collected_cases(source: int) -> dict:
+    """Return programs with parameters, the weights' type, and the most iterations."""
+    return {
+        "cores": (Cores(), {}, None, None),
+        "second": (Second(), {"modulus": 1 + source % 4}, np.int32, None),
+        "common": (Common(), {}, None, None),
+        "summary": (Summary(), {"rounds": 3}, np.int32, None),
+        "nearest": (Nearest(), {"source": source}, np.int32, None),
+        "farther": (Farther(), {}, None, None),
+        "flags": (Flags(), {"every": 1 + source % 5}, None, None),
+        "any one": (AnyOne(), {"every": 1 + source % 3}, None, None),
+        "countdown": (Countdown(), {}, None, None),
+        "hubs": (Hubs(), {"rounds": 4}, None, None),
+    }
