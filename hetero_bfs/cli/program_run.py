@@ -26,6 +26,7 @@ from hetero_bfs.graph.layers import layered
 from hetero_bfs.graph.search_graph import as_given
 from hetero_bfs.programs.codegen.method_source import parameters_of
 from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
+from hetero_bfs.programs.message_plan import SENDING
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.plan import arguments_of
 from hetero_bfs.programs.program import Program
@@ -37,7 +38,8 @@ from hetero_bfs.support.messages import number_of
 def run(options: Namespace) -> int:
     program = load_program(options.program_file, options.program)
     _check_arguments(options, program)
-    weighted = hasattr(program, "message") and "weight" in parameters_of(program, "message")
+    sending = [name for name in SENDING if hasattr(program, name)]
+    weighted = any("weight" in parameters_of(program, name) for name in sending)
     edges = read_graph(options, options.graph, weighted)
     names = getattr(edges, "names", None)
     root = None if options.root is None else numbered(edges, [options.root])[0]

@@ -35,8 +35,8 @@ KEEPING_SECONDS = (1e-8, 1.2e-7)
 
 _MOST_VARIED = 64  # levels; in a longer search no single level matters much
 _PHASES = tuple(step / 8 for step in range(1, 8))
-"""Where a frontier grows a thousandfold, these are frontiers of all sizes: each is at most 2.4 times
-as large as the one before."""
+"""Where a frontier grows a thousandfold, these are frontiers of all sizes: each is at most 2.4
+times as large as the one before."""
 
 _SIZES = [
     schema.FRONTIER_VERTICES,
