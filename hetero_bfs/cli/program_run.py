@@ -25,8 +25,8 @@ from hetero_bfs.graph.io.writing import write
 from hetero_bfs.graph.layers import layered
 from hetero_bfs.graph.search_graph import as_given
 from hetero_bfs.programs.codegen.method_source import parameters_of
-from hetero_bfs.programs.message_plan import SENDING
 from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
+from hetero_bfs.programs.message_plan import SENDING
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.plan import arguments_of
 from hetero_bfs.programs.program import Program
