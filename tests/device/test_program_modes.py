@@ -129,7 +129,7 @@ def test_joined_levels_in_many_launches(apart, in_launches, name, directed):
         expected = runs.run(Distances(), {"source": 0}, hb.RunOptions(place="cpu"))
         few = runs.run(Distances(), {"source": 0}, options)
         host = runs.run(Distances(), {"source": 0}, replace(options, place="cpu"))
-        graph = runs._modes["layered", 0, "out"].graph
+        graph = runs._modes["layered", 0, "out", False].graph
     np.testing.assert_array_equal(few.distance, expected.distance)
     assert few.iterations <= host.iterations
     visits = device_sweeps.visits_of_sweep(graph, apart)
@@ -156,7 +156,7 @@ def test_a_graph_of_layers_needs_no_other_copy(name, directed, tmp_path):
         expected = runs.run(Distances(), {"source": root}, hb.RunOptions())
     with ProgramRuns(build_search_graph(read), 1) as runs:
         found = runs.run(Distances(), {"source": 0}, hb.RunOptions(mode="layered", root=0))
-        arranged = runs._modes["layered", 0, "out"].graph
+        arranged = runs._modes["layered", 0, "out", False].graph
         assert arranged.forward is read
         assert arranged.backward is read.transpose
         other = graph.num_vertices - 1

@@ -254,10 +254,6 @@ class PlainSweeps(PlainRun):
     def __init__(self, program, graph: hb.CSRGraph, colour: np.ndarray, parameters=None) -> None:
         super().__init__(program, graph, parameters or {}, alone=True)
         self.turns = np.argsort(colour, kind="stable").tolist()
-        self.senders: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
-        for u, receivers in enumerate(self.receivers):
-            for v, k in receivers:
-                self.senders[v].append((u, k))
 
     def run(self, max_iterations: int = 1 << 40) -> Outcome:
         """Run it; states are those after the last sweep."""
@@ -291,8 +287,8 @@ class PlainSweeps(PlainRun):
                 of_edge = "weight" in self.methods["message"][1]
                 weight = {"weight": self.graph.weights[k]} if of_edge else {}
                 sent = self._call("message", u, state=self.states[u], **weight)
-                messages.append(convert(sent, self.message_kind))
-        identity = convert(self.identity, self.message_kind)
+                messages.append(convert(sent, self.message_kinds[""]))
+        identity = convert(self.identity, self.message_kinds[""])
         total = reduce(self.monoid.of, messages, identity)
         if not self.program.all_active and total == identity:
             return set()
