@@ -94,14 +94,17 @@ def test_a_push_reads_the_lists_of_touched_receivers_only(plain_device):
 
 
 def test_the_order_of_messages_is_that_of_the_list(plain_device):
-    """Floats are added in the same order on every place, so that all digits are the same."""
+    """Floats are added in the same order on every place, so that all digits are the same.
+
+    GPUs divide floats of 32 bits less exactly, so nothing is divided.
+    """
 
     class Sum(hb.Program):
         state = {"sum": np.float32}  # noqa: RUF012
         all_active = True
 
         def initial(self, vertex):
-            return 1 / (vertex + 1)
+            return vertex * 0.37
 
         def message(self, state):
             return state.sum
@@ -110,7 +113,7 @@ def test_the_order_of_messages_is_that_of_the_list(plain_device):
             total = np.float32(0)
             for message in messages:
                 total += message
-            return total / 50
+            return total * 0.02
 
     edges = nasty("Kronecker 10")
     with ProgramRuns(build_search_graph(edges), 2, plain_device) as runs:
