@@ -38,28 +38,32 @@ _PHASES = tuple(step / 8 for step in range(1, 8))
 """Where a frontier grows a thousandfold, these are frontiers of all sizes: each is at most 2.4
 times as large as the one before."""
 
-_SIZES = [
-    schema.FRONTIER_VERTICES,
-    schema.FRONTIER_EDGES,
-    schema.UNVISITED_VERTICES,
-    schema.UNVISITED_EDGES,
-]
+_SIZES = (
+    (schema.FRONTIER_VERTICES, schema.UNVISITED_VERTICES),
+    (schema.FRONTIER_EDGES, schema.UNVISITED_EDGES),
+)
 
 
 def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
     """Return a reference search, and searches whose levels lie between two of its levels.
 
     A frontier of a core grows a hundredfold from one level to the next. From another source it may
-    have any size between the two.
+    have any size between the two. The ratio of visited to unvisited vertices grows evenly between
+    two levels, and that of edges; a frontier is what a level adds.
     """
     found = [reference]
-    if len(reference) > _MOST_VARIED:
+    if not 2 < len(reference) <= _MOST_VARIED:
         return found
-    sizes = np.log1p(reference[:, _SIZES])
     for phase in _PHASES:
         other = reference.copy()
-        between = (1.0 - phase) * sizes[1:-1] + phase * sizes[2:]
-        other[1:-1, _SIZES] = np.expm1(between)
+        for frontier, unvisited in _SIZES:
+            left = np.maximum(reference[:, unvisited], 0.5)
+            total = reference[0, frontier] + reference[0, unvisited]
+            visited = np.maximum(total - left, 0.5)
+            grown = np.log(visited / left)
+            grown[1:-1] = (1.0 - phase) * grown[1:-1] + phase * grown[2:]
+            other[1:-1, unvisited] = total / (1.0 + np.exp(grown[1:-1]))
+            other[1:, frontier] = np.maximum(-np.diff(other[:, unvisited]), 1.0)
         other[2:, schema.PREVIOUS_EDGES] = other[1:-1, schema.FRONTIER_EDGES]
         found.append(other)
     return found
