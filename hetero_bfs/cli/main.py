@@ -110,6 +110,10 @@ def _check_files(options: Namespace) -> None:
                 f"{option} {path} is in OUT_DIR, which holds a study and nothing else; name a file "
                 "beside it"
             )
+        if name in ("out", "levels") and str(path).lower().endswith(".parquet"):
+            from hetero_bfs.graph.io.table_files import import_arrow
+
+            import_arrow(path)
         check_writable(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,19 @@ def test_search_by_names(friends, tmp_path, capsys):
     frame = pd.read_parquet(levels)
     assert frame.vertex.tolist() == ["ada", "bob", "cat", "zed", "zoe"]
     assert frame.level.tolist() == [0, 1, 2, -1, -1]
+
+
+@pytest.mark.parametrize("option", ["--out", "--levels"])
+def test_a_missing_package_is_noticed_before_the_run(
+    friends, tmp_path, capsys, monkeypatch, option
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    ran = []
+    monkeypatch.setattr("hetero_bfs.cli.bfs.read_graph", lambda *given: ran.append(given))
+    out = tmp_path / "o.parquet"
+    assert run("bfs", friends, "--renumber", "--source", "ada", option, out) == 1
+    assert "pip install pyarrow" in capsys.readouterr().err
+    assert not ran
 
 
 def test_other_algorithms_by_names(friends, tmp_path, capsys):
