@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,9 +124,7 @@ def _networkx() -> None:
     from hetero_bfs.networkx_backend.conversion import convert_from_nx
     from hetero_bfs.networkx_backend.traversal import bidirectional_shortest_path
 
-    for nodes in (range(9), "abcdefghi"):
-        graph = nx.Graph(list(pairwise(nodes)))
-        bidirectional_shortest_path(convert_from_nx(graph), nodes[0], nodes[8])
+    bidirectional_shortest_path(convert_from_nx(nx.path_graph(9)), 0, 8)
 
 
 def _engines() -> None:

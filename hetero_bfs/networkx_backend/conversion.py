@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, ValuesView
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -15,7 +15,6 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.components.serial import Numbered, number_components
 from hetero_bfs.graph.lists import ListedEdges, Lists
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.support.cold import is_cold
 
 
 @dataclass(eq=False)
@@ -167,27 +166,13 @@ def _lists(
     number: dict[Any, int] | None,
 ) -> Lists:
     """Return neighbours' ids; without `number` each node equals its id."""
-    from hetero_bfs.networkx_backend.adjacency_kernels import read_ids
-    from hetero_bfs.support.python_objects import are_readable
-
     rows = _rows(adjacency, nodes)
     indptr = np.zeros(len(nodes) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, rows), np.int64, len(nodes)), out=indptr[1:])
-    indices = np.empty(int(indptr[-1]), np.uint32)
-    if (
-        are_readable()
-        and isinstance(rows, ValuesView)
-        and set(map(type, rows)) <= {dict}
-        and (number is None or set(map(type, nodes)) <= {int, str})
-        and not is_cold("networkx")
-    ):
-        of_number = 0 if number is None else id(number)
-        if read_ids(id(adjacency), of_number, id(int), id(str), len(nodes), indices):
-            return Lists(indptr, indices)
-    if number is None:
-        number = {i: i for i in range(len(nodes))}
-    ids = map(number.__getitem__, chain.from_iterable(rows))
-    return Lists(indptr, np.fromiter(ids, np.uint32, indices.size))
+    ids: Iterable[Any] = chain.from_iterable(rows)
+    if number is not None:
+        ids = map(number.__getitem__, ids)
+    return Lists(indptr, np.fromiter(ids, np.uint32, int(indptr[-1])))
 
 
 def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.float64], bool]:

@@ -105,9 +105,8 @@ def kernel(
     counted: bool = True,
     inlined: bool = False,
     inner: bool = False,
-    holds_lock: bool = False,
 ) -> Any:
-    """Compile a function at its first call; it runs without Python's lock, unless `holds_lock`.
+    """Compile a function at its first call; it runs without Python's lock.
 
     Used as `@kernel` or with options.
 
@@ -120,14 +119,12 @@ def kernel(
         True for small functions that would pass on many arrays, since each array is several words.
     inner : bool
         True for functions that only kernels call. The wrappers for Python and C are not compiled.
-    holds_lock : bool
-        True for functions that read Python's objects.
     """
     if function is None:
         options = {"parallel": parallel, "counted": counted, "inlined": inlined, "inner": inner}
-        return lambda f: kernel(f, **options, holds_lock=holds_lock)
+        return lambda f: kernel(f, **options)
     options = {
-        "nogil": not holds_lock,
+        "nogil": True,
         "parallel": parallel,
         "_nrt": counted,
         "forceinline": inlined,
