@@ -123,6 +123,7 @@ class CSRGraph:
         input_degree: VertexArray,
         weights: WeightArray | None = None,
         names: npt.NDArray[Any] | None = None,
+        layers: OffsetArray | None = None,
     ) -> CSRGraph:
         """Build without checks; the caller guarantees valid arrays."""
         graph = object.__new__(cls)
@@ -134,6 +135,7 @@ class CSRGraph:
             input_degree=input_degree,
             weights=weights,
             names=names,
+            layers=layers,
         )
         return graph
 

@@ -218,5 +218,7 @@ def test_iterations_of_programs_cost_alike(opencl_device):
             device.build([], text + ITERATIONS, []), "predict_all", *buffers, seconds
         ).launch(count, 1)
         device.read(there, seconds)
-    # The digits of native functions are the driver's own: Intel's differ by 3e-4.
-    np.testing.assert_allclose(there, here, rtol=1e-3)
+    # The digits of native functions are the driver's own: of Intel's 2026.22, 5 of 4096 differ by
+    # more than 1e-3, and at most by 8.4e-3.
+    np.testing.assert_allclose(there, here, rtol=1e-2)
+    assert np.isclose(there, here, rtol=1e-3, atol=0).mean() > 0.995

@@ -63,7 +63,8 @@ class Recording:
         first = int(record[schema.LEVEL])
         vertices, edges = self.tiny[first : first + count].astype(np.float64).T
         rows[:, schema.LEVEL] += np.arange(count)
-        rows[:, schema.FRONTIER_VERTICES], rows[:, schema.FRONTIER_EDGES] = vertices, edges
+        rows[1:, schema.FRONTIER_VERTICES] = vertices[1:]
+        rows[1:, schema.FRONTIER_EDGES] = edges[1:]
         rows[1:, schema.PREVIOUS_EDGES] = edges[:-1]
         rows[1:, schema.UNVISITED_VERTICES] -= np.cumsum(vertices[1:])
         rows[1:, schema.UNVISITED_EDGES] -= np.cumsum(edges[1:])

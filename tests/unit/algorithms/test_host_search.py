@@ -398,7 +398,7 @@ def test_a_models_choice_stays_while_levels_are_alike(trained):
         assert now[schema.STRATEGY] == then[schema.STRATEGY]
         for column in (schema.FRONTIER_EDGES, schema.UNVISITED_EDGES):
             assert 1 / then[schema.WITHIN] <= now[column] / then[column] <= then[schema.WITHIN]
-        assert traces[level].reason == "as the level before"
+        assert traces[int(now[schema.LEVEL])].reason == "as the level before"
     assert all(set(trace.predicted_seconds) == {"TC", "BC"} for trace in traces)
 
 
