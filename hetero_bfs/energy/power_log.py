@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,16 +22,25 @@ from hetero_bfs.energy.meters import TRUSTED_RESOLUTIONS, Domain, MeterError, Un
 _MOST_STEP_SECONDS = 60.0  # a measurement lasts many steps
 _MOST_AHEAD_SECONDS = 86_400.0  # allows for different clocks and wrong time zones
 _MOST_WATTS = 1e9
+_MOST_TITLE_LINES = 20  # before the header, and the header
+_NAMES = {"date": "date", "time": "time", "timestamp": "time"} | dict.fromkeys(
+    ("watts", "w", "power", "p"), "power"
+)
+_OTHERS = frozenset(("factor", "apparent", "reactive", "elapsed", "start", "integ"))
+"""Words of columns that are neither the stamp nor the power."""
+
+_WATTS_OF_UNIT = {"mw": 1e-3, "w": 1.0, "kw": 1e3}
 
 
 class PowerLog:
     """An external meter that writes a CSV file of time stamps and watts.
 
-    A header may name the two columns (time, timestamp or date; watts, w, power or p; a unit after
-    the name is ignored). Without a header they are the first two columns. A stamp is Unix seconds
-    or ISO 8601; without a time zone it is local time. A last line without newline may be incomplete
-    and is ignored. The file is read again at every call. A line that cannot be parsed raises a
-    `MeterError` that names file, line and value.
+    A header may name the columns: time, timestamp or date, or a date and a time; and watts, w,
+    power or p, with a unit (W, mW, kW) after the name. Lines before it, such as a meter's model,
+    are ignored. Without a header they are the first two columns. A stamp is Unix seconds or ISO
+    8601, also with `/`; without a time zone it is local time. A last line without newline may be
+    incomplete and is ignored. The file is read again at every call. A line that cannot be parsed
+    raises a `MeterError` that names file, line and value.
     """
 
     domain: Domain = "system"
@@ -83,22 +93,23 @@ class PowerLog:
         """Return stamps (Unix seconds, never decreasing) and watts."""
         stamps: list[float] = []
         watts: list[float] = []
-        columns: tuple[int, int] | None = None
-        for line, row in self._rows():
+        rows = list(self._rows())
+        first, columns = 0, _Columns((0,), 1, 1.0)
+        for number, (line, row) in enumerate(rows[:_MOST_TITLE_LINES]):
+            named = _header(row, f"{self.path}, line {line}")
+            if named is not None:
+                first, columns = number + 1, named
+                break
+        for line, row in rows[first:]:
             where = f"{self.path}, line {line}"
-            if columns is None:
-                columns = _header(row, where)
-                if columns is not None:
-                    continue
-                columns = (0, 1)
-            if len(row) <= max(columns):
-                raise MeterError(f"{where}: {_shown(row)} has no column {max(columns) + 1}")
-            stamps.append(_stamp(row[columns[0]], where))
-            watts.append(_watts(row[columns[1]], where))
+            most = max(*columns.stamp, columns.power)
+            if len(row) <= most:
+                raise MeterError(f"{where}: {_shown(row)} has no column {most + 1}")
+            stamp = " ".join(row[i] for i in columns.stamp)
+            stamps.append(_stamp(stamp, where))
+            watts.append(columns.watts * _number(row[columns.power], where))
             if stamps[-1] < max(stamps[-2:]):
-                raise MeterError(
-                    f"{where}: time stamp {_shown(row[columns[0]])} is before the last one"
-                )
+                raise MeterError(f"{where}: time stamp {_shown(stamp)} is before the last one")
         return stamps, watts
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -122,15 +133,27 @@ def _shown(cells: str | list[str]) -> str:
     return repr((cells if isinstance(cells, str) else ",".join(cells))[:60])
 
 
-def _header(row: list[str], where: str) -> tuple[int, int] | None:
-    words = [re.split(r"[^a-z]", cell.lower(), maxsplit=1)[0] for cell in row]
-    times = [i for i, word in enumerate(words) if word in ("time", "timestamp", "date")]
-    powers = [i for i, word in enumerate(words) if word in ("watts", "w", "power", "p")]
-    if not times and not powers:
+class _Columns(NamedTuple):
+    """Columns of the stamp (one, or date and time) and of the power, and the watts of its unit."""
+
+    stamp: tuple[int, ...]
+    power: int
+    watts: float
+
+
+def _header(row: list[str], where: str) -> _Columns | None:
+    words = [re.split(r"[^a-z]+", cell.lower()) for cell in row]
+    of_name: dict[str, list[int]] = {}
+    for i, cell in enumerate(words):
+        names = [] if _OTHERS & {*cell} else [_NAMES[word] for word in cell if word in _NAMES]
+        of_name.setdefault(names[0] if names else "", []).append(i)
+    dates, times, powers = (of_name.get(name, []) for name in ("date", "time", "power"))
+    if not dates and not times and not powers:
         return None
-    if len(times) != 1 or len(powers) != 1:
+    if len(powers) != 1 or len(dates) > 1 or len(times) > 1 or not dates + times:
         raise MeterError(f"{where}: {_shown(row)} must name one column time and one watts")
-    return times[0], powers[0]
+    units = [_WATTS_OF_UNIT[word] for word in words[powers[0]] if word in _WATTS_OF_UNIT]
+    return _Columns((*dates, *times), powers[0], units[-1] if units else 1.0)
 
 
 def _stamp(text: str, where: str) -> float:
@@ -139,7 +162,7 @@ def _stamp(text: str, where: str) -> float:
         stamp = float(text)
     except ValueError:
         with suppress(ValueError, OverflowError, OSError):
-            stamp = datetime.fromisoformat(text).timestamp()
+            stamp = datetime.fromisoformat(text.replace("/", "-")).timestamp()
     if not 0 <= stamp < 1e11:  # the year 5138; larger numbers are milliseconds
         raise MeterError(f"{where}: {_shown(text)} is not a time stamp in Unix seconds or ISO 8601")
     if stamp > time.time() + _MOST_AHEAD_SECONDS:
@@ -147,7 +170,7 @@ def _stamp(text: str, where: str) -> float:
     return stamp
 
 
-def _watts(text: str, where: str) -> float:
+def _number(text: str, where: str) -> float:
     with suppress(ValueError):
         if 0 <= (watts := float(text)) < _MOST_WATTS:
             return watts

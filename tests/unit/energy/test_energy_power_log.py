@@ -23,6 +23,8 @@ def log_of(tmp_path, text):
         "No,P [W],U,Time (s)\n1,10,230,1000\n2,30,230,1001.0\n\n3,30,230,1.002e3\n",
         "Date, Power\n1970-01-01T00:16:40Z, 10\n1970-01-01 01:16:41+01:00, 30\n1002, 30\n",
         "1000,10\n1001,30\n1002,30\n1003,3",  # the last line is still being written
+        "time,power_mW,power factor\n1000,10000,1\n1001,30000,1\n1002,30000,1\n",
+        "kW,Elapsed time,Time\n0.01,0,1000\n0.03,1,1001\n0.03,2,1002\n".replace("kW", "P (kW)"),
     ],
 )
 def test_log_forms(tmp_path, text):
@@ -30,6 +32,26 @@ def test_log_forms(tmp_path, text):
     assert log.samples() == ([1000.0, 1001.0, 1002.0], [10.0, 30.0, 30.0])
     assert log.joules(1000, 1002) == 20.0 + 30.0
     assert log.resolution_seconds == 1.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Headers as the manuals of Yokogawa's CW120 and Hioki's PW8001 and scripts for Tasmota's
+        # plugs have them; no such meter was at hand.
+        '"CW12x"\n"File Type",2\n"MeasureMode",1\n'
+        '"OUTPUT DATE","OUTPUT TIME","INTEG START TIME","V1","I1","P","Q","PF","F"\n'
+        "2024/05/06,07:08:09,07:00:00,230,0.1,10,0,1,50\n"
+        "2024/05/06,07:08:10,07:00:00,230,0.1,30,0,1,50\n",
+        "Date,Time,Status,Urms1,P\n2024/05/06,07:08:09,0,230,10\n2024/05/06,07:08:10,0,230,30\n",
+        "Time, Total, Today, Power, Voltage, Current\n"
+        '"2024-05-06T07:08:09",0.03,0.03,10,227,0.28\n"2024-05-06T07:08:10",0.03,0.03,30,227,0.28\n',
+    ],
+    ids=["Yokogawa", "Hioki", "Tasmota"],
+)
+def test_logs_of_common_meters(tmp_path, text):
+    first = datetime(2024, 5, 6, 7, 8, 9).timestamp()
+    assert log_of(tmp_path, text).samples() == ([first, first + 1], [10.0, 30.0])
 
 
 def test_a_stamp_without_zone_is_local_time(tmp_path):
@@ -92,7 +114,7 @@ def test_log_with_a_gap(tmp_path):
         ("1000,1\n1001\n", "line 2: '1001' has no column 2"),
         ("1001,1\n1000,1\n", "line 2: time stamp '1000' is before the last one"),
         ("time,volts\n", "line 1: 'time,volts' must name one column time and one watts"),
-        ("date,time,w\n", "line 1: 'date,time,w' must name one column time and one watts"),
+        ("date,date,w\n", "line 1: 'date,date,w' must name one column time and one watts"),
         (b"\xff\xfe,1\n", "cannot be read"),
         ("1000,1e300\n", "line 1: '1e300' is not a number of watts"),
         ("1000,1\n2999-01-01,1\n", "line 2: '2999-01-01' is in the future"),
