@@ -6,7 +6,8 @@ one column, and in .npy, the values are in the order of the vertices.
 
 from __future__ import annotations
 
-import re
+import csv
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import pandas
 
 _VERTEX = "vertex"
-_SEPARATORS = re.compile(r"\s*[,;|]\s*|\s+")
 
 
 def read_values(
@@ -39,7 +39,7 @@ def read_values(
     Raises `GraphFileError` if the file cannot be read, or lacks a number for a vertex.
     """
     path = Path(path)
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         return read_vertices(path)
     try:
         with system_errors(path):
@@ -60,27 +60,43 @@ def read_values(
 def _table(path: Path) -> pandas.DataFrame:
     import pandas
 
-    if path.suffix == ".npz":
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
         with np.load(path, allow_pickle=False) as arrays:
             return pandas.DataFrame({key: arrays[key] for key in arrays.files})
-    if path.suffix == ".parquet":
+    if suffix == ".parquet":
         from hetero_bfs.graph.io.table_files import import_arrow
 
         import_arrow(path)
         return pandas.read_parquet(path, engine="pyarrow")
     with open(path, encoding="utf-8") as text:
-        lines = (line.strip() for line in text)
-        first = next((line for line in lines if line and not line.startswith("#")), "")
-    fields = [field.strip('"') for field in _SEPARATORS.split(first)]
-    separator = next((one for one in ",;|" if one in first), r"\s+")
-    has_header = _VERTEX in fields or not _is_number(fields[-1])
-    names = {1: ["value"], 2: [_VERTEX, "value"]}.get(len(fields))
-    names = fields if has_header or names is None else names
-    return pandas.read_csv(
-        path, sep=separator, header=0 if has_header else None, names=names, comment="#",
-        dtype={_VERTEX: str}, keep_default_na=False, skipinitialspace=True,
-        na_values={column: ["nan", "NaN"] for column in names if column != _VERTEX},
-    )  # fmt: skip
+        at, first = 0, text.readline()
+        while first and first.strip()[:1] in ("", "#"):
+            at, first = text.tell(), text.readline()
+        separator = next((one for one in ",;|" if one in first), None)
+        cells = csv.reader(
+            [first if separator else " ".join(first.split())], delimiter=separator or " "
+        )
+        fields = [field.strip(' "') for line in cells for field in line] or [""]
+        has_header = _VERTEX in fields or not _is_number(fields[-1])
+        names = {1: ["value"], 2: [_VERTEX, "value"]}.get(len(fields))
+        names = fields if has_header or names is None else names
+        text.seek(at)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            try:
+                return pandas.read_csv(
+                    text, sep=separator or r"\s+", header=0 if has_header else None, names=names,
+                    comment=None if has_header else "#",  # below a header, names may begin with it
+                    dtype={_VERTEX: str}, keep_default_na=False, skipinitialspace=True,
+                    na_values={name: ["nan", "NaN"] for name in names if name != _VERTEX},
+                    index_col=False,
+                )  # fmt: skip
+            except pandas.errors.ParserWarning:
+                raise GraphFileError(
+                    f"{path}: rows have more fields than the {len(names)} of the first line; give "
+                    "all lines the same number"
+                ) from None
 
 
 def _is_number(text: str) -> bool:
@@ -113,7 +129,7 @@ def _numbers(path: Path, table: pandas.DataFrame, column: Any) -> npt.NDArray[An
             "number for each vertex"
         )
     limits = np.iinfo(np.int32)
-    is_text = path.suffix not in (".npz", ".parquet")
+    is_text = path.suffix.lower() not in (".npz", ".parquet")
     fits = values.dtype == np.int64 and values.size and limits.min <= values.min()
     return values.astype(np.int32) if is_text and fits and values.max() <= limits.max else values
 

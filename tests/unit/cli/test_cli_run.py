@@ -287,13 +287,17 @@ def test_modules_beside_the_file(program, graph, tmp_path, monkeypatch, capsys):
         ("v.csv", '"vertex","x"\n"b",1\n"a",2\n"c",3\n', ["a", "b", "c"], [2, 1, 3]),
         ("v.csv", "vertex,x\n30,1\n10,2\n20,3\n", [10, 20, 30], [2, 3, 1]),
         ("v.csv", "vertex,x\n0,True\n1,False\n2,True\n", None, [True, False, True]),
+        ("v.csv", 'vertex,"a first name"\n0,1\n1,2\n2,3\n', None, [1, 2, 3]),
+        ("v.txt", '"vertex"  "a name"\n0 1\n1 2\n2 3\n', None, [1, 2, 3]),
+        ("v.csv", '# it is "\n\nvertex,x\n#1,1\nb#,2\nc,3\n', ["#1", "b#", "c"], [1, 2, 3]),
         ("v.txt", "-5000000000\n0\n1\n", None, [-5000000000, 0, 1]),
     ],
 )
 def test_values(tmp_path, name, text, names, expected):
     path = tmp_path / name
     path.write_text(text)
-    known = None if names is None else np.array(names, object if names[0] == "a" else None)
+    is_text = names is not None and isinstance(names[0], str)
+    known = None if names is None else np.array(names, object if is_text else None)
     found = read_values(path, "label", 3, known)
     np.testing.assert_array_equal(found, expected)
     kind = np.array(expected).dtype
@@ -313,6 +317,8 @@ def test_damaged_arrays(tmp_path):
 def test_values_of_arrays(tmp_path):
     np.save(tmp_path / "v.npy", np.array([1, 2, 3], np.uint64))
     assert read_values(tmp_path / "v.npy", "x", 3, None).dtype == np.uint64
+    (tmp_path / "v.npy").rename(tmp_path / "v.NPY")
+    assert read_values(tmp_path / "v.NPY", "x", 3, None).dtype == np.uint64
     np.savez(tmp_path / "v.npz", vertex=[2, 0, 1], x=np.array([1, 2, 3], np.int64))
     found = read_values(tmp_path / "v.npz", "x", 3, None)
     assert (found.dtype, found.tolist()) == (np.int64, [2, 3, 1])
@@ -324,6 +330,7 @@ def test_values_of_arrays(tmp_path):
         ("vertex,x\n0,1\n1,2\n", "vertex 2 lacks a value or is not in the graph"),
         ("vertex,x\n0,1\n1,2\n2,3\n3,4\n", "vertex 3 lacks a value or is not in the graph"),
         ("vertex,x\n0,1\n1,2\n1,3\n", "vertex 1 appears twice"),
+        ("vertex,x\n0,1,7\n1,2,8\n2,0,9\n", "rows have more fields than the 2"),
         ("vertex,x\n0,1\n1,two\n2,3\n", "column 'x' has 'two', which is not a number"),
         ("vertex,x\n0,1\n1,\n2,3\n", "column 'x' has '', which is not a number"),
         ("vertex,x,y\n0,1,1\n1,2,2\n2,3,3\n", "the columns of values are x, y"),
