@@ -24,12 +24,9 @@ from hetero_bfs.graph.io.vertex_values import read_values
 from hetero_bfs.graph.io.writing import write
 from hetero_bfs.graph.layers import layered
 from hetero_bfs.graph.search_graph import as_given
-from hetero_bfs.programs.codegen.method_source import parameters_of
 from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
-from hetero_bfs.programs.message_plan import SENDING
 from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.programs.plan import arguments_of
-from hetero_bfs.programs.program import Program
+from hetero_bfs.programs.plan import ProgramClass
 from hetero_bfs.programs.renumbered import PlacedGraph, by_level
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.support.messages import number_of
@@ -37,10 +34,9 @@ from hetero_bfs.support.messages import number_of
 
 def run(options: Namespace) -> int:
     program = load_program(options.program_file, options.program)
-    _check_arguments(options, program)
-    sending = [name for name in SENDING if hasattr(program, name)]
-    weighted = any("weight" in parameters_of(program, name) for name in sending)
-    edges = read_graph(options, options.graph, weighted)
+    known = ProgramClass(program)
+    _check_options(options, known)
+    edges = read_graph(options, options.graph, known.uses_weights)
     names = getattr(edges, "names", None)
     root = None if options.root is None else numbered(edges, [options.root])[0]
     if options.mode == "layered" and root is None and getattr(edges, "layers", None) is not None:
@@ -139,10 +135,14 @@ def _as_json(number: float) -> float | str:
     return str(number) if isinstance(number, float) and not math.isfinite(number) else number
 
 
-def _check_arguments(options: Namespace, program: Program) -> None:
-    """Compare the given arguments with those of the program, before the graph is read."""
+def _check_options(options: Namespace, known: ProgramClass) -> None:
+    """Compare the options with the program, before the graph is read."""
     given = [one.name for one in (*options.argument, *options.vertex)]
-    wanted, name = arguments_of(program), type(program).__name__
+    wanted, name = known.arguments, known.name
+    if options.out is not None and "vertex" in known.program.state:
+        raise ArgumentError(
+            f"{name}.state: 'vertex' is the column of vertices that --out writes; rename it"
+        )
     listed = f"its arguments are {', '.join(wanted)}" if wanted else "it has no arguments"
     for one in given:
         if one not in wanted:

@@ -172,6 +172,18 @@ def test_several_fields_in_one_array(program, graph, tmp_path):
     assert (found.dtype.names, found["largest"].tolist()) == (("largest", "sweep"), [1] * 5)
 
 
+def test_fields_of_any_name_but_vertex(program, graph, tmp_path, capsys):
+    out, program = tmp_path / "o.npz", program(LARGEST.replace("largest", "file"))
+    program.write_text(program.read_text().replace("sweep", "allow_pickle"))
+    assert run("run", program, graph, "--argument=value=1", "--out", out) == 0
+    with np.load(out) as found:
+        assert found.files == ["vertex", "file", "allow_pickle"]
+        assert (found["vertex"].tolist(), found["file"].tolist()) == ([*range(5)], [1] * 5)
+    program.write_text(LARGEST.replace("sweep", "vertex"))
+    assert run("run", program, tmp_path / "none.wel", "--argument=value=1", "--out", out) == 1
+    assert "Largest.state: 'vertex' is the column" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("extra", [["asynchronous"], ["layered", "--root", "0"]])
 def test_modes(program, graph, extra, capsys):
     options = ["--argument", "source=0", "--mode", *extra, *SPARSE]
@@ -204,6 +216,8 @@ def test_several_programs(program, graph, capsys):
         ("import sys\nsys.exit(3)\n", "program.py:2: SystemExit: 3; correct"),
         ("x = 1\n", "has none; write a class derived from hb.Program"),
         (PATHS.replace("message", "mesage"), "Paths has no method message"),
+        (PATHS.replace("hb.minimum", "hb.minimum\n    totals = 3"), "Paths.totals is 3; give a"),
+        (PATHS.replace("hb.minimum", "hb.minimum\n    state = 3"), "Paths.state is not a mapping"),
         (PATHS.replace("state.distance + weight", "open(weight)"), "Paths.message, line 17"),
         (PATHS.replace("+ weight", "+ weight / (1 // 0)"), "Paths.message, line 17: `1 // 0`"),
         (
