@@ -44,7 +44,8 @@ def run(options: Namespace) -> int:
         outcome.raise_if_invalid()
     _save(row, options, report)
     print_summary(options, report, device, ", valid" if outcome is not None else "")
-    summary = summary_of(options, report, device, None if outcome is None else True)
+    summary = summary_of(options, report, device)
+    summary["valid"] = None if outcome is None else True
     write_record(options.json, summary, device)
     return 0
 
@@ -130,7 +131,7 @@ def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:
 
 
 def summary_of(
-    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: bool | None
+    options: Namespace, report: Report[Any], device: DeviceInfo | None
 ) -> dict[str, Any]:
     edges, result = report.edges, report.result
     arguments = dict(report.arguments)
@@ -146,7 +147,6 @@ def summary_of(
         **report.figures(),
         "device": None if device is None else device.name,
         "streamed_bytes": result.streamed_bytes,
-        "valid": valid,
     }
 
 

@@ -472,7 +472,7 @@ def _add_info(commands: Any) -> None:
         "info",
         help="describe a graph file: sizes, degrees, weights, components",
         description="Read a graph file and print its vertices, edges, degrees, weights, "
-        "components and the memory that its neighbour lists take.",
+        "components and the memory that it takes.",
     )
     add_graph_argument(command)
     add_reading(command)

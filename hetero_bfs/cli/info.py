@@ -116,5 +116,5 @@ def _lines(summary: dict[str, Any]) -> list[str]:
         f"weights     {shown}",
         f"components  {summary['num_components']}, the largest has "
         f"{summary['largest_component']} vertices",
-        f"memory      {format_bytes(summary['memory_bytes'])} of neighbour lists",
+        f"memory      {format_bytes(summary['memory_bytes'])}",
     ]

@@ -56,7 +56,7 @@ def run(options: Namespace) -> int:
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     print_summary(options, report, device)
-    write_record(options.json, summary_of(options, report, device, None), device)
+    write_record(options.json, summary_of(options, report, device), device)
     return 0
 
 
@@ -143,6 +143,11 @@ def _check_options(options: Namespace, known: ProgramClass) -> None:
         raise ArgumentError(
             f"{name}.state: 'vertex' is the column of vertices that --out writes; rename it"
         )
+    endless = known.program.all_active and "finished" not in known.methods
+    if endless and options.max_iterations is None:
+        raise ArgumentError(
+            f"{name} has all vertices active and no method finished; give --max-iterations N"
+        )
     listed = f"its arguments are {', '.join(wanted)}" if wanted else "it has no arguments"
     for one in given:
         if one not in wanted:
@@ -167,7 +172,9 @@ def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any],
             values[name] = read_values(value, name, edges.num_vertices, names)
             continue
         shown[name], values[name] = _as_json(value), value
-        if names is not None and type(value) is int and value >= 0:
+        if names is None or type(value) is not int:
+            continue
+        if (names == (str(value) if names.dtype.kind == "O" else value)).any():
             print_notes([
                 f"argument {name} is the number {value}; a vertex of that name is --vertex "
                 f"{name}={value}"

@@ -159,10 +159,12 @@ def test_a_vertex_by_its_name(program, friends, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["arguments"] == {"source": "bob"}
     assert out.read_text().splitlines()[1:4] == ["ada,2.0", "bob,0.0", "cat,3.0"]
     assert run("run", program(PATHS), friends, "--argument", "source=1", *options) == 0
-    captured = capsys.readouterr()
-    assert (
-        "note: argument source is the number 1; a vertex of that name is --vertex" in captured.err
-    )
+    assert "note: argument" not in capsys.readouterr().err
+    for other in ("20", "bob"):
+        friends.write_text(f"source,target,weight\n10,{other},2\n{other},1,3\n")
+        assert run("run", program(PATHS), friends, "--argument", "source=1", *options) == 0
+        note = "note: argument source is the number 1; a vertex of that name is --vertex"
+        assert note in capsys.readouterr().err
 
 
 def test_several_fields_in_one_array(program, graph, tmp_path):
@@ -195,6 +197,12 @@ def test_modes(program, graph, extra, capsys):
 def test_an_end_by_max_iterations_is_a_note(program, graph, capsys):
     assert run("run", program(PATHS), graph, "--argument=source=0", "--max-iterations=1") == 0
     assert "note: not converged after 1 iteration; give a larger" in capsys.readouterr().err
+
+
+def test_an_end_is_needed_before_the_graph_is_read(program, tmp_path, capsys):
+    path = program(PATHS.replace("    combine", "    all_active = True\n    combine"))
+    assert run("run", path, tmp_path / "none.wel", "--argument=source=0") == 1
+    assert "give --max-iterations N" in capsys.readouterr().err
 
 
 def test_several_programs(program, graph, capsys):
