@@ -36,10 +36,8 @@ from hetero_bfs.study.papers import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
-_READERS = {"int": integer, "float": number, "str": str, "Any": str}
-"""The parser of an algorithm's argument, by its annotation; an array is given as its file."""
-
-_METAVARS = {"Any": "FILE"}
+_READERS = {"int": integer, "float": number, "str": str}
+"""The parser of an algorithm's argument, by its annotation."""
 
 
 def option_of(name: str) -> str:
@@ -176,11 +174,14 @@ def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     if parameter.annotation == "bool":
         command.add_argument(option, action="store_true", help=text)
         return
+    if parameter.annotation == "Any":
+        add_file(command, option, text)
+        return
     is_vertex = parameter.name == "source"
     command.add_argument(
         option,
         type=vertex if is_vertex else _READERS[parameter.annotation],
-        metavar="V" if is_vertex else _METAVARS.get(parameter.annotation, "N"),
+        metavar="V" if is_vertex else "N",
         required=needed,
         default=None if needed else parameter.default,
         help=text,

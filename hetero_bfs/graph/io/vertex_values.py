@@ -27,7 +27,7 @@ _VERTEX = "vertex"
 
 
 def read_values(
-    path: Path, name: str, num_vertices: int, names: NameArray | None
+    path: Path, name: str, num_vertices: int, names: NameArray | None, missing: int | None = None
 ) -> npt.NDArray[Any]:
     """Return the values of a file in the order of the vertices.
 
@@ -36,10 +36,13 @@ def read_values(
     If there are several columns of values, `name` is that of the column. Integers in text have type
     int32 if they fit, else int64.
 
+    Vertices may lack a value if it is given as `missing`. Then those with names need their column.
+
     Raises `GraphFileError` if the file cannot be read, or lacks a number for a vertex.
     """
     path = Path(path)
     if path.suffix.lower() == ".npy":
+        _check_order(path, names, missing)
         return read_vertices(path)
     try:
         with system_errors(path):
@@ -53,8 +56,19 @@ def read_values(
         ) from None
     values = _numbers(path, table, _column(path, table, name))
     if _VERTEX not in table:
+        _check_order(path, names, missing)
         return values
-    return values[_positions(path, table[_VERTEX], num_vertices, names)]
+    rows = _positions(path, table[_VERTEX], num_vertices, names, missing is not None)
+    return values[rows] if missing is None else np.append(values, missing)[rows]
+
+
+def _check_order(path: Path, names: NameArray | None, missing: int | None) -> None:
+    """Raise `GraphFileError` if values in the order of the vertices may be those of others."""
+    if names is not None and missing is not None:
+        raise GraphFileError(
+            f"{path}: has no column {_VERTEX!r}, and vertices with names change their numbers with "
+            "the graph; write a .csv, .npz or .parquet"
+        )
 
 
 def _table(path: Path) -> pandas.DataFrame:
@@ -135,9 +149,12 @@ def _numbers(path: Path, table: pandas.DataFrame, column: Any) -> npt.NDArray[An
 
 
 def _positions(
-    path: Path, given: pandas.Series, num_vertices: int, names: NameArray | None
+    path: Path, given: pandas.Series, num_vertices: int, names: NameArray | None, some: bool
 ) -> npt.NDArray[np.intp]:
-    """Return the row of each vertex. Raises `GraphFileError` unless each has exactly one."""
+    """Return the row of each vertex, which may be -1 if `some` vertices have values.
+
+    Raises `GraphFileError` for a vertex of several rows, of none, and for one of no graph.
+    """
     import pandas
 
     known: Any = np.arange(num_vertices) if names is None else names
@@ -147,9 +164,9 @@ def _positions(
     elif given.dtype.kind in "iu":
         vertices = given.astype(str)
     index, wanted = pandas.Index(vertices), pandas.Index(known)
-    wrong = (
-        index[index.duplicated()] if index.has_duplicates else index.symmetric_difference(wanted)
-    )
+    wrong = index[index.duplicated()]
+    if not index.has_duplicates:
+        wrong = index.difference(wanted) if some else index.symmetric_difference(wanted)
     if len(wrong):
         what = "appears twice" if index.has_duplicates else "lacks a value or is not in the graph"
         raise GraphFileError(
