@@ -319,7 +319,14 @@ def _add_study(commands: Any) -> None:
         help="Kronecker graphs, log2 of the vertices (default 14 to 18; on a GPU 16 18 20 22; "
         "with --paper zhang 22 to 26, with frog 16 and 18; none with --graph alone)",
     )
-    add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
+    add(
+        "--graph",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="graph files to study; --paper frog takes them, too",
+    )
     add_directed(command)
     add(
         "--families",
