@@ -194,7 +194,8 @@ class Algorithms:
         help="colour the vertices of a graph so that neighbours differ",
         description="Colour the vertices of a graph file so that no edge joins two of one colour.",
         options={
-            "start": "colours of an earlier version of the graph, a .npy file that --out wrote"
+            "start": "colours of an earlier version of the graph, a file that --out wrote; if "
+            "vertices have names, .csv, .npz or .parquet"
         },
         outputs={"out": Output("colour", "write colours (int32, from 0 on)")},
         names={"Colouring": "result", "check_colouring": "check"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hetero_bfs.algorithms.base import Report, open_analysis
@@ -19,6 +20,7 @@ from hetero_bfs.cli.output import (
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.io.registry import vertices_by_header
+from hetero_bfs.graph.io.vertex_values import read_values
 from hetero_bfs.support.environment import launched_ranks
 from hetero_bfs.support.memory import format_bytes
 
@@ -44,7 +46,8 @@ def run(options: Namespace) -> int:
         outcome.raise_if_invalid()
     _save(row, options, report)
     print_summary(options, report, device, ", valid" if outcome is not None else "")
-    summary = summary_of(options, report, device, None if outcome is None else True)
+    summary = summary_of(options, report, device)
+    summary["valid"] = None if outcome is None else True
     write_record(options.json, summary, device)
     return 0
 
@@ -53,22 +56,31 @@ def _run_here(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
 ) -> tuple[Report[Any], DeviceInfo | None]:
     """Run in this process; the second value is the device that ran it."""
-    named, likely = None, arguments
+    named, likely = None, _without_files(arguments)
     if "source" in arguments:
         if may_have_names(options):
-            likely = arguments | {"source": 0}
+            likely["source"] = 0
         else:
             named = vertices_by_header(options.graph)
     early = row.ask(_MOST_VERTICES if named is None else named, **likely)  # before it reads
     edges = read_graph(options, options.graph, early.kind.needs_weights)
     if "source" in arguments:
         (arguments["source"],) = numbered(edges, [arguments["source"]])
+    start = arguments.get("start")
+    if start is not None:
+        names = getattr(edges, "names", None)
+        arguments["start"] = read_values(start, "colour", edges.num_vertices, names, missing=-1)
     request = row.ask(edges.num_vertices, **arguments)
     with open_analysis(request.kind, edges, engine_options(options)) as analysis:
         result = analysis.run(*request.query)
         print_notes(analysis.notes)
         device = analysis.device_info if result.used_device else None
-    return request.kind.report(edges, result, arguments), device
+    shown = arguments if start is None else arguments | {"start": str(start)}
+    return request.kind.report(edges, result, shown), device
+
+
+def _without_files(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if not isinstance(value, Path)}
 
 
 def _run_on_ranks(
@@ -84,7 +96,7 @@ def _run_on_ranks(
         from hetero_bfs.ranks.communicator import agreed
 
         _check_options(options)
-        early = agreed(communicator, lambda: row.ask(_MOST_VERTICES, **arguments))
+        early = agreed(communicator, lambda: row.ask(_MOST_VERTICES, **_without_files(arguments)))
         engine = RankEngine.read(
             options.graph, early.kind.needs_weights, communicator, options.directed
         )
@@ -130,7 +142,7 @@ def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:
 
 
 def summary_of(
-    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: bool | None
+    options: Namespace, report: Report[Any], device: DeviceInfo | None
 ) -> dict[str, Any]:
     edges, result = report.edges, report.result
     arguments = dict(report.arguments)
@@ -146,7 +158,6 @@ def summary_of(
         **report.figures(),
         "device": None if device is None else device.name,
         "streamed_bytes": result.streamed_bytes,
-        "valid": valid,
     }
 
 

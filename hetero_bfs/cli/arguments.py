@@ -36,10 +36,8 @@ from hetero_bfs.study.papers import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
-_READERS = {"int": integer, "float": number, "str": str, "Any": str}
-"""The parser of an algorithm's argument, by its annotation; an array is given as its file."""
-
-_METAVARS = {"Any": "FILE"}
+_READERS = {"int": integer, "float": number, "str": str}
+"""The parser of an algorithm's argument, by its annotation."""
 
 
 def option_of(name: str) -> str:
@@ -176,11 +174,14 @@ def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     if parameter.annotation == "bool":
         command.add_argument(option, action="store_true", help=text)
         return
+    if parameter.annotation == "Any":
+        add_file(command, option, text)
+        return
     is_vertex = parameter.name == "source"
     command.add_argument(
         option,
         type=vertex if is_vertex else _READERS[parameter.annotation],
-        metavar="V" if is_vertex else _METAVARS.get(parameter.annotation, "N"),
+        metavar="V" if is_vertex else "N",
         required=needed,
         default=None if needed else parameter.default,
         help=text,
@@ -318,7 +319,14 @@ def _add_study(commands: Any) -> None:
         help="Kronecker graphs, log2 of the vertices (default 14 to 18; on a GPU 16 18 20 22; "
         "with --paper zhang 22 to 26, with frog 16 and 18; none with --graph alone)",
     )
-    add("--graph", type=Path, nargs="+", default=[], metavar="FILE", help="graph files to study")
+    add(
+        "--graph",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="graph files to study; --paper frog takes them, too",
+    )
     add_directed(command)
     add(
         "--families",
@@ -472,7 +480,7 @@ def _add_info(commands: Any) -> None:
         "info",
         help="describe a graph file: sizes, degrees, weights, components",
         description="Read a graph file and print its vertices, edges, degrees, weights, "
-        "components and the memory that its neighbour lists take.",
+        "components and the memory that it takes.",
     )
     add_graph_argument(command)
     add_reading(command)
@@ -491,7 +499,7 @@ def _add_layers(commands: Any) -> None:
     add_graph_argument(command)
     add_reading(command)
     command.add_argument(
-        "--source", type=vertex, required=True, metavar="V", help="vertex where the layers begin"
+        "--root", type=vertex, required=True, metavar="V", help="vertex where the layers begin"
     )
     add_file(command, "--out", "write the graph with its layers to .hbg, with its ids as names")
     command.add_argument("--weighted", action="store_true", help="keep the edges' weights")

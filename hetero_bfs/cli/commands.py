@@ -9,7 +9,7 @@ import argparse
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from hetero_bfs import __version__
 from hetero_bfs.cli.output import (
@@ -61,17 +61,19 @@ def convert(options: Namespace) -> int:
     from hetero_bfs.graph.io.writing import check_output
 
     check_output(options.output, options.weighted, options.directed)
-    _write(read_graph(options, options.input, options.weighted), options.output)
+    write_graph(read_graph(options, options.input, options.weighted), options.output)
     return 0
 
 
-def _write(graph: EdgeList | CSRGraph, path: Path) -> None:
+def write_graph(graph: EdgeList | CSRGraph, path: Path, text: TextIO | None = None) -> None:
+    """Write a graph, and print its size to `text`, by default standard output."""
     from hetero_bfs.graph.io.writing import write
 
     print_notes(write(graph, path))
     print(
         f"{path}: {graph.num_vertices} vertices, {graph.num_input_edges} input edges, "
-        f"{path.stat().st_size} bytes"
+        f"{path.stat().st_size} bytes",
+        file=text,
     )
 
 
@@ -85,7 +87,7 @@ def generate(options: Namespace) -> int:
     given = {name: getattr(options, name) for name in FAMILIES[options.family]}
     given = {name: value for name, value in given.items() if value is not None}
     messages.announce(f"generating {options.family}")
-    _write(generated(options.family, **given), options.output)
+    write_graph(generated(options.family, **given), options.output)
     return 0
 
 

@@ -102,6 +102,8 @@ def save_values(
     Without names the vertices are their numbers. In columns `of_vertices` the values are vertices:
     CSV and Parquet have their names, and nothing for -1.
     """
+    import zipfile
+
     import numpy as np
 
     from hetero_bfs.graph.vertex_names import named_values
@@ -116,9 +118,10 @@ def save_values(
     vertices = np.arange(next(iter(values.values())).size) if names is None else names
     if suffix == ".npz":
         held = vertices.astype(str) if vertices.dtype.kind == "O" else vertices
-        with replacing(path, "wb") as stream:
-            held_values: dict[str, Any] = {"vertex": held, **values}
-            np.savez(stream, **held_values)
+        with replacing(path, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
+            for name, array in {"vertex": held, **values}.items():  # savez has names of its own
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
         return
     import pandas
 

@@ -68,6 +68,7 @@ def describe_graph(found: EdgeList | CSRGraph) -> dict[str, Any]:
         "in_degree": _figures(in_degree),
         "weights": None if graph.weights is None else range_of(graph.weights),
         "num_components": count,
+        "num_layers": None if graph.layers is None else graph.layers.size,
         "largest_component": int(np.bincount(label).max()) if label.size else 0,
         "memory_bytes": graph.num_bytes,
     }
@@ -111,10 +112,12 @@ def _lines(summary: dict[str, Any]) -> list[str]:
     shown = (
         "none" if weights is None else f"{weights['dtype']}, {weights['min']} to {weights['max']}"
     )
+    if summary["num_layers"] is not None:
+        lines.append(f"layers      {summary['num_layers']}, for mode layered of `run`")
     return [
         *lines,
         f"weights     {shown}",
         f"components  {summary['num_components']}, the largest has "
         f"{summary['largest_component']} vertices",
-        f"memory      {format_bytes(summary['memory_bytes'])} of neighbour lists",
+        f"memory      {format_bytes(summary['memory_bytes'])}",
     ]

@@ -200,10 +200,9 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("run", "layers"):
-        run = getattr(import_module("hetero_bfs.cli.program_run"), name)
-    elif name in ("algorithms", "bfs", "info"):
-        run = import_module(f"hetero_bfs.cli.{name}").run
+    if name in ("algorithms", "bfs", "info", "layers", "run"):
+        module = "program_run" if name == "run" else name
+        run = import_module(f"hetero_bfs.cli.{module}").run
     else:
         run = getattr(commands, name.replace("-", "_"))
     status: int = run(options)

@@ -1,4 +1,4 @@
-"""`hetero-bfs run`: a vertex program of a file on a graph file; `layers`: a graph for its mode."""
+"""`hetero-bfs run`: a vertex program of a file on a graph file."""
 
 from __future__ import annotations
 
@@ -8,42 +8,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.cli.algorithms import print_summary, summary_of
 from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_values
 from hetero_bfs.cli.info import range_of
-from hetero_bfs.cli.output import print_notes, text_stream, write_record, write_trace
+from hetero_bfs.cli.output import print_notes, write_record, write_trace
 from hetero_bfs.cli.program_file import load_program
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.io.vertex_values import read_values
-from hetero_bfs.graph.io.writing import write
-from hetero_bfs.graph.layers import layered
-from hetero_bfs.graph.search_graph import as_given
-from hetero_bfs.programs.codegen.method_source import parameters_of
-from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
-from hetero_bfs.programs.message_plan import SENDING
 from hetero_bfs.programs.options import RunOptions
-from hetero_bfs.programs.plan import arguments_of
-from hetero_bfs.programs.program import Program
-from hetero_bfs.programs.renumbered import PlacedGraph, by_level
+from hetero_bfs.programs.plan import ProgramClass
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.support.messages import number_of
 
 
 def run(options: Namespace) -> int:
     program = load_program(options.program_file, options.program)
-    _check_arguments(options, program)
-    sending = [name for name in SENDING if hasattr(program, name)]
-    weighted = any("weight" in parameters_of(program, name) for name in sending)
-    edges = read_graph(options, options.graph, weighted)
+    known = ProgramClass(program)
+    _check_options(options, known)
+    edges = read_graph(options, options.graph, known.uses_weights)
     names = getattr(edges, "names", None)
     root = None if options.root is None else numbered(edges, [options.root])[0]
-    if options.mode == "layered" and root is None and getattr(edges, "layers", None) is not None:
+    if options.mode == "layered" and root is None:
+        if getattr(edges, "layers", None) is None:
+            directed = "" if options.directed else ", or --directed if a file of `layers` has it"
+            raise ArgumentError(
+                f"{options.graph}: mode layered finds no layers; give a root by --root V{directed}"
+            )
         root = 0  # the vertex from which the file's layers begin
     run_options = RunOptions(options.max_iterations, mode=options.mode, root=root)
     shown, values = _values(options, edges, names)
@@ -60,46 +53,7 @@ def run(options: Namespace) -> int:
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     print_summary(options, report, device)
-    write_record(options.json, summary_of(options, report, device, None), device)
-    return 0
-
-
-def layers(options: Namespace) -> int:
-    """Number a graph layer by layer, print what a sweep takes, and write the graph."""
-    if options.out is not None and options.out.suffix.lower() != ".hbg":
-        raise ArgumentError(f"--out is {options.out}; only .hbg holds layers: name such a file")
-    found, notes = engine_options(options).find_devices(1)
-    print_notes(notes)
-    edges = read_graph(options, options.graph, options.weighted)
-    (root,) = numbered(edges, [options.source])
-    graph = edges if isinstance(edges, CSRGraph) else CSRGraph.from_edge_source(edges)
-    made = layered(graph, root)
-    sizes = np.diff(np.asarray(made.layers), prepend=0)
-    info = found[0] if found else None
-    heavy = 0 if info is None else heavy_edges(info)
-    arranged = by_level(PlacedGraph(as_given(made)), 0, heavy)
-    summary = {
-        "graph": str(options.graph),
-        "source": name_of(edges, root),
-        "num_vertices": made.num_vertices,
-        "depth": sizes.size - 1,
-        "layer_sizes": sizes.tolist(),
-        "unreached": made.num_vertices - int(sizes.sum()),
-        "combined_lists": len(arranged.parts),
-        "launches": None if info is None else launches_of_sweep(arranged, info),
-        "device": None if info is None else info.name,
-    }
-    print(
-        f"depth {sizes.size - 1}: layers of {sizes.min()} to {sizes.max()} vertices, median "
-        f"{np.median(sizes):g}; not reached: {summary['unreached']}\n"
-        f"combined lists of a sweep on the host: {summary['combined_lists']}",
-        f"\nlaunches of a sweep on {info.name}: {summary['launches']}" if info else "",
-        sep="",
-        file=text_stream(options),
-    )
-    if options.out is not None:
-        write(made, options.out)
-    write_record(options.json, summary, info)
+    write_record(options.json, summary_of(options, report, device), device)
     return 0
 
 
@@ -139,10 +93,19 @@ def _as_json(number: float) -> float | str:
     return str(number) if isinstance(number, float) and not math.isfinite(number) else number
 
 
-def _check_arguments(options: Namespace, program: Program) -> None:
-    """Compare the given arguments with those of the program, before the graph is read."""
+def _check_options(options: Namespace, known: ProgramClass) -> None:
+    """Compare the options with the program, before the graph is read."""
     given = [one.name for one in (*options.argument, *options.vertex)]
-    wanted, name = arguments_of(program), type(program).__name__
+    wanted, name = known.arguments, known.name
+    if options.out is not None and "vertex" in known.program.state:
+        raise ArgumentError(
+            f"{name}.state: 'vertex' is the column of vertices that --out writes; rename it"
+        )
+    endless = known.program.all_active and "finished" not in known.methods
+    if endless and options.max_iterations is None:
+        raise ArgumentError(
+            f"{name} has all vertices active and no method finished; give --max-iterations N"
+        )
     listed = f"its arguments are {', '.join(wanted)}" if wanted else "it has no arguments"
     for one in given:
         if one not in wanted:
@@ -167,7 +130,9 @@ def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any],
             values[name] = read_values(value, name, edges.num_vertices, names)
             continue
         shown[name], values[name] = _as_json(value), value
-        if names is not None and type(value) is int and value >= 0:
+        if names is None or type(value) is not int:
+            continue
+        if (names == (str(value) if names.dtype.kind == "O" else value)).any():
             print_notes([
                 f"argument {name} is the number {value}; a vertex of that name is --vertex "
                 f"{name}={value}"

@@ -54,50 +54,24 @@ _OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResul
 _OPTIONS = {field.name for field in fields(RunOptions)}
 
 
-class Plan(MessagePlan):
-    """A program's types and methods, for parameters and weights of certain types.
+class ProgramClass(MessagePlan):
+    """A program's class, without a graph. Raises `ProgramError` if it lacks something."""
 
-    Raises `ProgramError` if the class lacks something or a method cannot be translated,
-    `ArgumentError` if no method names a parameter, and `GraphError` if the program reads weights
-    and there are none.
-    """
-
-    def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
-        self.program, self.parameters, self.weight_type = program, parameters, weight_type
-        self.name = type(program).__name__
+    def __init__(self, program: Program) -> None:
+        self.program, self.name = program, type(program).__name__
         self._check()
-        self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
         self.totals = self._totals()
-        self.all_active = bool(program.all_active)
-        self.along: Along = program.along
-        self.monotone = bool(program.monotone)
-        self.any_order = bool(program.any_order)
-        if self.uses_weights and weight_type is None:
-            raise GraphError(
-                f"{self.name} reads weights, and the graph has none; load it with weights"
-            )
-        used = {
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of a run's arguments, which the methods read and which mean nothing else."""
+        read = {
             name
             for method in self.methods
             if method != "combine"
-            for name in parameters_of(program, method)
+            for name in parameters_of(self.program, method)
         }
-        unknown = [name for name in parameters.sources if name not in used]
-        if unknown and unknown[0] in _OPTIONS:
-            raise ArgumentError(
-                f"{unknown[0]} is an option, no parameter of {self.name}; give "
-                f"engine.run(program, hb.RunOptions({unknown[0]}=...))"
-            )
-        if unknown:
-            raise ArgumentError(
-                f"{self.name} has no parameter {unknown[0]!r}; its methods name "
-                f"{', '.join(sorted(used))}"
-            )
-        kind = program.message_type
-        if kind is None:
-            returned = translate(self._method("message"), HostDialect()).first
-            kind = type_of_messages(returned.type, returned.digits, self.fields)
-        self.messages = self._message_types(kind)
+        return sorted(read - _RESERVED - {*self.totals})
 
     def _check(self) -> None:
         program, name = self.program, self.name
@@ -178,6 +152,50 @@ class Plan(MessagePlan):
                     "hb.plus, hb.minimum or hb.maximum"
                 )
         return {total: kind.operation for total, kind in kinds.items()}
+
+
+class Plan(ProgramClass):
+    """A program's types and methods, for parameters and weights of certain types.
+
+    Raises `ProgramError` if the class lacks something or a method cannot be translated,
+    `ArgumentError` if no method names a parameter, and `GraphError` if the program reads weights
+    and there are none.
+    """
+
+    def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
+        super().__init__(program)
+        self.parameters, self.weight_type = parameters, weight_type
+        self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
+        self.all_active = bool(program.all_active)
+        self.along: Along = program.along
+        self.monotone = bool(program.monotone)
+        self.any_order = bool(program.any_order)
+        if self.uses_weights and weight_type is None:
+            raise GraphError(
+                f"{self.name} reads weights, and the graph has none; load it with weights"
+            )
+        used = {
+            name
+            for method in self.methods
+            if method != "combine"
+            for name in parameters_of(program, method)
+        }
+        unknown = [name for name in parameters.sources if name not in used]
+        if unknown and unknown[0] in _OPTIONS:
+            raise ArgumentError(
+                f"{unknown[0]} is an option, no parameter of {self.name}; give "
+                f"engine.run(program, hb.RunOptions({unknown[0]}=...))"
+            )
+        if unknown:
+            raise ArgumentError(
+                f"{self.name} has no parameter {unknown[0]!r}; its methods name "
+                f"{', '.join(sorted(used))}"
+            )
+        kind = program.message_type
+        if kind is None:
+            returned = translate(self._method("message"), HostDialect()).first
+            kind = type_of_messages(returned.type, returned.digits, self.fields)
+        self.messages = self._message_types(kind)
 
     @property
     def prepares(self) -> bool:
@@ -263,11 +281,3 @@ class Plan(MessagePlan):
             self.program, name, owners, names, results[name], optional, digits,
             stored.get(name, []), kinds,
         )  # fmt: skip
-
-
-def arguments_of(program: Program) -> list[str]:
-    """Return the names of a run's arguments, which are those that the methods read and that have no
-    other meaning."""
-    methods = [one for one in (*REQUIRED, *OPTIONAL) if callable(getattr(program, one, None))]
-    read = {name for one in methods if one != "combine" for name in parameters_of(program, one)}
-    return sorted(read - _RESERVED - {*program.totals})

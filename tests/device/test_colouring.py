@@ -285,6 +285,14 @@ def test_colours_stay_where_edges_allow_it(data):
     assert set(np.flatnonzero(found.colour[:known] != start).tolist()) <= in_conflict
 
 
+@pytest.mark.parametrize("ends", [([], []), ([0], [1])])
+def test_vertices_without_edges_keep_colours(ends):
+    graph, start = hb.CSRGraph.from_edges(*ends, num_vertices=5), [1, 0, 3, -1]
+    with hb.Engine(graph, device="cpu") as engine:
+        for found in (engine.colour(start=start), hb.colour(graph, start=start)):
+            assert found.colour.tolist() == [1, 0, 3, 0, 0]
+
+
 def test_a_device_leaves_extending_to_the_host(opencl_device):
     edges = nasty("Kronecker 10")
     start = expected_of("Kronecker 10").copy()

@@ -20,7 +20,7 @@ def colour(num_vertices: int, start: Any = None) -> Request[Colouring]:
 
     Parameters
     ----------
-    start : integer array, shape (at most num_vertices,), or path of its .npy file, optional
+    start : integer array, shape (at most num_vertices,), optional
         A colouring of an earlier version of the graph, -1 where there is no colour. Vertices keep
         their colours. If an edge joins two vertices of one colour, the later one in the order above
         gets the first colour that none of its neighbours has. So do vertices without a colour. This
@@ -31,7 +31,7 @@ def colour(num_vertices: int, start: Any = None) -> Request[Colouring]:
     ArgumentError
         A wrong `start`.
     GraphError
-        There is not enough free memory, or the file of `start` cannot be read.
+        There is not enough free memory.
     """
     from hetero_bfs.algorithms.colouring.algorithm import requested
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from hetero_bfs.algorithms.colouring.serial import colour_in_python
 from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.io.graph_files import read_vertices
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import as_array
@@ -50,10 +48,14 @@ class Colourings(Analysis[Colouring]):
             return executor.run()
         if executor is not self.host:
             return None
-        old_of_new, given = self.graph.relabelling.old_of_new, start[0]
-        padded = np.full(self.graph.num_vertices, -1, np.int32)
-        padded[: given.size] = given
-        return self.host.extend(padded[old_of_new])
+        return self.host.extend(self._padded(*start)[self.graph.relabelling.old_of_new])
+
+    def _padded(self, start: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        return np.pad(start, (0, self.graph.num_vertices - start.size), constant_values=-1)
+
+    def _without_edges(self, *start: Any) -> Any:
+        """Return what vertices without edges get: 0, or their colour."""
+        return np.maximum(self._padded(*start), 0) if start else 0
 
     def _note(self, place: DeviceKind, seconds: float, *start: Any) -> None:
         if not start:
@@ -62,13 +64,15 @@ class Colourings(Analysis[Colouring]):
     def _known(self, *start: Any) -> Colouring | None:
         if self.graph.num_searched:
             return None
-        return Colouring(np.zeros(self.graph.num_vertices, np.int32), 0.0, [])
+        colour = np.full(self.graph.num_vertices, self._without_edges(*start), np.int32)
+        return Colouring(colour, 0.0, [])
 
     def _result(self, ran: Ran, *start: Any) -> Colouring:
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         numbers = self.graph.relabelling
-        colour = by_old_ids(ran.found.colour, numbers.old_of_new, self.graph.num_vertices)
+        size, outside = self.graph.num_vertices, self._without_edges(*start)
+        colour = by_old_ids(ran.found.colour, numbers.old_of_new, size, outside)
         traces = numbered(ran.found.steps)
         return Colouring(colour, ran.seconds, traces, ran.found.streamed_bytes)
 
@@ -77,8 +81,6 @@ def requested(num_vertices: int, start: Any) -> Request[Colouring]:
     """Return the request for a colouring that starts from colours; None if it starts from none."""
     if start is None:
         return Request(Colourings, ())
-    if isinstance(start, (str, Path)):
-        start = read_vertices(Path(start))
     return Request(Colourings, (_checked(num_vertices, start),))
 
 

@@ -26,7 +26,9 @@ class Colouring(Iterated):
     Parameters
     ----------
     colour : int32 array, shape (num_vertices,)
-        The first colour is 0, and all colours up to the largest occur. Isolated vertices have 0.
+        The first colour is 0, and isolated vertices have 0. All colours up to the largest occur. If
+        the colouring began from other colours, isolated vertices keep theirs, and a colour may have
+        no vertices.
     seconds : float
         Time of the colouring, until the colours are in the memory of the place that ran it.
     traces : list of IterationTrace

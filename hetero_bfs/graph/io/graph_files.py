@@ -312,7 +312,7 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
     cannot be read, or a line is not an id.
     """
     with system_errors(path), open(path, "rb") as file:
-        if path.suffix == ".npy":
+        if path.suffix.lower() == ".npy":
             try:
                 return np.lib.format.read_array(file, allow_pickle=False)
             except OF_DAMAGED_FILES as error:

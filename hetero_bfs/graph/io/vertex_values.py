@@ -6,7 +6,8 @@ one column, and in .npy, the values are in the order of the vertices.
 
 from __future__ import annotations
 
-import re
+import csv
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,10 @@ if TYPE_CHECKING:
     import pandas
 
 _VERTEX = "vertex"
-_SEPARATORS = re.compile(r"\s*[,;|]\s*|\s+")
 
 
 def read_values(
-    path: Path, name: str, num_vertices: int, names: NameArray | None
+    path: Path, name: str, num_vertices: int, names: NameArray | None, missing: int | None = None
 ) -> npt.NDArray[Any]:
     """Return the values of a file in the order of the vertices.
 
@@ -36,10 +36,13 @@ def read_values(
     If there are several columns of values, `name` is that of the column. Integers in text have type
     int32 if they fit, else int64.
 
+    Vertices may lack a value if it is given as `missing`. Then those with names need their column.
+
     Raises `GraphFileError` if the file cannot be read, or lacks a number for a vertex.
     """
     path = Path(path)
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
+        _check_order(path, names, missing)
         return read_vertices(path)
     try:
         with system_errors(path):
@@ -53,34 +56,61 @@ def read_values(
         ) from None
     values = _numbers(path, table, _column(path, table, name))
     if _VERTEX not in table:
+        _check_order(path, names, missing)
         return values
-    return values[_positions(path, table[_VERTEX], num_vertices, names)]
+    rows = _positions(path, table[_VERTEX], num_vertices, names, missing is not None)
+    return values[rows] if missing is None else np.append(values, missing)[rows]
+
+
+def _check_order(path: Path, names: NameArray | None, missing: int | None) -> None:
+    """Raise `GraphFileError` if values in the order of the vertices may be those of others."""
+    if names is not None and missing is not None:
+        raise GraphFileError(
+            f"{path}: has no column {_VERTEX!r}, and vertices with names change their numbers with "
+            "the graph; write a .csv, .npz or .parquet"
+        )
 
 
 def _table(path: Path) -> pandas.DataFrame:
     import pandas
 
-    if path.suffix == ".npz":
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
         with np.load(path, allow_pickle=False) as arrays:
             return pandas.DataFrame({key: arrays[key] for key in arrays.files})
-    if path.suffix == ".parquet":
+    if suffix == ".parquet":
         from hetero_bfs.graph.io.table_files import import_arrow
 
         import_arrow(path)
         return pandas.read_parquet(path, engine="pyarrow")
     with open(path, encoding="utf-8") as text:
-        lines = (line.strip() for line in text)
-        first = next((line for line in lines if line and not line.startswith("#")), "")
-    fields = [field.strip('"') for field in _SEPARATORS.split(first)]
-    separator = next((one for one in ",;|" if one in first), r"\s+")
-    has_header = _VERTEX in fields or not _is_number(fields[-1])
-    names = {1: ["value"], 2: [_VERTEX, "value"]}.get(len(fields))
-    names = fields if has_header or names is None else names
-    return pandas.read_csv(
-        path, sep=separator, header=0 if has_header else None, names=names, comment="#",
-        dtype={_VERTEX: str}, keep_default_na=False, skipinitialspace=True,
-        na_values={column: ["nan", "NaN"] for column in names if column != _VERTEX},
-    )  # fmt: skip
+        at, first = 0, text.readline()
+        while first and first.strip()[:1] in ("", "#"):
+            at, first = text.tell(), text.readline()
+        separator = next((one for one in ",;|" if one in first), None)
+        cells = csv.reader(
+            [first if separator else " ".join(first.split())], delimiter=separator or " "
+        )
+        fields = [field.strip(' "') for line in cells for field in line] or [""]
+        has_header = _VERTEX in fields or not _is_number(fields[-1])
+        names = {1: ["value"], 2: [_VERTEX, "value"]}.get(len(fields))
+        names = fields if has_header or names is None else names
+        text.seek(at)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)
+            try:
+                return pandas.read_csv(
+                    text, sep=separator or r"\s+", header=0 if has_header else None, names=names,
+                    comment=None if has_header else "#",  # below a header, names may begin with it
+                    dtype={_VERTEX: str}, keep_default_na=False, skipinitialspace=True,
+                    na_values={name: ["nan", "NaN"] for name in names if name != _VERTEX},
+                    index_col=False,
+                )  # fmt: skip
+            except pandas.errors.ParserWarning:
+                raise GraphFileError(
+                    f"{path}: rows have more fields than the {len(names)} of the first line; give "
+                    "all lines the same number"
+                ) from None
 
 
 def _is_number(text: str) -> bool:
@@ -113,15 +143,18 @@ def _numbers(path: Path, table: pandas.DataFrame, column: Any) -> npt.NDArray[An
             "number for each vertex"
         )
     limits = np.iinfo(np.int32)
-    is_text = path.suffix not in (".npz", ".parquet")
+    is_text = path.suffix.lower() not in (".npz", ".parquet")
     fits = values.dtype == np.int64 and values.size and limits.min <= values.min()
     return values.astype(np.int32) if is_text and fits and values.max() <= limits.max else values
 
 
 def _positions(
-    path: Path, given: pandas.Series, num_vertices: int, names: NameArray | None
+    path: Path, given: pandas.Series, num_vertices: int, names: NameArray | None, some: bool
 ) -> npt.NDArray[np.intp]:
-    """Return the row of each vertex. Raises `GraphFileError` unless each has exactly one."""
+    """Return the row of each vertex, which may be -1 if `some` vertices have values.
+
+    Raises `GraphFileError` for a vertex of several rows, of none, and for one of no graph.
+    """
     import pandas
 
     known: Any = np.arange(num_vertices) if names is None else names
@@ -131,9 +164,9 @@ def _positions(
     elif given.dtype.kind in "iu":
         vertices = given.astype(str)
     index, wanted = pandas.Index(vertices), pandas.Index(known)
-    wrong = (
-        index[index.duplicated()] if index.has_duplicates else index.symmetric_difference(wanted)
-    )
+    wrong = index[index.duplicated()]
+    if not index.has_duplicates:
+        wrong = index.difference(wanted) if some else index.symmetric_difference(wanted)
     if len(wrong):
         what = "appears twice" if index.has_duplicates else "lacks a value or is not in the graph"
         raise GraphFileError(

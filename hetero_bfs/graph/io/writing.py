@@ -30,12 +30,14 @@ def named_by_edges(graph: EdgeSource) -> npt.NDArray[np.bool_]:
     return named
 
 
-def check_output(path: Path, weighted: bool, directed: bool) -> Format:
+def check_output(path: Path, weighted: bool, directed: bool, layers: bool = False) -> Format:
     """Return the format of a file to write; raise `GraphFileError` if it cannot hold the graph."""
     suffix, compression = _suffixes(path)
     row = BY_SUFFIX.get(suffix)
     if row is None or row.writer is None or (compression and not row.is_text):
         raise unknown_suffix(path, suffix + compression, suffixes(writable=True))
+    if layers and suffix != ".hbg":
+        raise GraphFileError(f"{path}: {suffix} holds no layers; only .hbg does")
     if weighted and row.weights == "none":
         raise GraphFileError(
             f"{path}: {suffix} holds no weights; write .wsg, .hbg or .wel, or read the graph "

@@ -25,7 +25,8 @@ _SHARED_FROM = 1 << 17
 def by_old_ids(found: Array, old_of_new: VertexArray, size: int, outside: Any = 0) -> Array:
     """Return values by old ids, shape (size,), of the type of `found`.
 
-    `found` has the values of the vertices `old_of_new`; other vertices get the value `outside`.
+    `found` has the values of the vertices `old_of_new`; other vertices get the value `outside`, or
+    theirs in this array.
     """
     if found.size < size:
         restored = np.full(size, outside, found.dtype)

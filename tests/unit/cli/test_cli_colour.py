@@ -70,6 +70,27 @@ def test_from_earlier_colours(graph, tmp_path, capsys):
     assert "none.npy" in one_line(capsys)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".parquet"])
+def test_earlier_colours_belong_to_names(tmp_path, suffix):
+    path, first, second = tmp_path / "g.csv", tmp_path / f"1{suffix}", tmp_path / "2.csv"
+    path.write_text("source,target\nbob,cat\ncat,dan\ndan,bob\ndan,eve\n")
+    assert run("colour", path, "--renumber", "--out", first) == 0
+    path.write_text(path.read_text() + "ann,eve\n")  # every number changes
+    assert run("colour", path, "--renumber", "--start", first, "--out", second) == 0
+    with second.open() as lines:
+        found = {row["vertex"]: int(row["colour"]) for row in csv.DictReader(lines)}
+    assert found == {"dan": 0, "bob": 1, "cat": 2, "eve": 1, "ann": 0}
+
+
+def test_earlier_colours_without_names_do_not_suit_names(tmp_path, capsys):
+    path, first = tmp_path / "g.csv", tmp_path / "1.npy"
+    path.write_text("source,target\nbob,cat\n")
+    assert run("colour", path, "--renumber", "--out", first) == 0
+    capsys.readouterr()
+    assert run("colour", path, "--renumber", "--start", first) == 1
+    assert "has no column 'vertex'" in one_line(capsys)
+
+
 def test_on_a_device(graph, opencl_device, tmp_path, capsys):
     out = tmp_path / "c.npy"
     assert run("colour", graph, "--out", out, "--device", opencl_device.index, "-v") == 0

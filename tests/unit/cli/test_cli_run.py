@@ -159,10 +159,12 @@ def test_a_vertex_by_its_name(program, friends, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["arguments"] == {"source": "bob"}
     assert out.read_text().splitlines()[1:4] == ["ada,2.0", "bob,0.0", "cat,3.0"]
     assert run("run", program(PATHS), friends, "--argument", "source=1", *options) == 0
-    captured = capsys.readouterr()
-    assert (
-        "note: argument source is the number 1; a vertex of that name is --vertex" in captured.err
-    )
+    assert "note: argument" not in capsys.readouterr().err
+    for other in ("20", "bob"):
+        friends.write_text(f"source,target,weight\n10,{other},2\n{other},1,3\n")
+        assert run("run", program(PATHS), friends, "--argument", "source=1", *options) == 0
+        note = "note: argument source is the number 1; a vertex of that name is --vertex"
+        assert note in capsys.readouterr().err
 
 
 def test_several_fields_in_one_array(program, graph, tmp_path):
@@ -170,6 +172,18 @@ def test_several_fields_in_one_array(program, graph, tmp_path):
     assert run("run", program(LARGEST), graph, "--argument=value=1", "--out", out) == 0
     found = np.load(out)
     assert (found.dtype.names, found["largest"].tolist()) == (("largest", "sweep"), [1] * 5)
+
+
+def test_fields_of_any_name_but_vertex(program, graph, tmp_path, capsys):
+    out, program = tmp_path / "o.npz", program(LARGEST.replace("largest", "file"))
+    program.write_text(program.read_text().replace("sweep", "allow_pickle"))
+    assert run("run", program, graph, "--argument=value=1", "--out", out) == 0
+    with np.load(out) as found:
+        assert found.files == ["vertex", "file", "allow_pickle"]
+        assert (found["vertex"].tolist(), found["file"].tolist()) == ([*range(5)], [1] * 5)
+    program.write_text(LARGEST.replace("sweep", "vertex"))
+    assert run("run", program, tmp_path / "none.wel", "--argument=value=1", "--out", out) == 1
+    assert "Largest.state: 'vertex' is the column" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("extra", [["asynchronous"], ["layered", "--root", "0"]])
@@ -183,6 +197,12 @@ def test_modes(program, graph, extra, capsys):
 def test_an_end_by_max_iterations_is_a_note(program, graph, capsys):
     assert run("run", program(PATHS), graph, "--argument=source=0", "--max-iterations=1") == 0
     assert "note: not converged after 1 iteration; give a larger" in capsys.readouterr().err
+
+
+def test_an_end_is_needed_before_the_graph_is_read(program, tmp_path, capsys):
+    path = program(PATHS.replace("    combine", "    all_active = True\n    combine"))
+    assert run("run", path, tmp_path / "none.wel", "--argument=source=0") == 1
+    assert "give --max-iterations N" in capsys.readouterr().err
 
 
 def test_several_programs(program, graph, capsys):
@@ -204,6 +224,8 @@ def test_several_programs(program, graph, capsys):
         ("import sys\nsys.exit(3)\n", "program.py:2: SystemExit: 3; correct"),
         ("x = 1\n", "has none; write a class derived from hb.Program"),
         (PATHS.replace("message", "mesage"), "Paths has no method message"),
+        (PATHS.replace("hb.minimum", "hb.minimum\n    totals = 3"), "Paths.totals is 3; give a"),
+        (PATHS.replace("hb.minimum", "hb.minimum\n    state = 3"), "Paths.state is not a mapping"),
         (PATHS.replace("state.distance + weight", "open(weight)"), "Paths.message, line 17"),
         (PATHS.replace("+ weight", "+ weight / (1 // 0)"), "Paths.message, line 17: `1 // 0`"),
         (
@@ -287,13 +309,17 @@ def test_modules_beside_the_file(program, graph, tmp_path, monkeypatch, capsys):
         ("v.csv", '"vertex","x"\n"b",1\n"a",2\n"c",3\n', ["a", "b", "c"], [2, 1, 3]),
         ("v.csv", "vertex,x\n30,1\n10,2\n20,3\n", [10, 20, 30], [2, 3, 1]),
         ("v.csv", "vertex,x\n0,True\n1,False\n2,True\n", None, [True, False, True]),
+        ("v.csv", 'vertex,"a first name"\n0,1\n1,2\n2,3\n', None, [1, 2, 3]),
+        ("v.txt", '"vertex"  "a name"\n0 1\n1 2\n2 3\n', None, [1, 2, 3]),
+        ("v.csv", '# it is "\n\nvertex,x\n#1,1\nb#,2\nc,3\n', ["#1", "b#", "c"], [1, 2, 3]),
         ("v.txt", "-5000000000\n0\n1\n", None, [-5000000000, 0, 1]),
     ],
 )
 def test_values(tmp_path, name, text, names, expected):
     path = tmp_path / name
     path.write_text(text)
-    known = None if names is None else np.array(names, object if names[0] == "a" else None)
+    is_text = names is not None and isinstance(names[0], str)
+    known = None if names is None else np.array(names, object if is_text else None)
     found = read_values(path, "label", 3, known)
     np.testing.assert_array_equal(found, expected)
     kind = np.array(expected).dtype
@@ -313,6 +339,8 @@ def test_damaged_arrays(tmp_path):
 def test_values_of_arrays(tmp_path):
     np.save(tmp_path / "v.npy", np.array([1, 2, 3], np.uint64))
     assert read_values(tmp_path / "v.npy", "x", 3, None).dtype == np.uint64
+    (tmp_path / "v.npy").rename(tmp_path / "v.NPY")
+    assert read_values(tmp_path / "v.NPY", "x", 3, None).dtype == np.uint64
     np.savez(tmp_path / "v.npz", vertex=[2, 0, 1], x=np.array([1, 2, 3], np.int64))
     found = read_values(tmp_path / "v.npz", "x", 3, None)
     assert (found.dtype, found.tolist()) == (np.int64, [2, 3, 1])
@@ -324,6 +352,7 @@ def test_values_of_arrays(tmp_path):
         ("vertex,x\n0,1\n1,2\n", "vertex 2 lacks a value or is not in the graph"),
         ("vertex,x\n0,1\n1,2\n2,3\n3,4\n", "vertex 3 lacks a value or is not in the graph"),
         ("vertex,x\n0,1\n1,2\n1,3\n", "vertex 1 appears twice"),
+        ("vertex,x\n0,1,7\n1,2,8\n2,0,9\n", "rows have more fields than the 2"),
         ("vertex,x\n0,1\n1,two\n2,3\n", "column 'x' has 'two', which is not a number"),
         ("vertex,x\n0,1\n1,\n2,3\n", "column 'x' has '', which is not a number"),
         ("vertex,x,y\n0,1,1\n1,2,2\n2,3,3\n", "the columns of values are x, y"),

@@ -22,7 +22,7 @@ COMMANDS = {
     "colour": ["colour", "GRAPH", *CPU],
     "pagerank": ["pagerank", "GRAPH", *CPU],
     "run": ["run", "PROGRAM", "GRAPH", "--argument", "value=1", *CPU],
-    "layers": ["layers", "GRAPH", "--source", "0", *CPU],
+    "layers": ["layers", "GRAPH", "--root", "0", *CPU],
     "info": ["info", "GRAPH"],
     "devices": ["devices"],
     "doctor": ["doctor"],

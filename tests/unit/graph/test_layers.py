@@ -112,17 +112,20 @@ def tree(tmp_path):
 def test_the_command(tree, tmp_path, capsys):
     out, program = tmp_path / "tree.hbg", tmp_path / "levels.py"
     program.write_text(PROGRAM)
-    options = ["--renumber", "--source", "bob", "--device", "cpu", "--json", "-"]
+    options = ["--renumber", "--root", "bob", "--device", "cpu", "--json", "-"]
     assert run("layers", tree, *options, "--weighted", "--out", out) == 0
     captured = capsys.readouterr()
     data = json.loads(captured.out)
     assert (data["depth"], data["layer_sizes"], data["unreached"]) == (2, [1, 2, 1], 2)
-    assert (data["source"], data["launches"], data["device"]) == ("bob", None, None)
+    assert (data["root"], data["launches"], data["device"]) == ("bob", None, None)
     plain = hb.load(tree, renumber=True, weighted=True)
     assert (
         hb.load(out, weighted=True).num_bytes < 1.4 * hb.CSRGraph.from_edge_source(plain).num_bytes
     )
     assert "depth 2: layers of 1 to 2 vertices, median 1; not reached: 2\n" in captured.err
+    assert f"{out}: 6 vertices, 4 input edges, " in captured.err
+    assert run("info", out) == 0
+    assert "layers      3, for mode layered" in capsys.readouterr().out
     graph = hb.load(out, weighted=True)
     assert graph.names.tolist()[:2] == ["bob", "ada"]
     values = tmp_path / "levels.csv"
@@ -133,16 +136,27 @@ def test_the_command(tree, tmp_path, capsys):
 
 
 def test_launches_on_a_device(tree, opencl_device, capsys):
-    options = ["--renumber", "--source", "bob", "--device", opencl_device.index, "--json", "-"]
+    options = ["--renumber", "--root", "bob", "--device", opencl_device.index, "--json", "-"]
     assert run("layers", tree, *options) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["device"], data["launches"]) == (opencl_device.name, 1 + 2)
 
 
+def test_directed_layers_need_directed(tree, tmp_path, capsys):
+    out, program = tmp_path / "tree.hbg", tmp_path / "levels.py"
+    program.write_text(PROGRAM)
+    assert run("layers", tree, "--renumber", "--root", "ada", "--directed", "--out", out) == 0
+    given = ["run", program, out, "--vertex", "source=ada", "--mode", "layered"]
+    assert run(*given, "--directed") == 0
+    capsys.readouterr()
+    assert run(*given) == 1
+    assert "give a root by --root V, or --directed if" in capsys.readouterr().err
+
+
 def test_other_formats_hold_no_layers(tree, tmp_path, capsys):
-    options = ["--renumber", "--source", "bob", "--out", tmp_path / "tree.sg"]
+    options = ["--renumber", "--root", "bob", "--out", tmp_path / "tree.sg"]
     assert run("layers", tree, *options) == 1
-    assert "only .hbg holds layers" in one_line(capsys)
+    assert "holds no layers; only .hbg does" in one_line(capsys)
     program = tmp_path / "levels.py"
     program.write_text(PROGRAM)
     given = ["--renumber", "--vertex", "source=bob", "--mode", "layered"]
