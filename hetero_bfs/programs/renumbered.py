@@ -345,10 +345,10 @@ def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
     """Arrange a graph for the mode "layered". `root` is in the caller's ids.
 
     Vertices that the root does not reach form one more part. A graph that is numbered layer by
-    layer from the root has the order already.
+    layer from the root has the order already, for messages along its edges.
     """
     n, lengths = placed.num_vertices, _longest_lists(placed)
-    stored = placed.graph.graph.layers
+    stored = placed.graph.graph.layers if placed.way == "out" else None
     if stored is not None and placed.graph.relabelling.order == "given" and root == 0:
         order, ends = np.arange(n, dtype=np.uint32), stored
     else:
