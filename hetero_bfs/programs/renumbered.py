@@ -241,7 +241,7 @@ def weights_of(graph: CSRGraph, used: bool) -> npt.NDArray[Any]:
 # some path of adjacent vertices, each of which waits for the one before it, has as many vertices as
 # a colouring needs colours (Gallai, Hasse, Roy, Vitaver).
 #
-# In mode "layered" the parts are the levels of a breadth-first search (Zhu et al., 2020, "WolfPath:
+# In mode "layered" the parts are the levels of a breadth-first search (Zhu et al., 2017, "WolfPath:
 # accelerating iterative traversing-based graph processing algorithms on GPU"). Consecutive levels
 # with few edges are joined to one part. A sweep goes through that part once per level in it.
 
