@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hetero_bfs.algorithms.sssp.check import check_paths
     from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
     from hetero_bfs.algorithms.table import Algorithms as _Algorithms
-    from hetero_bfs.engine.calls import bfs, bfs_many, hybrid_classes
+    from hetero_bfs.engine.calls import bfs, bfs_many
     from hetero_bfs.engine.calls import one_call as _one_call
     from hetero_bfs.engine.engine import Engine
     from hetero_bfs.engine.rank_engine import RankEngine
@@ -113,7 +113,6 @@ __all__ = [
     "colour",
     "connected_components",
     "csgraph",
-    "hybrid_classes",
     "kronecker",
     "layered",
     "load",
@@ -157,7 +156,6 @@ _MODULE_OF = {
     "bfs": "engine.calls",
     "bfs_many": "engine.calls",
     "bitwise_or": "programs.program",
-    "hybrid_classes": "engine.calls",
     "kronecker": "graph.generators.kronecker",
     "layered": "graph.layers",
     "load": "graph.io.registry",

@@ -47,7 +47,7 @@ _MOST_ROOTS = 4
 
 
 _Key = tuple[Any, ...]
-"""Programs with equal keys share their compiled code."""
+"""Of programs, which share their compiled code if keys are equal, or of arranged graphs."""
 
 
 class _Compiled:
@@ -77,10 +77,11 @@ class _Mode:
     """The graph arranged for a mode, and the programs compiled for it."""
 
     def __init__(
-        self, name: ModeName, graph: PlacedGraph, device: OpenCLDevice | None,
+        self, key: _Key, graph: PlacedGraph, device: OpenCLDevice | None,
         colour: npt.NDArray[Any] | None = None,
     ) -> None:  # fmt: skip
-        self.name, self.graph, self.device = name, graph, device
+        self.key, self.graph, self.device = key, graph, device
+        self.name: ModeName = key[0]
         self.colour = colour
         """The caller's colouring."""
         self.programs: dict[Any, _Compiled] = {}
@@ -134,8 +135,8 @@ class ProgramRuns(Prepared):
         super().__init__(graph, threads, device)
         _ = self.device  # each program is compiled for both places
         self.clocked, self.choosing_seconds = False, 0.0
-        self._modes: dict[tuple[Any, ...], _Mode] = {}
-        self._trials: dict[tuple[Any, ...], RunChooser[tuple[ModeName, Where]]] = {}
+        self._modes: dict[_Key, _Mode] = {}
+        self._trials: dict[_Key, RunChooser[tuple[ModeName, Where]]] = {}
 
     def _make_host(self, threads: int) -> _Threads:
         return _Threads(threads)
@@ -156,31 +157,31 @@ class ProgramRuns(Prepared):
         root = options.root if mode == "layered" else None
         colour = None if options.colour is None else np.asarray(options.colour)
         key = mode, root, placed.way, bool(plan.collects)
-        if key in self._modes and not _is_same(self._modes[key].colour, colour):
-            self._forget(key)
-        if key in self._modes:
+        kept = self._modes.get(key)
+        if kept is not None and _is_same(kept.colour, colour):
             self._modes[key] = self._modes.pop(key)  # move to the end: the latest
-            return self._modes[key]
+            return kept
         if mode == "synchronous":
-            self._modes[key] = _Mode(mode, placed, self.device)
+            self._modes[key] = _Mode(key, placed, self.device)
             return self._modes[key]
-        layered = [kept for kept in self._modes if kept[0] == "layered"]
-        if mode == "layered" and len(layered) == _MOST_ROOTS:
-            self._forget(layered[0])
         heavy = 0 if self.device is None else heavy_edges(self.device.info)
         if root is not None:
+            layered = [other for other in self._modes if other[0] == "layered"]
+            if len(layered) == _MOST_ROOTS:
+                self._forget(layered[0])
             graph = by_level(placed, root, heavy)
         else:
-            graph = by_colour(placed, self._colours(colour), heavy)
-        self._modes[key] = _Mode(
-            mode, graph, self.device, None if colour is None else colour.copy()
-        )
+            colours = self._colours(colour)
+            if kept is not None:  # with another colouring
+                self._forget(key)
+            graph = by_colour(placed, colours, heavy)
+        self._modes[key] = _Mode(key, graph, self.device, None if colour is None else colour.copy())
         return self._modes[key]
 
-    def _forget(self, kept: tuple[Any, ...]) -> None:
+    def _forget(self, kept: _Key) -> None:
         """Drop the graph of a root or a colouring, its programs and their trials."""
         self._modes.pop(kept).close()
-        self._trials = {key: one for key, one in self._trials.items() if key[2] != kept[1]}
+        self._trials = {key: one for key, one in self._trials.items() if kept not in key[1]}
 
     def _colours(self, given: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
         """Return the colour of each vertex, in the caller's ids."""
@@ -259,14 +260,12 @@ class ProgramRuns(Prepared):
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
         key = host_text(plan), tuple(plan.parameters.sources.items())
-        programs = {
-            mode: self._compiled(plan, key, self._mode(mode, options, plan))
-            for mode in _modes_for(plan, options)
-        }
+        modes = [self._mode(mode, options, plan) for mode in _modes_for(plan, options)]
+        programs = {mode.name: self._compiled(plan, key, mode) for mode in modes}
         choices = _choices(plan, programs, options)
-        way = self.placed.along(plan.along).way
         kept = (
-            key, way, options.root, options.max_iterations, options.schedule, options.num_classes,
+            key, tuple(mode.key for mode in modes), options.max_iterations, options.schedule,
+            options.num_classes,
         )  # fmt: skip
         trials = self._trials.setdefault(kept, RunChooser())
         limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import open_analysis
@@ -27,7 +26,7 @@ from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.serial import answer_serially
 from hetero_bfs.algorithms.multi_source.algorithm import search_many_serially
 from hetero_bfs.algorithms.multi_source.result import ManySearches
-from hetero_bfs.algorithms.table import Algorithms, rows
+from hetero_bfs.algorithms.table import rows
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.kept import Graph, kept_of
 from hetero_bfs.engine.kept_matrices import graph_of, num_vertices_of
@@ -37,7 +36,6 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.tables import is_matrix
 from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.options import EngineOptions, refuses_devices
-from hetero_bfs.support.checks import check_integer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,7 +54,6 @@ threads : int, optional
     See `EngineOptions`. A number opens an engine for this call.
 """
 
-_MOST_EXACT = 255  # the class after the exact ones must fit a uint8, too
 
 _USUAL = EngineOptions()
 
@@ -204,20 +201,6 @@ def _many_serially(graph: CSRGraph, query: Query) -> ManySearches:
         graph.num_vertices,
         lambda source: answer_serially(graph, replace(each, sources=(source,))),
     )
-
-
-def hybrid_classes(
-    graph: Graph, num_exact: int = 4, threads: int | None = None
-) -> npt.NDArray[np.uint8]:
-    """Return the class of each vertex, uint8 (num_vertices,), for asynchronous execution.
-
-    The first `num_exact` classes (1 to 255) are the first colours of `colour`: no edge joins two
-    vertices of the same class. All other vertices are in class `num_exact` (Shi et al., 2017,
-    "Frog: asynchronous graph processing on GPU with hybrid coloring model").
-    """
-    num_exact = check_integer("num_exact", num_exact, 1, _MOST_EXACT)
-    found = one_call(Algorithms.colour)(graph, threads=threads).colour
-    return np.minimum(found, num_exact).astype(np.uint8)
 
 
 def _check_graph(graph: Any) -> None:

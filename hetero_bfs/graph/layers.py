@@ -1,6 +1,6 @@
 """Graphs numbered layer by layer from a root, prepared once and kept in .hbg files.
 
-A layer is a level of a breadth-first search (Zhu et al., 2018, "WolfPath: accelerating iterative
+A layer is a level of a breadth-first search (Zhu et al., 2017, "WolfPath: accelerating iterative
 traversing-based graph processing algorithms on GPU"). Programs in mode "layered" read the lists of
 such a graph as they are, without another copy in the layers' order.
 """
@@ -32,6 +32,7 @@ def layered(graph: CSRGraph, root: int) -> CSRGraph:
     CSRGraph
         `layers` has the end of each layer. Vertices that the root does not reach come last. `names`
         has the vertices' names, or their ids in `graph`. In a layer the longest lists come first.
+        An engine keeps this order for all algorithms, unless it is given another `order`.
 
     Raises
     ------

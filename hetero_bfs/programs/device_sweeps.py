@@ -110,6 +110,8 @@ class DeviceSweeps(DeviceProgram):
     graph: ArrangedGraph
     files: Sequence[str] = tuple(f"programs/kernels/{name}.cl" for name in ("state", "sweep"))
     keeps_order: ClassVar = False
+    _planned_classes: int | None = None
+    """The number of classes for which launches are planned, None before the first run."""
 
     def _shared_sizes(self) -> dict[str, tuple[int, npt.DTypeLike]]:
         n, stored = self._n, np.dtype(self.plan.stored_type)
@@ -203,6 +205,9 @@ class DeviceSweeps(DeviceProgram):
         self._plan_launches(limits.num_classes)
 
     def _plan_launches(self, num_classes: int) -> None:
+        if num_classes == self._planned_classes:
+            return
+        self._planned_classes = num_classes
         self._launches = self._list_launches(num_classes)
         self._most_batch = max(
             1, min(device_run._MOST_BATCH, _BATCH_LAUNCHES // len(self._launches))

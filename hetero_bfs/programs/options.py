@@ -80,9 +80,9 @@ class RunOptions:
     num_classes : int, optional
         For mode "asynchronous": one thread, or one work-group, goes through the last class, which
         has the colours from number num_classes - 1 on. Each earlier colour is a class, which
-        all threads or work-groups share. The result is the same for any number. By default, all
-        threads share every colour, and one work-group goes through successive colours that have no
-        work for more. Streamed lists ignore it.
+        all threads or work-groups share. Results are the same for any number, except for the
+        rounding of float totals. By default, all threads share every colour, and one work-group
+        goes through successive colours that have no work for more. Streamed lists ignore it.
     colour : integer array, shape (num_vertices,), optional
         For mode "asynchronous": a colouring, such as a saved one. By default the engine colours the
         graph. An iteration goes through the colours from 0 on.

@@ -241,7 +241,7 @@ def weights_of(graph: CSRGraph, used: bool) -> npt.NDArray[Any]:
 # some path of adjacent vertices, each of which waits for the one before it, has as many vertices as
 # a colouring needs colours (Gallai, Hasse, Roy, Vitaver).
 #
-# In mode "layered" the parts are the levels of a breadth-first search (Zhu et al., 2020, "WolfPath:
+# In mode "layered" the parts are the levels of a breadth-first search (Zhu et al., 2017, "WolfPath:
 # accelerating iterative traversing-based graph processing algorithms on GPU"). Consecutive levels
 # with few edges are joined to one part. A sweep goes through that part once per level in it.
 
@@ -345,10 +345,10 @@ def by_level(placed: PlacedGraph, root: int, heavy_edges: int) -> ArrangedGraph:
     """Arrange a graph for the mode "layered". `root` is in the caller's ids.
 
     Vertices that the root does not reach form one more part. A graph that is numbered layer by
-    layer from the root has the order already.
+    layer from the root has the order already, for messages along its edges.
     """
     n, lengths = placed.num_vertices, _longest_lists(placed)
-    stored = placed.graph.graph.layers
+    stored = placed.graph.graph.layers if placed.way == "out" else None
     if stored is not None and placed.graph.relabelling.order == "given" and root == 0:
         order, ends = np.arange(n, dtype=np.uint32), stored
     else:

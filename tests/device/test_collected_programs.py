@@ -142,8 +142,9 @@ def test_where_such_programs_do_not_run(plain_device):
             with pytest.raises(hb.ProgramError, match=message):
                 runs.run(type("Wrong", (Common,), attributes)(), {}, hb.RunOptions())
     with ProgramRuns(build_search_graph(edges), 1, small) as runs:
-        with pytest.raises(DeviceError):
+        with pytest.raises(DeviceError, match="Common: no OpenCL device is in use"):
             runs.run(Common(), {}, hb.RunOptions(place="device"))
+        assert len(runs.notes) == 1
         runs.run(Common(), {}, hb.RunOptions())
     with pytest.raises(AgreedError, match="Common has the receiver's"):
         run_ranks(1, lambda c: RankEngine(edges, c).run(Common()))

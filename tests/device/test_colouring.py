@@ -228,25 +228,6 @@ def test_one_call(plain_device):
     confirm(edges, hb.colour(build_search_graph(edges), threads=1), expected_of("grid"))
 
 
-@pytest.mark.parametrize("num_exact", [1, 4, 255])
-@pytest.mark.parametrize("name", ["no vertices", "complete", "Kronecker 10", "duplicates", "grid"])
-def test_no_edge_lies_within_an_exact_class(name, num_exact):
-    edges = nasty(name)
-    classes = hb.hybrid_classes(edges, num_exact)
-    assert classes.dtype == np.uint8
-    assert classes.shape == (edges.num_vertices,)
-    assert classes.max(initial=0) <= num_exact
-    src, dst = (ends[edges.src != edges.dst] for ends in (edges.src, edges.dst))
-    same = classes[src] == classes[dst]
-    assert (classes[src[same]] == num_exact).all()
-
-
-@pytest.mark.parametrize("num_exact", [0, 256, 2.5, True, "4", np.nan])
-def test_wrong_numbers_of_classes(num_exact):
-    with pytest.raises(hb.ArgumentError, match=r"num_exact is .*; give an integer from 1 to 255"):
-        hb.hybrid_classes(nasty("grid"), num_exact)
-
-
 def test_no_graph():
     with pytest.raises(hb.ArgumentError, match="the graph is of type int"):
         hb.colour(5)

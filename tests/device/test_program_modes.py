@@ -201,6 +201,38 @@ def test_limits_and_what_is_kept(apart):
         assert [root for _, root in runs.kept_modes if root is not None] == [5, 3, 6, 7]
 
 
+def test_launches_are_planned_once(opencl_device, monkeypatch):
+    plan = mock.Mock(side_effect=device_sweeps.visits_of_sweep)
+    monkeypatch.setattr(device_sweeps, "visits_of_sweep", plan)
+    apart = replace(opencl_device, unified_memory=False)
+    with ProgramRuns(build_search_graph(nasty("grid")), 1, apart) as runs:
+        labels = []
+        for classes in (None, None, 1, 1, None):
+            options = hb.RunOptions(place="device", mode="asynchronous", num_classes=classes)
+            labels.append(runs.run(Labels(), {}, options).label)
+    assert plan.call_count == 3
+    for label in labels[1:]:
+        np.testing.assert_array_equal(label, labels[0])
+
+
+def test_another_colouring_forgets_its_own_trials_only():
+    edges = weighted(nasty("grid"))
+    colour = hb.colour(edges).colour
+    given = hb.RunOptions(mode="asynchronous", colour=colour)
+    with ProgramRuns(build_search_graph(edges), 1) as runs:
+        runs.run(Labels(), {}, hb.RunOptions())
+        runs.run(Labels(), {}, hb.RunOptions(mode="layered", root=0))
+        runs.run(Labels(), {}, given)
+        before = dict(runs._trials)
+        with pytest.raises(ArgumentError, match="colour is not a colouring"):
+            runs.run(Labels(), {}, replace(given, colour=np.zeros_like(colour)))
+        assert runs._trials == before
+        assert len(runs.kept_modes) == 3
+        runs.run(Labels(), {}, replace(given, colour=colour.max() - colour))
+        same = [key[1][0][0] for key, one in runs._trials.items() if before[key] is one]
+    assert same == ["synchronous", "layered"]
+
+
 def test_a_device_without_memory_for_another_copy(apart):
     edges = nasty("grid")
     with ProgramRuns(build_search_graph(edges), 2, apart) as runs:

@@ -100,7 +100,7 @@ class Summary(hb.Program):
     """Messages of several fields, each combined by a monoid of its own."""
 
     state = {"least": np.int32, "sum": np.int64, "mask": np.uint32, "any": bool}  # noqa: RUF012
-    message_type = {"least": np.int32, "sum": np.int64, "mask": np.uint32, "any": bool}  # noqa: RUF012
+    message_type = state
     combine = {  # noqa: RUF012
         "least": hb.minimum, "sum": hb.plus, "mask": hb.bitwise_or, "any": hb.maximum,
     }  # fmt: skip

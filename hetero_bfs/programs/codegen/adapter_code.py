@@ -6,7 +6,7 @@ host's adapters are in host_code.py, the devices' adapters in device_code.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,8 @@ _SIGNS = {"plus": "+", "bitwise_or": "|"}
 class Adapters:
     messages: str
     """The code of the arguments of functions that go through the messages to a vertex."""
+    sends: str
+    """The code that tells whether vertex v sends."""
 
     def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
         self.plan = plan
@@ -85,6 +87,59 @@ class Adapters:
         pairs = zip(self.names("combined"), self.neutrals(), strict=True)
         tests = [self.dialect.comparison("!=", *pair) for pair in pairs]
         return self.dialect.boolean("or", tests)
+
+    def _collect(self) -> list[str]:
+        """Return the lines that apply the messages to a vertex, and store its new state aside."""
+        plan, dialect, kinds = self.plan, self.dialect, self.plan.messages.values()
+        assign, names, combined = dialect.assign, self.names("message"), self.names("combined")
+        lines = [
+            *self._declared({"found": "bool"}),
+            assign("found", dialect.literal(False, "bool")),
+        ]
+        steps = dialect.fetch(0, dict(zip(names, kinds, strict=True)))
+        steps += [assign("found", dialect.literal(True, "bool"))]
+        if plan.takes_messages:
+            steps += [dialect.leave("break")]
+        else:
+            lines += self._declared(dict(zip(combined, kinds, strict=True)))
+            lines += map(assign, combined, self.neutrals())
+            if plan.monoid.operation == "a method":
+                for to, of in (("first", combined), ("second", names)):
+                    steps += self._declared(dict(zip(self.names(to), kinds, strict=True)))
+                    steps += map(assign, self.names(to), of)
+                steps += [self._assigned(combined, "combine")]
+            else:
+                steps += map(assign, combined, self.merges())
+        if not (plan.takes_messages and plan.all_active):
+            lines += self._block(dialect.begin_messages(0), steps)
+        if not plan.takes_messages and self.differs():
+            lines += [assign("found", self.differs())]
+        if plan.active_apply:
+            lines += [assign("found", dialect.boolean("or", ["found", self.sends]))]
+        none, applied, active = (dialect.literal(flag, "int32") for flag in range(3))
+        if not plan.all_active:
+            none_found = dialect.begin_if(dialect.negation("found"))
+            lines += self._block(none_found, dialect.return_values([none]))
+        lines += self._store("apply", "new")
+        if self.returns_activity("apply"):
+            applied = dialect.choice("is_active", active, applied)
+        return [*lines, *dialect.return_values([applied])]
+
+    def _block(self, head: str, lines: Sequence[str]) -> list[str]:
+        end = self.dialect.end_block
+        return [head, *(f"    {line}" for line in lines), *([end] if end else [])]
+
+    def _declared(self, kinds: Mapping[str, str]) -> list[str]:
+        """Return the lines that declare variables, given by name and type."""
+        return []
+
+    def _assigned(self, to: Sequence[str], method: str) -> str:
+        """Return the line that calls a method and assigns its results."""
+        raise NotImplementedError
+
+    def _store(self, method: str, array: str = "state") -> list[str]:
+        """Return the lines that call `initial` or `apply` and store the new state."""
+        raise NotImplementedError
 
     def added(self, operation: str, total: str, share: str) -> str:
         """Return the code that adds a vertex's share to a total."""

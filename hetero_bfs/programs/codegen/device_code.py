@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def device_text(plan: Plan, has_double: bool) -> str:
 
 
 class _DeviceAdapters(Adapters):
-    messages = "MESSAGES_NAMES"
+    messages, sends = "MESSAGES_NAMES", "active_in[v] == iteration"
 
     def __init__(self, plan: Plan, has_double: bool) -> None:
         super().__init__(plan, DeviceDialect if has_double else SingleDialect)
@@ -48,7 +48,8 @@ class _DeviceAdapters(Adapters):
         parts += [self._receives(), self._add_share()]
         parts += [self._fetch()] if self.plan.collects else [self._combine(), self._send()]
         parts += [self.functions["apply"].code, self._start(), self._apply()]
-        parts += [self._collect()] if self.plan.collects else []
+        if self.plan.collects:
+            parts += [_device_function("int collect(MESSAGES)", self._collect())]
         parts += [
             self._simple("float priority(const uint v, STATE)", "priority", "0.0f"),
             self._simple(
@@ -140,7 +141,7 @@ class _DeviceAdapters(Adapters):
             return ["MESSAGE"]
         return [C_TYPES[kind] for kind in self.plan.messages.values()]
 
-    def _assigned(self, to: list[str], method: str, vertex: str = "v") -> str:
+    def _assigned(self, to: Sequence[str], method: str, vertex: str = "v") -> str:
         """Return the line that calls a method and assigns its results."""
         given = self.arguments(method, vertex)
         if len(to) == 1:
@@ -175,42 +176,8 @@ class _DeviceAdapters(Adapters):
         head = f"bool fetch(const OFFSET k, {to}, MESSAGES)"
         return _device_function(head, [*lines, f"return takes({', '.join(given)});"])
 
-    def _collect(self) -> str:
-        """Return the function that applies the messages, and stores the new state aside."""
-        plan, names, combined = self.plan, self.names("message"), self.names("combined")
-        kinds, steps = self._kinds(), ["found = true;"]
-        lines = ["bool found = false;"]
-        if plan.takes_messages:
-            steps += ["break;"]
-        else:
-            rows = zip(kinds, combined, self.neutrals(), strict=True)
-            lines += [f"{kind} {name} = {code};" for kind, name, code in rows]
-            if plan.monoid.operation == "a method":
-                for to, of in (("first", combined), ("second", names)):
-                    rows = zip(kinds, self.names(to), of, strict=True)
-                    steps += [f"const {kind} {name} = {code};" for kind, name, code in rows]
-                steps += [self._assigned(combined, "combine")]
-            else:
-                pairs = zip(combined, self.merges(), strict=True)
-                steps += [f"{name} = {code};" for name, code in pairs]
-        if not (plan.takes_messages and plan.all_active):
-            held = zip(kinds, names, strict=True)
-            given = ", ".join(["k", *(f"&{name}" for name in names), "MESSAGES_NAMES"])
-            lines += ["for (OFFSET k = 0; k < count + back_count; k++) {"]
-            lines += [
-                *(f"    {kind} {name};" for kind, name in held),
-                f"    if (fetch({given})) {{",
-            ]
-            lines += [*(f"        {step}" for step in steps), "    }", "}"]
-        if not plan.takes_messages and self.differs():
-            lines += [f"found = {self.differs()};"]
-        if plan.active_apply:
-            lines += ["found = found || active_in[v] == iteration;"]
-        if not plan.all_active:
-            lines += ["if (!found)", "    return 0;"]
-        lines += self._store("apply", "new")
-        flag = "is_active ? 2 : 1" if self.returns_activity("apply") else "1"
-        return _device_function("int collect(MESSAGES)", [*lines, f"return {flag};"])
+    def _declared(self, kinds: Mapping[str, str]) -> list[str]:
+        return [f"{C_TYPES[kind]} {name};" for name, kind in kinds.items()]
 
     def _store(self, method: str, array: str = "state") -> list[str]:
         """Return the lines that call `initial` or `apply` and store the new state."""

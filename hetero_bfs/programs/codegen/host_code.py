@@ -83,7 +83,7 @@ def _statements(kernels: str, imports: bool) -> str:
 
 
 class _HostAdapters(Adapters):
-    messages = HOST_MESSAGES
+    messages, sends = HOST_MESSAGES, "sends(active, v)"
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, HostDialect)
@@ -111,7 +111,8 @@ class _HostAdapters(Adapters):
             self._apply(),
         ]
         if self.plan.collects:
-            parts += [self._fetch(), self._collect()]
+            parts += [self._fetch()]
+            parts += [_host_function(f"collect({self.messages})", self._collect())]
         else:
             parts += [self._send(), self._combine()]
         parts += [
@@ -195,44 +196,15 @@ class _HostAdapters(Adapters):
             lines = ["if k >= count:", *(f"    {line}" for line in back), *lines]
         return _host_function(f"fetch({self.messages}, k)", lines)
 
-    def _collect(self) -> str:
-        """Return the function that applies the messages, and stores the new state aside."""
-        plan, names = self.plan, ", ".join(self.names("message"))
-        lines = ["found = False"]
-        if not plan.takes_messages:
-            combined = self.names("combined")
-            lines += [
-                f"{name} = {code}" for name, code in zip(combined, self.neutrals(), strict=True)
-            ]
-            merged = ", ".join(self.merges() if plan.monoid.operation != "a method" else [])
-            before = []
-            if plan.monoid.operation == "a method":
-                pairs = [("first", "combined"), ("second", "message")]
-                for to, of in pairs:
-                    before += [f"{', '.join(self.names(to))} = {', '.join(self.names(of))}"]
-                merged = self._call("combine")
-            steps = [*before, f"{', '.join(combined)} = {merged}"]
-        if not (plan.takes_messages and plan.all_active):
-            lines += ["for k in range(count + back_count):"]
-            lines += [f"    is_sent, {names} = fetch({self.messages}, k)", "    if is_sent:"]
-            lines += ["        found = True"]
-            lines += ["        break"] if plan.takes_messages else [f"        {s}" for s in steps]
-        if not plan.takes_messages and self.differs():
-            lines += [f"found = {self.differs()}"]
-        if plan.active_apply:
-            lines += ["found = found or sends(active, v)"]
-        if not plan.all_active:
-            lines += ["if not found:", "    return np.int32(0)"]
-        lines += self._store("apply", "new")
-        flag = "2 if is_active else 1" if self.returns_activity("apply") else "1"
-        return _host_function(f"collect({self.messages})", [*lines, f"return np.int32({flag})"])
+    def _assigned(self, to: Sequence[str], method: str) -> str:
+        return f"{', '.join(to)} = {self._call(method)}"
 
     def _store(self, method: str, array: str = "state") -> list[str]:
         fields = list(self.plan.fields)
         results = [f"state_{name}" for name in fields]
         if self.returns_activity(method):
             results.append("is_active")
-        lines = [f"{', '.join(results)} = {self._call(method)}"]
+        lines = [self._assigned(results, method)]
         return lines + [f"arrays.{array}_{name}[v] = state_{name}" for name in fields]
 
     def _measured(self) -> list[str]:

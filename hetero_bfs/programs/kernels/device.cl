@@ -18,7 +18,7 @@ typedef struct {
  * barrier that takes a private array. */
 #define WRITE_TOTALS                                                                               \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
-        const TOTAL total = group_total(i, shares[i], mine->totals);                                  \
+        const TOTAL total = group_total(i, shares[i], mine->totals);                               \
         if (get_local_id(0) == 0)                                                                  \
             sums[get_group_id(0) * NUM_TOTALS + i] = total;                                        \
     }

@@ -136,8 +136,8 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
     ulong generation = poll_long(end_word(sync, group)) & GENERATION, found;
     bool goes_on = true;
 #define GRID_BARRIER                                                                               \
-    (goes_on = goes_on && grid_barrier(sync, group, groups, patience, heavy_count, &generation, &found,  \
-                                       &alright))
+    (goes_on = goes_on && grid_barrier(sync, group, groups, patience, heavy_count, &generation,    \
+                                       &found, &alright))
     if (probes) {
         goes_on = probe(cells, sync, group, groups, patience, heavy_count, &generation, &alright);
         if (group == 0 && lid == 0)

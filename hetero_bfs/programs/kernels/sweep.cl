@@ -41,7 +41,7 @@ typedef struct {
     add_counts(counts.active, counts.edges, ACTIVE, SCANNED, shared, counters);                    \
     add_counts(counts.pending, counts.received, PENDING, RECEIVED, shared, counters);              \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
-        const TOTAL total = group_total(i, shares[i], shared_totals);                                 \
+        const TOTAL total = group_total(i, shares[i], shared_totals);                              \
         if (get_local_id(0) == 0)                                                                  \
             sums[get_group_id(0) * NUM_TOTALS + i] += total;                                       \
     }
@@ -168,9 +168,9 @@ static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit,
 /* The phases of a sweep.
  *
  * A launch is a visit: one pass through a part of the arranged graph, all passes through a part of
- * few edges, or one pass through each of some successive colours. The host knows the launches of a sweep beforehand. `end_sweep` decides whether
- * another sweep follows. A work-group takes a vertex with a long list, a work-item any other
- * vertex.
+ * few edges, or one pass through each of some successive colours. The host knows the launches of a
+ * sweep beforehand. `end_sweep` decides whether another sweep follows. A work-group takes a vertex
+ * with a long list, a work-item any other vertex.
  *
  * With -DSTREAMED a launch is for blocks in some buffers (device_sweeps.py). A block is a vertex
  * with a long list, up to GROUP other consecutive vertices, or a whole part of few edges. Block b

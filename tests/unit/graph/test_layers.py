@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -15,7 +17,9 @@ from hypothesis import strategies as st
 import hetero_bfs as hb
 from hetero_bfs.errors import ArgumentError, GraphError, GraphFileError
 from hetero_bfs.graph.io.hbg import write_hbg
-from hetero_bfs.programs.renumbered import BEGIN, END, HEAVY, TIMES, join_levels
+from hetero_bfs.graph.search_graph import as_given
+from hetero_bfs.programs import renumbered
+from hetero_bfs.programs.renumbered import BEGIN, END, TIMES, PlacedGraph, by_level, join_levels
 
 PROGRAM = """
 import numpy as np
@@ -59,6 +63,15 @@ def test_layers_are_levels_of_a_search(name, directed):
                 made.num_input_edges, made.input_degree)  # checks its rules  # fmt: skip
 
 
+@pytest.mark.parametrize(("along", "depth"), [("out", 3), ("in", 1), ("both", 3)])
+def test_kept_layers_serve_messages_along_edges_only(along, depth):
+    made = hb.layered(hb.CSRGraph.from_edges([0, 1, 3], [1, 2, 1], directed=True), 0)
+    graph = by_level(PlacedGraph(as_given(made)).along(along), 0, 0)
+    ends = graph.levels[0][:, END].tolist()
+    assert graph.levels[2] == depth
+    assert ends == {"out": [1, 2, 3, 4], "in": [1, 4], "both": [1, 2, 4]}[along]
+
+
 def test_wrong_arguments():
     graph = hb.CSRGraph.from_edges([0], [1])
     with pytest.raises(GraphError, match="vertex"):
@@ -72,23 +85,25 @@ def test_wrong_arguments():
     least=st.integers(1, 300),
 )
 def test_combined_lists(sizes, least):
-    """Consecutive levels, none is lost, and only the last list has fewer edges than wanted."""
+    """Consecutive levels, none is lost; lists are full unless a level stays apart."""
     ends = np.cumsum([size for size, _ in sizes])
     begins = ends - [size for size, _ in sizes]
     heavy = begins + [is_heavy for _, is_heavy in sizes]
     zeros, ones = np.zeros_like(ends), np.ones_like(ends)
     levels = np.column_stack([begins, heavy, ends, zeros, ones])
     edges = 3 * np.array([size for size, _ in sizes])
-    joined = join_levels(levels, edges, least)
+    with mock.patch.object(renumbered, "_PART_EDGES", 30):
+        joined = join_levels(levels, edges, least)
     assert joined[:, TIMES].sum() == len(sizes)
     assert joined[:, BEGIN].tolist() == [0, *joined[:-1, END]]
     assert joined[-1, END] == ends[-1]
-    count = 3 * (joined[:, END] - joined[:, BEGIN])
-    for i in range(len(joined) - 1):
-        following = joined[i + 1]
-        assert count[i] >= least or 3 * (ends[np.searchsorted(begins, following[BEGIN])] -
-                                         following[BEGIN]) >= least  # fmt: skip
-    assert (joined[joined[:, TIMES] == 1][:, HEAVY] >= 0).all()
+    apart = (edges >= least) | ((edges >= 30) & (heavy > begins))
+    firsts = np.append(np.searchsorted(begins, joined[:, BEGIN]), len(sizes))
+    assert (np.diff(firsts) == joined[:, TIMES]).all()
+    for first, after in pairwise(firsts):
+        assert after - first == 1 or not apart[first:after].any()
+        is_full = edges[first:after].sum() >= least
+        assert after == len(sizes) or is_full or apart[first] or apart[after]
 
 
 def test_a_file_of_other_layers(tmp_path):

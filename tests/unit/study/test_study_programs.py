@@ -12,7 +12,6 @@ from checkout import TOP
 from study_runs import TINY, study, table
 
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.study import paper_programs as common
 from hetero_bfs.study.graphmat import nonzero_rows
 from hetero_bfs.study.papers import paper_named
@@ -87,4 +86,3 @@ def test_bytes_of_migrations(plain_device, options):
         moved = subject.run("BFS", schedule=schedule)
         assert moved.level.tolist() == subject.run("BFS", place="cpu").level.tolist()
         assert moved.migrated_bytes > 0
-        assert RunOptions(schedule=schedule).where == "both"
