@@ -5,11 +5,8 @@ Some draw selectors' choices: schedules next to the oracle's, and regret.
 
 from __future__ import annotations
 
-import math
-import textwrap
-from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -33,12 +30,8 @@ _DOMAINS = {
 def levels(table: pd.DataFrame) -> Figure:
     """One panel for each graph, with its first key."""
     shown = shown_graphs(table)
-    columns = min(len(shown), 2)
-    rows = math.ceil(len(shown) / columns)
-    figure, panels = style.new_figure(3.1 * rows + 0.4, rows, columns)
-    for axes in panels[len(shown) :]:
-        axes.set_axis_off()
-    for axes, name in zip(panels, shown, strict=False):
+    figure, panels = style.panels(len(shown), 3.1)
+    for axes, name in zip(panels, shown, strict=True):
         one = table[table["graph"] == name]
         key = one["key"].iloc[0]
         one = one[one["key"] == key]
@@ -54,7 +47,7 @@ def levels(table: pd.DataFrame) -> Figure:
         style.tidy(
             axes, f"{name}, key {key}", "level (distance from the key)", "time of the level (s)"
         )
-    _legend_above(figure, panels[0])
+    style.legend_above(figure, panels[:1])
     return figure
 
 
@@ -68,137 +61,54 @@ def shown_graphs(table: pd.DataFrame) -> list[str]:
     return generated[-min(kept, room) :] + files if room else files
 
 
+def cells(table: pd.DataFrame, column: str, names: str = "selector") -> pd.DataFrame:
+    """Return a column by graph and by selector, or other names."""
+    return table.pivot_table(column, "graph", names, sort=False)
+
+
 def throughput(table: pd.DataFrame) -> Figure:
-    """Over scales, and for each graph file."""
-    return _over_graphs(table, "harmonic_mean_gteps", "GTEPS ($10^9$ traversed edges / s)")
+    label = "GTEPS ($10^9$ traversed edges / s)"
+    return style.bars(style.Cells("", label, cells(table, "harmonic_mean_gteps")))
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
     """For each domain, with and without idle power; None if no meter measured anything."""
-    measured = table[table["mteps_per_watt"].notna()]
-    if measured.empty:
-        return None
-    parts = []
-    for domain in [d for d in _DOMAINS if d in set(measured["domain"])]:
+    found = [
+        style.Cells(f"{title}, {what}", "MTEPS / W", cells(part, column))
+        for domain, title in _DOMAINS.items()
         for column, what in (
             ("mteps_per_watt", "idle included"),
             ("mteps_per_watt_without_idle", "idle power apart"),
-        ):
-            part = measured[(measured["domain"] == domain) & measured[column].notna()]
-            if not part.empty:
-                parts.append((part, column, f"{_DOMAINS[domain]}, {what}"))
-    return _panels_over_graphs(parts, "MTEPS / W")
-
-
-def _over_graphs(table: pd.DataFrame, column: str, label: str) -> Figure:
-    return _panels_over_graphs([(table, column, "")], label)
-
-
-def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) -> Figure:
-    """Draw a column by configuration: lines over several scales, else rows of marks."""
-    panels = []
-    for part, column, title in parts:
-        of_scales = part["scale"].notna() & (part["scale"].nunique() > 1)
-        for scales, some in ((True, part[of_scales]), (False, part[~of_scales])):
-            if not some.empty:
-                panels.append((some, column, title, scales))
-    columns = min(len(panels), 2)
-    rows = math.ceil(len(panels) / columns)
-    configs = max(some["selector"].nunique() for some, *_ in panels)
-    files = max(0 if scales else some["graph"].nunique() for some, _, _, scales in panels)
-    height = max(3.4, _rows_inches(files, configs) + 0.8, 4.2 if rows == 1 else 0.0)
-    figure, axes = style.new_figure(height * rows, rows, columns)
-    for rest in axes[len(panels) :]:
-        rest.set_axis_off()
-    for one, (table, column, title, scales) in zip(axes, panels, strict=False):
-        if scales:
-            _over_scales(one, table, column, height - 1.0)
-            style.tidy(one, title or "Kronecker graphs", "scale (log2 of the vertices)", label)
-        else:
-            _marks_in_rows(one, table, column)
-            style.tidy(one, title or "single graphs", label, "graph")
-    if files:
-        _legend_beside(figure, axes[: len(panels)])
-    return figure
-
-
-def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: float) -> None:
-    ends = {}
-    for name in style.order_of(table["selector"]):
-        line = table[table["selector"] == name].sort_values("scale")
-        x, y = line["scale"].to_numpy(float), line[column].to_numpy(float)
-        axes.plot(x, y, **style.look_of(name))
-        ends[name] = float(x[-1]), float(y[-1])
-    axes.set_yscale("log")
-    style.plain_axis(axes.yaxis)
-    scales = sorted(set(table["scale"].astype(float)))
-    axes.set_xticks(scales, [f"{x:g}" for x in scales])
-    axes.set_xlim(scales[0] - 0.3, scales[-1] + 0.2)
-    style.name_ends(axes, ends, height_inches)
-
-
-def _rows_inches(graphs: int, configs: int) -> float:
-    """Height in which marks do not overlap."""
-    return 0.105 * (configs + 1) * graphs
-
-
-def _marks_in_rows(axes: Axes, table: pd.DataFrame, column: str) -> None:
-    """Draw a row of marks for each graph; every configuration has its own height."""
-    graphs = list(dict.fromkeys(table["graph"]))
-    names = style.order_of(table["selector"])
-    heights = (np.arange(len(names)) + 1.0) / (len(names) + 1.0) - 0.5
-    for name, height in zip(names, heights, strict=True):
-        line = table[table["selector"] == name]
-        look = style.look_of(name) | {"linestyle": "none"}
-        axes.plot(line[column], [graphs.index(graph) + height for graph in line["graph"]], **look)
-    for row in range(1, len(graphs), 2):
-        axes.axhspan(row - 0.5, row + 0.5, color="#f0f0f0", zorder=0)
-    axes.set_xscale("log")
-    style.plain_axis(axes.xaxis)
-    axes.set_yticks(range(len(graphs)), [_wrapped(graph) for graph in graphs])
-    axes.set_ylim(len(graphs) - 0.5, -0.5)
-
-
-def _wrapped(name: str) -> str:
-    return textwrap.fill(name, 16)
+        )
+        if not (part := table[(table["domain"] == domain) & table[column].notna()]).empty
+    ]
+    return style.bars(*found) if found else None
 
 
 def relabelling(table: pd.DataFrame) -> Figure:
-    graphs = table.drop_duplicates("graph")
-    rows = np.arange(len(graphs))
-    configs = table["selector"].nunique()
-    height = max(3.4, _rows_inches(len(graphs), configs) + 1.0)
-    figure, (left, right) = style.new_figure(height, 1, 2, width_ratios=(2, 3), sharey=True)
-    shares = 100 * graphs["removed_share"]
-    left.barh(rows, shares, 0.6, color="#9ecae1", edgecolor="#333333", hatch="//")
-    for row, share in enumerate(shares):
-        left.text(share, row, f" {share:.1f} %", va="center", fontsize=8)
-    left.set_xlim(0, max(shares.max(), 10) * 1.3)
-    _marks_in_rows(right, table, "speedup")
-    right.axvline(1.0, color="#333333", linewidth=1.0)
-    style.tidy(left, "vertices that relabelling removes", "vertices (% of all)", "graph")
-    style.tidy(
-        right,
-        "right of 1, relabelling makes searches faster",
-        "search time in the order given / search time relabelled",
-        "",
+    removed = 100 * table.groupby("graph", sort=False)[["removed_share"]].first()
+    return style.bars(
+        style.Cells(
+            "vertices that relabelling removes",
+            "vertices (% of all)",
+            removed.rename(columns={"removed_share": "removed"}),
+        ),
+        style.Cells(
+            "above 1, relabelling makes searches faster",
+            "search time as given / relabelled",
+            cells(table, "speedup"),
+            ratio=True,
+        ),
     )
-    for axes in (left, right):
-        axes.grid(False, axis="y")
-    _legend_beside(figure, [right])
-    return figure
 
 
 def predictions(table: pd.DataFrame) -> Figure:
     names = style.order_of(table["strategy"])
     columns = min(len(names), 3)
-    rows = math.ceil(len(names) / columns)
-    figure, panels = style.new_figure(3.0 * rows + 0.2, rows, columns, sharex=True, sharey=True)
+    figure, panels = style.panels(len(names), 3.0, columns, sharex=True, sharey=True)
     both = table[["measured_seconds", "predicted_seconds"]].to_numpy()
     ends = both[both > 0].min() / 1.5, both.max() * 1.5
-    for axes in panels[len(names) :]:
-        axes.set_axis_off()
-    for number, (axes, name) in enumerate(zip(panels, names, strict=False)):
+    for number, (axes, name) in enumerate(zip(panels, names, strict=True)):
         _scatter(axes, table[table["strategy"] == name], name, ends)
         lowest = number + columns >= len(names)
         axes.tick_params(labelbottom=lowest)
@@ -221,29 +131,6 @@ def _scatter(axes: Axes, table: pd.DataFrame, name: str, ends: tuple[float, floa
     style.tidy(axes, title, "measured time (s)", "predicted time (s)")
 
 
-def _legend_above(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper left", ncols=len(labels), fontsize=8, frameon=False
-    )
-
-
-def _legend_beside(figure: Figure, panels: Sequence[Axes]) -> None:
-    found: dict[str, Any] = {}
-    for axes in panels:
-        handles, labels = axes.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    names = style.order_of(found)
-    figure.legend(
-        [found[name] for name in names],
-        names,
-        loc="outside right upper",
-        fontsize=8,
-        frameon=False,
-        handlelength=3.2,
-    )
-
-
 _MOST_COLUMNS = 14
 _DARKEST = 8.0  # log10 of the regret in percent drawn black: so large that text stays readable
 
@@ -254,13 +141,8 @@ def schedule(table: pd.DataFrame) -> Figure:
     Cells name the strategy; cells that differ from the oracle's are hatched.
     """
     shown = shown_graphs(table)
-    columns = min(len(shown), 2)
-    rows = math.ceil(len(shown) / columns)
-    lines = table["selector"].nunique()
-    figure, panels = style.new_figure(rows * (0.3 * lines + 1.1), rows, columns)
-    for axes in panels[len(shown) :]:
-        axes.set_axis_off()
-    for axes, name in zip(panels, shown, strict=False):
+    figure, panels = style.panels(len(shown), 0.3 * table["selector"].nunique() + 1.0)
+    for axes, name in zip(panels, shown, strict=True):
         one = table[table["graph"] == name]
         key = one["key"].iloc[0]
         _strips(axes, one[one["key"] == key])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.study import findings, style
+from hetero_bfs.study import figures, findings, style
 from hetero_bfs.study.frog_runs import ALGORITHMS, MIXED, measure_frog
 from hetero_bfs.study.page import GRAPH_COLUMNS, Paper, Section
 from hetero_bfs.study.searches import Row, StudyOptions
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hetero_bfs.study.run import Study
 
 SCALES = (16, 18)
-_COLORS = "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#999999"
 
 # The paper's Tables 5 and 6 for its five graphs that its synchronous system can run too:
 # iterations of Frog-Native and Frog, and atomic operations of both.
@@ -168,18 +167,7 @@ def _claims_finding(_: pd.DataFrame) -> str:
 
 
 def _draw_classes(table: pd.DataFrame) -> Figure:
-    graphs, classes = (list(dict.fromkeys(table[name])) for name in ("graph", "class"))
-    figure, (axes,) = style.new_figure(1.2 + 0.4 * len(graphs))
-    left = np.zeros(len(graphs))
-    for name, color in zip(classes, _COLORS, strict=True):
-        share = table[table["class"] == name].set_index("graph")["share"].reindex(graphs)
-        axes.barh(graphs, 100 * share, left=left, color=color, label=name, height=0.6)
-        left += 100 * share.to_numpy(float)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 100)
-    style.tidy(axes, "", "share of the vertices (%)", "")
-    axes.legend(fontsize=8, ncols=5, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0))
-    return figure
+    return style.stacked(figures.cells(table, "share", "class"), "share of the vertices (%)")
 
 
 def _no_figure(_: pd.DataFrame) -> None:

@@ -70,14 +70,14 @@ def _compression_row(subject: Subject, iterations: int) -> Row:
 
 
 def _draw_nonzeros(table: pd.DataFrame) -> Figure:
-    figure, panels = style.new_figure(5.6, 2, 2)
-    for axes, (name, one) in zip(panels, table.groupby("graph", sort=False), strict=False):
+    figure, panels = style.panels(table["graph"].nunique(), 2.6)
+    for axes, (name, one) in zip(panels, table.groupby("graph", sort=False), strict=True):
         axes.plot(one["iteration"], one["x"], "o-", ms=3, color="#0072B2", label="x: senders")
         axes.plot(one["iteration"], one["y"], "s--", ms=3, color="#D55E00", label="y: receivers")
         axes.set_yscale("log")
         axes.locator_params(axis="x", integer=True)
         style.tidy(axes, str(name), "iteration", "non-zeros")
-    panels[0].legend(fontsize=8, frameon=False)
+    style.legend_above(figure, panels)
     return figure
 
 

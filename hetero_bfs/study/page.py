@@ -86,9 +86,9 @@ SECTIONS = (
     Section(
         "throughput",
         "GTEPS by strategy and selector (Figure 4)",
-        "Whole searches, from the key to the complete parent array. More is better. Hollow "
-        "markers with broken lines are single strategies, filled ones are selectors. A key's time "
-        "is the median of its rounds. GTEPS is the harmonic mean over keys, as in Graph500.",
+        "Whole searches, from the key to the complete parent array. More is better. Hatched bars "
+        "are single strategies, the others selectors. A key's time is the median of its rounds. "
+        "GTEPS is the harmonic mean over keys, as in Graph500.",
         THROUGHPUT_COLUMNS,
         figures.throughput,
         findings.throughput_finding,
@@ -119,9 +119,9 @@ SECTIONS = (
         "relabelling",
         "Vertices that relabelling removes, and its effect on search times (Table 6, section 5.4)",
         "Relabelling drops vertices without edges and numbers the others anew. Every strategy and "
-        "selector searches the graph with and without it. The marks show the median search time in "
-        "the given order over the median after relabelling. At 2 the relabelled graph is searched "
-        "in half the time; left of 1 relabelling makes searches slower.",
+        "selector searches the graph with and without it. The second panel shows the median search "
+        "time in the given order over the median after relabelling. At 2 the relabelled graph is "
+        "searched in half the time; below 1 relabelling makes searches slower.",
         (
             *GRAPH_COLUMNS,
             "vertices",

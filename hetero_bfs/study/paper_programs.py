@@ -23,7 +23,7 @@ from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program, minimum, plus
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.strategies import DeviceKind
-from hetero_bfs.study import findings, style
+from hetero_bfs.study import figures, findings, style
 from hetero_bfs.study.page import Section
 from hetero_bfs.study.searches import Row, StudyOptions
 from hetero_bfs.support.messages import announce
@@ -158,19 +158,10 @@ def section(
     return Section(name, title, reading, tuple(columns.split()), draw, finding, _brief)
 
 
-def draw_bars(table: pd.DataFrame, column: str, label: str) -> Figure | None:
-    """Draw a bar for each graph and program, and a line at 1."""
-    cells = table.pivot_table(column, "graph", "program", sort=False)
-    if cells.empty:
-        return None
-    figure, (axes,) = style.new_figure(3.4)
-    cells.plot.bar(ax=axes, rot=0, width=0.8, color=["#0072B2", "#E69F00", "#009E73"])
-    axes.axhline(1.0, color="#444444", linewidth=0.8, linestyle="--")
-    axes.set_yscale("log")
-    style.plain_axis(axes.yaxis)
-    style.tidy(axes, "", "", label)
-    axes.legend(fontsize=8, frameon=False)
-    return figure
+def draw_ratios(table: pd.DataFrame, column: str, label: str) -> Figure | None:
+    """Draw a bar for each graph and program; None if nothing was measured."""
+    found = figures.cells(table.dropna(subset=[column]), column, "program")
+    return None if found.empty else style.bars(style.Cells("", label, found, ratio=True))
 
 
 def _speed_finding(table: pd.DataFrame) -> str:
@@ -185,7 +176,7 @@ def speed_section(figure: str) -> Section:
         "graph program cpu_seconds device_seconds device_over_cpu", _speed_finding,
         "Seconds of the CPU over those of the device, for the same program. PageRank has 20 "
         "iterations. Above 1 the device is faster.",
-        partial(draw_bars, column="device_over_cpu", label="CPU seconds over device seconds"),
+        partial(draw_ratios, column="device_over_cpu", label="CPU seconds over device seconds"),
     )  # fmt: skip
 
 

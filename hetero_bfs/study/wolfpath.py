@@ -120,7 +120,7 @@ PAPER = Paper(
             _iterations_finding,
             "A sweep goes through all layers. Above 1 the layered mode is faster. With flags the "
             "host waits for the device after each iteration of the synchronous mode.",
-            partial(common.draw_bars, column="speedup", label="synchronous over layered seconds"),
+            partial(common.draw_ratios, column="speedup", label="synchronous over layered seconds"),
         ),
         common.section(
             "preprocessing",

@@ -7,7 +7,7 @@ again for each pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,6 @@ from hetero_bfs.training.fit import TRAINING_FAMILY, fit_zhang
 from hetero_bfs.training.regret import sources_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from hetero_bfs.study.run import Study
@@ -498,47 +497,13 @@ def _claims_finding(table: pd.DataFrame) -> str:
 # Figures.
 
 
-def _bars(
-    panels: Sequence[tuple[str, pd.DataFrame]], column: str, label: str, line: float | None = None
-) -> Figure:
-    """Draw a group of bars for each graph, as in the paper; one panel for each table."""
-    figure, axes = style.new_figure(3.6 * len(panels), len(panels))
-    for one, (title, table) in zip(axes, panels, strict=True):
-        graphs = list(dict.fromkeys(table["graph"]))
-        names = [name for name in BARS if name in set(table["selector"])]
-        width = 0.8 / len(names)
-        for number, name in enumerate(names):
-            values = table[table["selector"] == name].set_index("graph")[column].reindex(graphs)
-            places = np.arange(len(graphs)) + (number - (len(names) - 1) / 2) * width
-            color = style.look_of(name)["color"]
-            bars = one.bar(places, values, 0.92 * width, color=color, label=name)
-            texts = ["" if np.isnan(v) else f"{v:.0f}" if v >= 10 else f"{v:.2g}" for v in values]
-            one.bar_label(bars, texts, fontsize=7, padding=2)
-        if line is not None:
-            one.axhline(line, color="#444444", linewidth=0.8, linestyle="--")
-        one.set_xticks(range(len(graphs)), graphs)
-        style.tidy(one, title, "", label)
-        one.margins(y=0.12)
-        _legend_above(one, len(names), title)
-    return figure
-
-
-def _legend_above(axes: Axes, columns: int, title: str = "") -> None:
-    height = 1.08 if title else 1.0
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, height)}
-    axes.legend(fontsize=8, ncols=columns, frameon=False, **place)
-
-
-def _draw_throughput(table: pd.DataFrame) -> Figure:
-    return _bars([("", table)], "harmonic_mean_gteps", "GTEPS")
-
-
 def _draw_energy(table: pd.DataFrame) -> Figure | None:
-    over = _over_daga(table)
-    if over.empty:
-        return None
-    panels = [(f"energy of the {domain}", rows) for domain, rows in over.groupby("domain")]
-    return _bars(panels, "over_daga", "traversed edges per joule, over daga's", 1.0)
+    label = "traversed edges per joule, over daga's"
+    panels = [
+        style.Cells(f"energy of the {domain}", label, figures.cells(rows, "over_daga"), ratio=True)
+        for domain, rows in _over_daga(table).groupby("domain")
+    ]
+    return style.bars(*panels) if panels else None
 
 
 def _draw_levels(table: pd.DataFrame) -> Figure:
@@ -549,28 +514,9 @@ def _no_figure(_: pd.DataFrame) -> None:
     return None
 
 
-_STEP_COLORS = (
-    *("#56B4E9", "#D55E00", "#CC79A7", "#999999"),
-    *("#009E73", "#E69F00", "#0072B2", "#332288"),
-)
-
-
 def _draw_steps(table: pd.DataFrame) -> Figure:
-    """Bars of the steps' shares, one for each graph."""
     rows = table[table["order"] == "degree"]
-    graphs, steps = list(dict.fromkeys(rows["graph"])), list(dict.fromkeys(rows["step"]))
-    figure, (axes,) = style.new_figure(1.2 + 0.45 * len(graphs))
-    left = np.zeros(len(graphs))
-    for step, color in zip(steps, _STEP_COLORS, strict=False):
-        values = rows[rows["step"] == step].set_index("graph")["share"].reindex(graphs).fillna(0.0)
-        axes.barh(range(len(graphs)), 100 * values, left=left, color=color, label=step, height=0.6)
-        left += 100 * values.to_numpy(float)
-    axes.set_yticks(range(len(graphs)), graphs)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 100)
-    style.tidy(axes, "", "share of preprocessing (%)", "")
-    _legend_above(axes, 4)
-    return figure
+    return style.stacked(figures.cells(rows, "share", "step"), "share of preprocessing (%)")
 
 
 PAPER = Paper(
@@ -598,7 +544,7 @@ PAPER = Paper(
             "without correction. daga ran after the others, since only one order of the graph is "
             "in memory at a time.",
             (*THROUGHPUT_COLUMNS, "order"),
-            _draw_throughput,
+            figures.throughput,
             _throughput_finding,
             _throughput_brief,
         ),
