@@ -29,12 +29,9 @@ _DOMAINS = {
 
 def levels(table: pd.DataFrame) -> Figure:
     """One panel for each graph, with its first key."""
-    shown = shown_graphs(table)
-    figure, panels = style.panels(len(shown), 3.1)
-    for axes, name in zip(panels, shown, strict=True):
-        one = table[table["graph"] == name]
-        key = one["key"].iloc[0]
-        one = one[one["key"] == key]
+    searches = [first_search(table, name) for name in shown_graphs(table)]
+    figure, panels = style.panels(len(searches), 3.1)
+    for axes, (title, one) in zip(panels, searches, strict=True):
         for strategy in style.order_of(one["strategy"]):
             line = one[one["strategy"] == strategy].sort_values("level")
             look = style.look_of(strategy)
@@ -44,9 +41,7 @@ def levels(table: pd.DataFrame) -> Figure:
         axes.set_yscale("log")
         style.seconds_axis(axes.yaxis)
         axes.locator_params(axis="x", integer=True)
-        style.tidy(
-            axes, f"{name}, key {key}", "level (distance from the key)", "time of the level (s)"
-        )
+        style.tidy(axes, title, "level (distance from the key)", "time of the level (s)")
     style.legend_above(figure, panels[:1])
     return figure
 
@@ -59,6 +54,13 @@ def shown_graphs(table: pd.DataFrame) -> list[str]:
     kept = 1 if files else 2
     room = max(MOST_PANELS - len(files), 0)
     return generated[-min(kept, room) :] + files if room else files
+
+
+def first_search(table: pd.DataFrame, graph: str) -> tuple[str, pd.DataFrame]:
+    """Return the rows of a graph's first key, and a title."""
+    one = table[table["graph"] == graph]
+    key = one["key"].iloc[0]
+    return f"{graph}, key {key}", one[one["key"] == key]
 
 
 def cells(table: pd.DataFrame, column: str, names: str = "selector") -> pd.DataFrame:
@@ -140,18 +142,12 @@ def schedule(table: pd.DataFrame) -> Figure:
 
     Cells name the strategy; cells that differ from the oracle's are hatched.
     """
-    shown = shown_graphs(table)
-    figure, panels = style.panels(len(shown), 0.3 * table["selector"].nunique() + 1.0)
-    for axes, name in zip(panels, shown, strict=True):
-        one = table[table["graph"] == name]
-        key = one["key"].iloc[0]
-        _strips(axes, one[one["key"] == key])
-        style.tidy(
-            axes,
-            f"{name}, key {key}",
-            "level (distance from the key), joined where equal",
-            "selector (hatched: not as the oracle)",
-        )
+    searches = [first_search(table, name) for name in shown_graphs(table)]
+    figure, panels = style.panels(len(searches), 0.3 * table["selector"].nunique() + 1.0)
+    for axes, (title, one) in zip(panels, searches, strict=True):
+        _strips(axes, one)
+        levels = "level (distance from the key), joined where equal"
+        style.tidy(axes, title, levels, "selector (hatched: not as the oracle)")
         axes.grid(False)
     return figure
 
@@ -203,43 +199,33 @@ def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
 def regret(table: pd.DataFrame) -> Figure:
     """Draw regret by selector and family as a table of shaded cells with numbers."""
     percent = regret_by_family(table)
-    figure, axes = _shaded(percent)
-    axes.axvline(percent.shape[1] - 2.5, color="black", linewidth=1.2)
-    style.tidy(
-        axes,
-        "regret: search time over that of the fastest schedule, minus 1, in %",
-        "family of graphs (geometric means over its searches)",
-        "selector",
-    )
-    axes.grid(False)
+    what = "search time over that of the fastest schedule"
+    families = "family of graphs (geometric means over its searches)"
+    figure = _shaded(percent, what, families, "selector")
+    figure.axes[0].axvline(percent.shape[1] - 2.5, color="black", linewidth=1.2)
     return figure
 
 
 def programs(table: pd.DataFrame) -> Figure:
     """Draw the regret of vertex programs by program and graph, like `regret`."""
-    percent = 100 * table.pivot_table("regret", "graph", "program", sort=False)
-    figure, axes = _shaded(percent)
-    style.tidy(
-        axes,
-        "regret: seconds of the run over those of the best schedule, minus 1, in %",
-        "program",
-        "graph",
-    )
-    axes.grid(False)
-    return figure
+    what = "seconds of the run over those of the best schedule"
+    return _shaded(100 * cells(table, "regret", "program"), what, "program", "graph")
 
 
-def _shaded(percent: pd.DataFrame) -> tuple[Figure, Axes]:
+def _shaded(percent: pd.DataFrame, what: str, columns: str, rows: str) -> Figure:
     count = len(percent)
     figure, (axes,) = style.new_figure(0.32 * count + 1.6)
     shades = np.log10(np.clip(percent.to_numpy(), 1.0, None))
     axes.imshow(shades, cmap="Greys", vmin=0.0, vmax=_DARKEST, aspect="auto")
     for (y, x), value in np.ndenumerate(percent.to_numpy()):
         if np.isfinite(value):
-            axes.text(x, y, _percent(value), ha="center", va="center", fontsize=8)
+            text = f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+            axes.text(x, y, text, ha="center", va="center", fontsize=8)
     axes.set_xticks(range(percent.shape[1]), percent.columns)
     axes.set_yticks(range(count), percent.index)
-    return figure, axes
+    style.tidy(axes, f"regret: {what}, minus 1, in %", columns, rows)
+    axes.grid(False)
+    return figure
 
 
 def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
@@ -250,7 +236,3 @@ def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
     """
     summary = summarise(table).drop(columns="selection")
     return 100 * summary.rename(columns={"all": "mean"})
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"

@@ -150,6 +150,7 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log before the study
     started = time.perf_counter()
     paper.measure(study, options, info)
+    study.add("claims", paper.claims({n: pd.DataFrame(rows) for n, rows in study.rows.items()}))
     return _write(folder, paper, study, options, info, time.perf_counter() - started)
 
 
