@@ -51,11 +51,8 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
         report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
         reasons = _unseen(subject, config, [total.domain for total in report.totals])
         for total in report.totals:
-            because = reasons[total.domain]
-            if because is None:
-                rows.append(_measured(subject, config, total))
-            else:
-                rows.append(_unmeasured(subject, config, total.domain, because))
+            row = _unmeasured(subject, config, total.domain, reasons[total.domain])
+            rows.append(row if reasons[total.domain] else _measured(subject, config, total))
         found = {total.domain for total in report.totals}
         for domain in dict.fromkeys(u.domain for u in report.unmeasured):
             if domain not in found:

@@ -74,14 +74,22 @@ def throughput(table: pd.DataFrame) -> Figure:
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
-    """For each domain, with and without idle power; None if no meter measured anything."""
+    """With and without idle power."""
+    columns = {
+        "mteps_per_watt": ", idle included",
+        "mteps_per_watt_without_idle": ", idle power apart",
+    }
+    return by_domain(table, columns, "MTEPS / W")
+
+
+def by_domain(
+    table: pd.DataFrame, columns: dict[str, str], label: str, ratio: bool = False
+) -> Figure | None:
+    """Draw columns in a panel for each domain; None if no meter measured anything."""
     found = [
-        style.Cells(f"{title}, {what}", "MTEPS / W", cells(part, column))
+        style.Cells(title + what, label, cells(part, column), ratio)
         for domain, title in _DOMAINS.items()
-        for column, what in (
-            ("mteps_per_watt", "idle included"),
-            ("mteps_per_watt_without_idle", "idle power apart"),
-        )
+        for column, what in columns.items()
         if not (part := table[(table["domain"] == domain) & table[column].notna()]).empty
     ]
     return style.bars(*found) if found else None
@@ -154,17 +162,14 @@ def schedule(table: pd.DataFrame) -> Figure:
 
 def _strips(axes: Axes, table: pd.DataFrame) -> None:
     """Draw a row of cells for each selector; adjacent levels with equal choices share a column."""
-    dense_push = table.pivot(index="selector", columns="level", values="strategy")
-    names = [ORACLE, *(name for name in style.order_of(dense_push.index) if name != ORACLE)]
-    dense_push = dense_push.loc[names]
-    runs = [
-        list(run)
-        for _, run in groupby(dense_push.columns, key=lambda level: tuple(dense_push[level]))
-    ]
+    chosen = table.pivot(index="selector", columns="level", values="strategy")
+    names = [ORACLE, *(name for name in style.order_of(chosen.index) if name != ORACLE)]
+    chosen = chosen.loc[names]
+    runs = [list(run) for _, run in groupby(chosen.columns, key=lambda level: tuple(chosen[level]))]
     for x, run in enumerate(runs[:_MOST_COLUMNS]):
         for y, name in enumerate(names):
-            strategy = dense_push.loc[name, run[0]]
-            differs = strategy != dense_push.loc[ORACLE, run[0]]
+            strategy = chosen.loc[name, run[0]]
+            differs = strategy != chosen.loc[ORACLE, run[0]]
             _cell(axes, x, y, strategy, differs)
     count = min(len(runs), _MOST_COLUMNS)
     labels = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:count]]

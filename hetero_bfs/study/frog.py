@@ -111,10 +111,9 @@ def _draw_classes(table: pd.DataFrame) -> Figure:
 
 _RUN = "algorithm", "place"
 _STEPS = "colour_seconds", "order_seconds"
-_ITERATIONS = tuple(
-    f"{mode}_{what}"
-    for what in ("iterations", "seconds")
-    for mode in ("synchronous", "asynchronous")
+_ITERATIONS = (
+    *("synchronous_iterations", "asynchronous_iterations"),
+    *("synchronous_seconds", "asynchronous_seconds"),
 )
 _UPDATES = ("synchronous", "asynchronous", "mixed_class")
 

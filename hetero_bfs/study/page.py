@@ -251,15 +251,13 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 
 @dataclass(frozen=True)
 class Part:
-    """One section of the page; `reading` is HTML, `brief` is a table of text and may be empty.
+    """A section with its results, for the page; `brief` is a table of text and may be empty.
 
     The picture is a PNG or an SVG. Without measurements there is no picture, and `finding` gives
     the reason.
     """
 
-    name: str
-    title: str
-    reading: str
+    section: Section
     finding: str
     caption: str
     brief: pd.DataFrame
@@ -268,7 +266,9 @@ class Part:
 
 
 def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], foot: str) -> str:
-    contents = "".join(f'<a href="#{part.name}">{escape(part.name)}</a> ' for part in parts)
+    contents = "".join(
+        f'<a href="#{part.section.name}">{escape(part.section.name)}</a> ' for part in parts
+    )
     noted = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -287,7 +287,7 @@ def _section(part: Part) -> str:
     if part.png is not None:
         image = base64.b64encode(part.png).decode("ascii")
         picture = (
-            f'<img alt="{escape(part.title)}. {escape(part.finding)}" '
+            f'<img alt="{escape(part.section.title)}. {escape(part.finding)}" '
             f'src="data:image/png;base64,{image}">'
         )
         kinds.append("png")
@@ -295,11 +295,13 @@ def _section(part: Part) -> str:
         picture = part.svg
         kinds.append("svg")
     shown = f"<figure>{picture}</figure>\n" if picture else ""
-    if part.reading and (picture or not part.brief.empty):
-        shown = f"<p>{part.reading}</p>\n{shown}"
-    links = ", ".join(f'<a href="{part.name}.{kind}">{part.name}.{kind}</a>' for kind in kinds)
+    if part.section.reading and (picture or not part.brief.empty):
+        shown = f"<p>{part.section.reading}</p>\n{shown}"
+    links = ", ".join(
+        f'<a href="{part.section.name}.{kind}">{part.section.name}.{kind}</a>' for kind in kinds
+    )
     return (
-        f'<section id="{part.name}"><h2>{escape(part.title)}</h2>\n'
+        f'<section id="{part.section.name}"><h2>{escape(part.section.title)}</h2>\n'
         f'<p class="finding">{escape(part.finding)}</p>\n{shown}'
         f"{_table(part.caption, part.brief)}"
         f'<p class="files">Beside this page: {links}</p></section>'

@@ -129,7 +129,7 @@ def seconds_axis(axis: Any) -> None:
 def panels(
     count: int, height_inches: float, most_columns: int = 2, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of so many axes, in rows of this height."""
+    """Return a figure of a number of axes, in rows of this height."""
     columns = min(count, most_columns)
     rows = math.ceil(count / columns)
     figure, axes = new_figure(height_inches * rows + 0.4, rows, columns, **options)
@@ -206,7 +206,7 @@ def _draw_bars(axes: Axes, part: Cells) -> None:
 
 
 def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.{3 if value >= 1 else 2}g}"
 
 
 def stacked(shares: pd.DataFrame, label: str) -> Figure:

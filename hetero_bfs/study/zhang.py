@@ -281,9 +281,8 @@ def _row(what: str, paper: Any, ours: float | None, unit: str = "share") -> Row:
 def _means(table: pd.DataFrame | None, column: str) -> dict[str, float]:
     if table is None or table.empty:
         return {}
-    return {
-        str(name): float(value) for name, value in table.groupby("selector")[column].mean().items()
-    }
+    means: dict[str, float] = table.groupby("selector")[column].mean().to_dict()
+    return means
 
 
 def _energy_means(table: pd.DataFrame | None) -> dict[str, float]:
@@ -404,11 +403,7 @@ def _levels_brief(table: pd.DataFrame) -> findings.Brief:
 
 def _draw_energy(table: pd.DataFrame) -> Figure | None:
     label = "traversed edges per joule, over daga's"
-    panels = [
-        style.Cells(f"energy of the {domain}", label, figures.cells(rows, "over_daga"), ratio=True)
-        for domain, rows in _over_daga(table).groupby("domain")
-    ]
-    return style.bars(*panels) if panels else None
+    return figures.by_domain(_over_daga(table), {"over_daga": ""}, label, ratio=True)
 
 
 def _draw_levels(table: pd.DataFrame) -> Figure:
