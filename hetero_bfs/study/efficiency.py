@@ -37,6 +37,8 @@ METERED = (
 )
 """Columns of the energy table that are empty without a measurement."""
 
+_AS_READ = "mteps_per_watt", "watts", "idle_watts", "joules_per_search", "searches", "seconds"
+
 
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
     """Return one row for each configuration and domain."""
@@ -49,11 +51,8 @@ def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> lis
         report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
         reasons = _unseen(subject, config, [total.domain for total in report.totals])
         for total in report.totals:
-            because = reasons[total.domain]
-            if because is None:
-                rows.append(_measured(subject, config, total))
-            else:
-                rows.append(_unmeasured(subject, config, total.domain, because))
+            row = _unmeasured(subject, config, total.domain, reasons[total.domain])
+            rows.append(row if reasons[total.domain] else _measured(subject, config, total))
         found = {total.domain for total in report.totals}
         for domain in dict.fromkeys(u.domain for u in report.unmeasured):
             if domain not in found:
@@ -94,26 +93,16 @@ def _measured(subject: Subject, config: Configuration, total: energy.MeterReadin
     net = None
     if total.net_joules is not None and total.net_joules > _ERRORS * total.error_joules:
         net = total.mteps_per_watt * total.joules / total.net_joules
-    return {
-        **subject.row(),
-        "selector": config.name,
-        "kind": config.kind,
-        "domain": total.domain,
+    return _unmeasured(subject, config, total.domain, None) | {
         "meters": total.name,
-        "mteps_per_watt": total.mteps_per_watt,
         "mteps_per_watt_without_idle": net,
-        "watts": total.watts,
-        "idle_watts": total.idle_watts,
-        "joules_per_search": total.joules_per_search,
         "relative_error": total.error_joules / total.joules,
         "meter_period_seconds": total.period_seconds,
-        "searches": total.searches,
-        "seconds": total.seconds,
-        "unmeasured_because": None,
+        **{name: getattr(total, name) for name in _AS_READ},
     }
 
 
-def _unmeasured(subject: Subject, config: Configuration, domain: str, because: str) -> Row:
+def _unmeasured(subject: Subject, config: Configuration, domain: str, because: str | None) -> Row:
     return {
         **subject.row(),
         "selector": config.name,

@@ -5,11 +5,8 @@ Some draw selectors' choices: schedules next to the oracle's, and regret.
 
 from __future__ import annotations
 
-import math
-import textwrap
-from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -32,16 +29,9 @@ _DOMAINS = {
 
 def levels(table: pd.DataFrame) -> Figure:
     """One panel for each graph, with its first key."""
-    shown = shown_graphs(table)
-    columns = min(len(shown), 2)
-    rows = math.ceil(len(shown) / columns)
-    figure, panels = style.new_figure(3.1 * rows + 0.4, rows, columns)
-    for axes in panels[len(shown) :]:
-        axes.set_axis_off()
-    for axes, name in zip(panels, shown, strict=False):
-        one = table[table["graph"] == name]
-        key = one["key"].iloc[0]
-        one = one[one["key"] == key]
+    searches = [first_search(table, name) for name in shown_graphs(table)]
+    figure, panels = style.panels(len(searches), 3.1)
+    for axes, (title, one) in zip(panels, searches, strict=True):
         for strategy in style.order_of(one["strategy"]):
             line = one[one["strategy"] == strategy].sort_values("level")
             look = style.look_of(strategy)
@@ -51,10 +41,8 @@ def levels(table: pd.DataFrame) -> Figure:
         axes.set_yscale("log")
         style.seconds_axis(axes.yaxis)
         axes.locator_params(axis="x", integer=True)
-        style.tidy(
-            axes, f"{name}, key {key}", "level (distance from the key)", "time of the level (s)"
-        )
-    _legend_above(figure, panels[0])
+        style.tidy(axes, title, "level (distance from the key)", "time of the level (s)")
+    style.legend_above(figure, panels[:1])
     return figure
 
 
@@ -68,137 +56,69 @@ def shown_graphs(table: pd.DataFrame) -> list[str]:
     return generated[-min(kept, room) :] + files if room else files
 
 
+def first_search(table: pd.DataFrame, graph: str) -> tuple[str, pd.DataFrame]:
+    """Return the rows of a graph's first key, and a title."""
+    one = table[table["graph"] == graph]
+    key = one["key"].iloc[0]
+    return f"{graph}, key {key}", one[one["key"] == key]
+
+
+def cells(table: pd.DataFrame, column: str, names: str = "selector") -> pd.DataFrame:
+    """Return a column by graph and by selector, or other names."""
+    return table.pivot_table(column, "graph", names, sort=False)
+
+
 def throughput(table: pd.DataFrame) -> Figure:
-    """Over scales, and for each graph file."""
-    return _over_graphs(table, "harmonic_mean_gteps", "GTEPS ($10^9$ traversed edges / s)")
+    label = "GTEPS ($10^9$ traversed edges / s)"
+    return style.bars(style.Cells("", label, cells(table, "harmonic_mean_gteps")))
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
-    """For each domain, with and without idle power; None if no meter measured anything."""
-    measured = table[table["mteps_per_watt"].notna()]
-    if measured.empty:
-        return None
-    parts = []
-    for domain in [d for d in _DOMAINS if d in set(measured["domain"])]:
-        for column, what in (
-            ("mteps_per_watt", "idle included"),
-            ("mteps_per_watt_without_idle", "idle power apart"),
-        ):
-            part = measured[(measured["domain"] == domain) & measured[column].notna()]
-            if not part.empty:
-                parts.append((part, column, f"{_DOMAINS[domain]}, {what}"))
-    return _panels_over_graphs(parts, "MTEPS / W")
+    """With and without idle power."""
+    columns = {
+        "mteps_per_watt": ", idle included",
+        "mteps_per_watt_without_idle": ", idle power apart",
+    }
+    return by_domain(table, columns, "MTEPS / W")
 
 
-def _over_graphs(table: pd.DataFrame, column: str, label: str) -> Figure:
-    return _panels_over_graphs([(table, column, "")], label)
-
-
-def _panels_over_graphs(parts: list[tuple[pd.DataFrame, str, str]], label: str) -> Figure:
-    """Draw a column by configuration: lines over several scales, else rows of marks."""
-    panels = []
-    for part, column, title in parts:
-        of_scales = part["scale"].notna() & (part["scale"].nunique() > 1)
-        for scales, some in ((True, part[of_scales]), (False, part[~of_scales])):
-            if not some.empty:
-                panels.append((some, column, title, scales))
-    columns = min(len(panels), 2)
-    rows = math.ceil(len(panels) / columns)
-    configs = max(some["selector"].nunique() for some, *_ in panels)
-    files = max(0 if scales else some["graph"].nunique() for some, _, _, scales in panels)
-    height = max(3.4, _rows_inches(files, configs) + 0.8, 4.2 if rows == 1 else 0.0)
-    figure, axes = style.new_figure(height * rows, rows, columns)
-    for rest in axes[len(panels) :]:
-        rest.set_axis_off()
-    for one, (table, column, title, scales) in zip(axes, panels, strict=False):
-        if scales:
-            _over_scales(one, table, column, height - 1.0)
-            style.tidy(one, title or "Kronecker graphs", "scale (log2 of the vertices)", label)
-        else:
-            _marks_in_rows(one, table, column)
-            style.tidy(one, title or "single graphs", label, "graph")
-    if files:
-        _legend_beside(figure, axes[: len(panels)])
-    return figure
-
-
-def _over_scales(axes: Axes, table: pd.DataFrame, column: str, height_inches: float) -> None:
-    ends = {}
-    for name in style.order_of(table["selector"]):
-        line = table[table["selector"] == name].sort_values("scale")
-        x, y = line["scale"].to_numpy(float), line[column].to_numpy(float)
-        axes.plot(x, y, **style.look_of(name))
-        ends[name] = float(x[-1]), float(y[-1])
-    axes.set_yscale("log")
-    style.plain_axis(axes.yaxis)
-    scales = sorted(set(table["scale"].astype(float)))
-    axes.set_xticks(scales, [f"{x:g}" for x in scales])
-    axes.set_xlim(scales[0] - 0.3, scales[-1] + 0.2)
-    style.name_ends(axes, ends, height_inches)
-
-
-def _rows_inches(graphs: int, configs: int) -> float:
-    """Height in which marks do not overlap."""
-    return 0.105 * (configs + 1) * graphs
-
-
-def _marks_in_rows(axes: Axes, table: pd.DataFrame, column: str) -> None:
-    """Draw a row of marks for each graph; every configuration has its own height."""
-    graphs = list(dict.fromkeys(table["graph"]))
-    names = style.order_of(table["selector"])
-    heights = (np.arange(len(names)) + 1.0) / (len(names) + 1.0) - 0.5
-    for name, height in zip(names, heights, strict=True):
-        line = table[table["selector"] == name]
-        look = style.look_of(name) | {"linestyle": "none"}
-        axes.plot(line[column], [graphs.index(graph) + height for graph in line["graph"]], **look)
-    for row in range(1, len(graphs), 2):
-        axes.axhspan(row - 0.5, row + 0.5, color="#f0f0f0", zorder=0)
-    axes.set_xscale("log")
-    style.plain_axis(axes.xaxis)
-    axes.set_yticks(range(len(graphs)), [_wrapped(graph) for graph in graphs])
-    axes.set_ylim(len(graphs) - 0.5, -0.5)
-
-
-def _wrapped(name: str) -> str:
-    return textwrap.fill(name, 16)
+def by_domain(
+    table: pd.DataFrame, columns: dict[str, str], label: str, ratio: bool = False
+) -> Figure | None:
+    """Draw columns in a panel for each domain; None if no meter measured anything."""
+    found = [
+        style.Cells(title + what, label, cells(part, column), ratio)
+        for domain, title in _DOMAINS.items()
+        for column, what in columns.items()
+        if not (part := table[(table["domain"] == domain) & table[column].notna()]).empty
+    ]
+    return style.bars(*found) if found else None
 
 
 def relabelling(table: pd.DataFrame) -> Figure:
-    graphs = table.drop_duplicates("graph")
-    rows = np.arange(len(graphs))
-    configs = table["selector"].nunique()
-    height = max(3.4, _rows_inches(len(graphs), configs) + 1.0)
-    figure, (left, right) = style.new_figure(height, 1, 2, width_ratios=(2, 3), sharey=True)
-    shares = 100 * graphs["removed_share"]
-    left.barh(rows, shares, 0.6, color="#9ecae1", edgecolor="#333333", hatch="//")
-    for row, share in enumerate(shares):
-        left.text(share, row, f" {share:.1f} %", va="center", fontsize=8)
-    left.set_xlim(0, max(shares.max(), 10) * 1.3)
-    _marks_in_rows(right, table, "speedup")
-    right.axvline(1.0, color="#333333", linewidth=1.0)
-    style.tidy(left, "vertices that relabelling removes", "vertices (% of all)", "graph")
-    style.tidy(
-        right,
-        "right of 1, relabelling makes searches faster",
-        "search time in the order given / search time relabelled",
-        "",
+    removed = 100 * table.groupby("graph", sort=False)[["removed_share"]].first()
+    return style.bars(
+        style.Cells(
+            "vertices that relabelling removes",
+            "vertices (% of all)",
+            removed.rename(columns={"removed_share": "removed"}),
+        ),
+        style.Cells(
+            "above 1, relabelling makes searches faster",
+            "search time as given / relabelled",
+            cells(table, "speedup"),
+            ratio=True,
+        ),
     )
-    for axes in (left, right):
-        axes.grid(False, axis="y")
-    _legend_beside(figure, [right])
-    return figure
 
 
 def predictions(table: pd.DataFrame) -> Figure:
     names = style.order_of(table["strategy"])
     columns = min(len(names), 3)
-    rows = math.ceil(len(names) / columns)
-    figure, panels = style.new_figure(3.0 * rows + 0.2, rows, columns, sharex=True, sharey=True)
+    figure, panels = style.panels(len(names), 3.0, columns, sharex=True, sharey=True)
     both = table[["measured_seconds", "predicted_seconds"]].to_numpy()
     ends = both[both > 0].min() / 1.5, both.max() * 1.5
-    for axes in panels[len(names) :]:
-        axes.set_axis_off()
-    for number, (axes, name) in enumerate(zip(panels, names, strict=False)):
+    for number, (axes, name) in enumerate(zip(panels, names, strict=True)):
         _scatter(axes, table[table["strategy"] == name], name, ends)
         lowest = number + columns >= len(names)
         axes.tick_params(labelbottom=lowest)
@@ -221,29 +141,6 @@ def _scatter(axes: Axes, table: pd.DataFrame, name: str, ends: tuple[float, floa
     style.tidy(axes, title, "measured time (s)", "predicted time (s)")
 
 
-def _legend_above(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper left", ncols=len(labels), fontsize=8, frameon=False
-    )
-
-
-def _legend_beside(figure: Figure, panels: Sequence[Axes]) -> None:
-    found: dict[str, Any] = {}
-    for axes in panels:
-        handles, labels = axes.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-    names = style.order_of(found)
-    figure.legend(
-        [found[name] for name in names],
-        names,
-        loc="outside right upper",
-        fontsize=8,
-        frameon=False,
-        handlelength=3.2,
-    )
-
-
 _MOST_COLUMNS = 14
 _DARKEST = 8.0  # log10 of the regret in percent drawn black: so large that text stays readable
 
@@ -253,40 +150,26 @@ def schedule(table: pd.DataFrame) -> Figure:
 
     Cells name the strategy; cells that differ from the oracle's are hatched.
     """
-    shown = shown_graphs(table)
-    columns = min(len(shown), 2)
-    rows = math.ceil(len(shown) / columns)
-    lines = table["selector"].nunique()
-    figure, panels = style.new_figure(rows * (0.3 * lines + 1.1), rows, columns)
-    for axes in panels[len(shown) :]:
-        axes.set_axis_off()
-    for axes, name in zip(panels, shown, strict=False):
-        one = table[table["graph"] == name]
-        key = one["key"].iloc[0]
-        _strips(axes, one[one["key"] == key])
-        style.tidy(
-            axes,
-            f"{name}, key {key}",
-            "level (distance from the key), joined where equal",
-            "selector (hatched: not as the oracle)",
-        )
+    searches = [first_search(table, name) for name in shown_graphs(table)]
+    figure, panels = style.panels(len(searches), 0.3 * table["selector"].nunique() + 1.0)
+    for axes, (title, one) in zip(panels, searches, strict=True):
+        _strips(axes, one)
+        levels = "level (distance from the key), joined where equal"
+        style.tidy(axes, title, levels, "selector (hatched: not as the oracle)")
         axes.grid(False)
     return figure
 
 
 def _strips(axes: Axes, table: pd.DataFrame) -> None:
     """Draw a row of cells for each selector; adjacent levels with equal choices share a column."""
-    dense_push = table.pivot(index="selector", columns="level", values="strategy")
-    names = [ORACLE, *(name for name in style.order_of(dense_push.index) if name != ORACLE)]
-    dense_push = dense_push.loc[names]
-    runs = [
-        list(run)
-        for _, run in groupby(dense_push.columns, key=lambda level: tuple(dense_push[level]))
-    ]
+    chosen = table.pivot(index="selector", columns="level", values="strategy")
+    names = [ORACLE, *(name for name in style.order_of(chosen.index) if name != ORACLE)]
+    chosen = chosen.loc[names]
+    runs = [list(run) for _, run in groupby(chosen.columns, key=lambda level: tuple(chosen[level]))]
     for x, run in enumerate(runs[:_MOST_COLUMNS]):
         for y, name in enumerate(names):
-            strategy = dense_push.loc[name, run[0]]
-            differs = strategy != dense_push.loc[ORACLE, run[0]]
+            strategy = chosen.loc[name, run[0]]
+            differs = strategy != chosen.loc[ORACLE, run[0]]
             _cell(axes, x, y, strategy, differs)
     count = min(len(runs), _MOST_COLUMNS)
     labels = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:count]]
@@ -321,43 +204,33 @@ def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
 def regret(table: pd.DataFrame) -> Figure:
     """Draw regret by selector and family as a table of shaded cells with numbers."""
     percent = regret_by_family(table)
-    figure, axes = _shaded(percent)
-    axes.axvline(percent.shape[1] - 2.5, color="black", linewidth=1.2)
-    style.tidy(
-        axes,
-        "regret: search time over that of the fastest schedule, minus 1, in %",
-        "family of graphs (geometric means over its searches)",
-        "selector",
-    )
-    axes.grid(False)
+    what = "search time over that of the fastest schedule"
+    families = "family of graphs (geometric means over its searches)"
+    figure = _shaded(percent, what, families, "selector")
+    figure.axes[0].axvline(percent.shape[1] - 2.5, color="black", linewidth=1.2)
     return figure
 
 
 def programs(table: pd.DataFrame) -> Figure:
     """Draw the regret of vertex programs by program and graph, like `regret`."""
-    percent = 100 * table.pivot_table("regret", "graph", "program", sort=False)
-    figure, axes = _shaded(percent)
-    style.tidy(
-        axes,
-        "regret: seconds of the run over those of the best schedule, minus 1, in %",
-        "program",
-        "graph",
-    )
-    axes.grid(False)
-    return figure
+    what = "seconds of the run over those of the best schedule"
+    return _shaded(100 * cells(table, "regret", "program"), what, "program", "graph")
 
 
-def _shaded(percent: pd.DataFrame) -> tuple[Figure, Axes]:
+def _shaded(percent: pd.DataFrame, what: str, columns: str, rows: str) -> Figure:
     count = len(percent)
     figure, (axes,) = style.new_figure(0.32 * count + 1.6)
     shades = np.log10(np.clip(percent.to_numpy(), 1.0, None))
     axes.imshow(shades, cmap="Greys", vmin=0.0, vmax=_DARKEST, aspect="auto")
     for (y, x), value in np.ndenumerate(percent.to_numpy()):
         if np.isfinite(value):
-            axes.text(x, y, _percent(value), ha="center", va="center", fontsize=8)
+            text = f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+            axes.text(x, y, text, ha="center", va="center", fontsize=8)
     axes.set_xticks(range(percent.shape[1]), percent.columns)
     axes.set_yticks(range(count), percent.index)
-    return figure, axes
+    style.tidy(axes, f"regret: {what}, minus 1, in %", columns, rows)
+    axes.grid(False)
+    return figure
 
 
 def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
@@ -368,7 +241,3 @@ def regret_by_family(table: pd.DataFrame) -> pd.DataFrame:
     """
     summary = summarise(table).drop(columns="selection")
     return 100 * summary.rename(columns={"all": "mean"})
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"

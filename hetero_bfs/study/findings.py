@@ -5,6 +5,9 @@ Cells of the small tables are text with units, for the page.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pandas as pd
 
 from hetero_bfs.scheduling.strategies import STRATEGIES
@@ -13,6 +16,7 @@ from hetero_bfs.training.program_regret import summarise_programs
 from hetero_bfs.training.regret import NONE, ORACLE, summarise
 
 _MOST_ROWS = 12
+_MOST_LISTED = 48
 
 Brief = tuple[str, pd.DataFrame]
 """A caption, and a table of text."""
@@ -31,6 +35,68 @@ def no_brief(table: pd.DataFrame) -> Brief:
     return "", pd.DataFrame()
 
 
+def shown(name: str, value: Any) -> str:
+    """Format a cell by the end of its column's name, else by its type."""
+    if value is None or pd.isna(value):
+        return "unmeasured"
+    if isinstance(value, str | bool):
+        return str(value)
+    if name.endswith("seconds"):
+        return format_seconds(value)
+    if name.endswith("share"):
+        return f"{100 * value:.1f} %"
+    return f"{value:,}" if isinstance(value, int) else _digits(value)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def rows_brief(table: pd.DataFrame, caption: str = "") -> Brief:
+    """Show all columns of the first rows, but not what a graph's name says."""
+    listed = table.drop(columns=["family", "scale"], errors="ignore")[:_MOST_LISTED]
+    return caption, pd.DataFrame(
+        {name.replace("_", " "): shown(name, value) for name, value in row.items()}
+        for row in listed.to_dict("records")
+    )
+
+
+def wide_brief(
+    caption: str, rows: list[str], columns: str, name: str
+) -> Callable[[pd.DataFrame], Brief]:
+    """Return a function that shows a column of values by others; a missing one is empty."""
+
+    def brief(table: pd.DataFrame) -> Brief:
+        table = table.assign(**{columns: table[columns].astype(str)})
+        wide = table.pivot_table(name, rows, columns, sort=False)
+        text = wide.map(lambda value: "" if pd.isna(value) else shown(name, value)).reset_index()
+        for one in rows:
+            text[one] = [shown(one, value) for value in text[one].tolist()]
+        return caption, text.rename(columns=lambda one: str(one).replace("_", " "))
+
+    return brief
+
+
+def claims_brief(table: pd.DataFrame) -> Brief:
+    """Show what a paper states beside our own figures, with their units."""
+    cells = {
+        name.replace("_", " "): [
+            _amount(value, unit, "unmeasured" if name == "ours" else "")
+            for value, unit in zip(table[name], table["unit"], strict=True)
+        ]
+        for name in table.columns.drop(["claim", "unit"])
+    }
+    return "What the paper states, and ours", table[["claim"]].assign(**cells)
+
+
+def _amount(value: Any, unit: str, missing: str) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or pd.isna(value):
+        return missing
+    return shown(unit, value) if unit == "share" else f"{_digits(value)} {unit}"
+
+
 def levels_finding(table: pd.DataFrame) -> str:
     best = table[table["fastest"]]
     wins = best["strategy"].value_counts()
@@ -41,24 +107,18 @@ def levels_finding(table: pd.DataFrame) -> str:
 
 def levels_brief(table: pd.DataFrame) -> Brief:
     """Return the paper's Table 5 for the first graph of the figure."""
-    graph = figures.shown_graphs(table)[0]
-    one = table[table["graph"] == graph]
-    key = one["key"].iloc[0]
-    one = one[(one["key"] == key) & (one["level"] < _MOST_ROWS)]
+    title, one = figures.first_search(table, figures.shown_graphs(table)[0])
+    one = one[one["level"] < _MOST_ROWS]
     rows = []
     for level, at in one.groupby("level"):
-        first = at.iloc[0]
-        row = {
-            "level": str(level),
-            "frontier vertices": f"{first['frontier_vertices']:,}",
-            "frontier edges": f"{first['frontier_edges']:,}",
-            "unvisited vertices": f"{first['unvisited_vertices']:,}",
-        }
+        row = {"level": str(level)}
+        for column in ("frontier_vertices", "frontier_edges", "unvisited_vertices"):
+            row[column.replace("_", " ")] = f"{at[column].iloc[0]:,}"
         for name in style.order_of(at["strategy"]):
             row[name] = format_seconds(at.loc[at["strategy"] == name, "seconds"].iloc[0])
         row["fastest"] = at.loc[at["fastest"], "strategy"].iloc[0]
         rows.append(row)
-    return f"{graph}, search from key {key}", pd.DataFrame(rows)
+    return title, pd.DataFrame(rows)
 
 
 def throughput_finding(table: pd.DataFrame) -> str:
@@ -74,19 +134,9 @@ def throughput_finding(table: pd.DataFrame) -> str:
     return f"{text}, {times:.2f} times the best strategy alone, {best_single}."
 
 
-def throughput_brief(table: pd.DataFrame) -> Brief:
-    rows = []
-    for name in style.order_of(table["selector"]):
-        line = table[table["selector"] == name]
-        cells = dict(zip(line["graph"], line["harmonic_mean_gteps"], strict=True))
-        rows.append(
-            {"selector": name}
-            | {
-                graph: f"{cells[graph]:.3g}" if graph in cells else ""
-                for graph in dict.fromkeys(table["graph"])
-            }
-        )
-    return "GTEPS, harmonic mean over keys", pd.DataFrame(rows)
+throughput_brief = wide_brief(
+    "GTEPS, harmonic mean over keys", ["selector"], "graph", "harmonic_mean_gteps"
+)
 
 
 def energy_finding(table: pd.DataFrame) -> str:
@@ -100,32 +150,29 @@ def energy_finding(table: pd.DataFrame) -> str:
             f"By {domain} energy {best['selector']} on {best['graph']} does most, "
             f"{best['mteps_per_watt']:.3g} MTEPS/W at {best['watts']:.3g} W."
         )
-    parts += [
-        f"Energy of the {row.domain} is unmeasured: {row.unmeasured_because}."
+    return " ".join([*parts, *unmeasured(missing)])
+
+
+def unmeasured(missing: pd.DataFrame) -> list[str]:
+    """Say of each domain why its energy is unmeasured."""
+    return [
+        f"Energy of the {row.domain} is unmeasured: "
+        f"{row.unmeasured_because or 'daga could not be measured'}."
         for row in missing.itertuples()
     ]
-    return " ".join(parts)
 
 
 def energy_brief(table: pd.DataFrame) -> Brief:
     measured = table[table["mteps_per_watt"].notna()]
     if measured.empty:
-        return "", pd.DataFrame()
+        return no_brief(table)
     graph = figures.shown_graphs(measured)[-1]
-    columns = {
-        "mteps_per_watt": "MTEPS/W",
-        "mteps_per_watt_without_idle": "MTEPS/W, idle apart",
-        "watts": "W",
-        "idle_watts": "idle W",
-        "joules_per_search": "J per search",
-        "relative_error": "error, as a share",
-    }
-    brief = pd.DataFrame(
-        {"graph": graph, "domain": row["domain"], "selector": row["selector"]}
-        | {new: "" if pd.isna(row[old]) else f"{row[old]:.3g}" for old, new in columns.items()}
-        for _, row in measured[measured["graph"] == graph].iterrows()
-    )
-    return f"{graph}, searches one after another", brief
+    columns = [
+        *("graph", "domain", "selector", "mteps_per_watt", "mteps_per_watt_without_idle"),
+        *("watts", "idle_watts", "joules_per_search", "relative_error"),
+    ]
+    rows = measured.loc[measured["graph"] == graph, columns]
+    return rows_brief(rows, f"{graph}, searches one after another")
 
 
 def relabelling_finding(table: pd.DataFrame) -> str:
@@ -139,25 +186,12 @@ def relabelling_finding(table: pd.DataFrame) -> str:
     )
 
 
-def relabelling_brief(table: pd.DataFrame) -> Brief:
-    graphs = table.drop_duplicates("graph").set_index("graph")
-    rows = []
-    for graph, about in graphs.iterrows():
-        one = table[table["graph"] == graph].set_index("selector")
-        row = {
-            "graph": graph,
-            "vertices": f"{about['vertices']:,}",
-            "removed": f"{about['removed_vertices']:,}",
-            "share": f"{100 * about['removed_share']:.1f} %",
-            "order": about["order"],
-        }
-        for name in style.order_of(one.index):
-            row[name] = f"{one.loc[name, 'speedup']:.2f}x"
-        rows.append(row)
-    return (
-        "Vertices removed, and search time in the order given over that relabelled",
-        pd.DataFrame(rows),
-    )
+relabelling_brief = wide_brief(
+    "Vertices removed, and search time in the order given over that relabelled",
+    ["graph", "vertices", "removed_vertices", "removed_share", "order"],
+    "selector",
+    "speedup",
+)
 
 
 def predictions_finding(table: pd.DataFrame) -> str:

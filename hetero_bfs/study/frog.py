@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.study import findings, style
+from hetero_bfs.study import figures, findings, style
 from hetero_bfs.study.frog_runs import ALGORITHMS, MIXED, measure_frog
-from hetero_bfs.study.page import GRAPH_COLUMNS, Paper, Section
-from hetero_bfs.study.searches import Row, StudyOptions
+from hetero_bfs.study.page import GRAPH_COLUMNS, Paper, Section, claim, claims_section
+from hetero_bfs.study.searches import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hetero_bfs.study.run import Study
-
 SCALES = (16, 18)
-_COLORS = "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#999999"
 
 # The paper's Tables 5 and 6 for its five graphs that its synchronous system can run too:
 # iterations of Frog-Native and Frog, and atomic operations of both.
@@ -40,34 +36,23 @@ _TABLE_6 = {
 _SHARE_OF_FOUR = 0.828  # DBLP, Figure 2
 
 
-def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
-    """Measure all tables of the paper."""
-    measure_frog(study, options, info)
-    tables = {name: pd.DataFrame(rows) for name, rows in study.rows.items()}
-    study.add("claims", claim_rows(tables))
-
-
 def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     """Return the figures that the paper states, with ours from the study's tables."""
     classes, runs, atomics = tables["classes"], tables["iterations"], tables["atomics"]
     of_four = 1 - classes[classes["class"] == MIXED]["share"].mean()
-    rows = [_claim("vertices of the first four colours", _SHARE_OF_FOUR, of_four, "share")]
+    rows = [claim("vertices of the first four colours", _SHARE_OF_FOUR, of_four, "share")]
     for name in ALGORITHMS:
         ours, counted = (table[table["algorithm"] == name] for table in (runs, atomics))
         before, after = ours["synchronous_iterations"], ours["asynchronous_iterations"]
         rows.append(
-            _claim(f"{name}: iterations, synchronous over asynchronous", _ratio(*_TABLE_5[name]),
+            claim(f"{name}: iterations, synchronous over asynchronous", _ratio(*_TABLE_5[name]),
                    _ratio(before, after))
         )  # fmt: skip
         rows.append(
-            _claim(f"{name}: updates with atomics, synchronous over asynchronous",
+            claim(f"{name}: updates with atomics, synchronous over asynchronous",
                    _ratio(*_TABLE_6[name]), _ratio(counted["synchronous"], counted["mixed_class"]))
         )  # fmt: skip
     return rows
-
-
-def _claim(what: str, paper: float, ours: float, unit: str = "x") -> Row:
-    return {"claim": what, "unit": unit, "paper": paper, "ours": ours}
 
 
 def _ratio(before: Any, after: Any) -> float:
@@ -76,39 +61,7 @@ def _ratio(before: Any, after: Any) -> float:
     return math.exp(np.log(ratios).mean())
 
 
-# Tables as text, findings, figures.
-
-
-def _shown(name: str, value: Any) -> str:
-    """Format a cell by its column's name."""
-    if name.endswith("seconds"):
-        return findings.format_seconds(value)
-    if name.endswith("bytes"):
-        return f"{value / 2**20:.1f} MiB"
-    return f"{value:.1%}" if name == "share" else str(value)
-
-
-def _table(caption: str, *names: str) -> Callable[[pd.DataFrame], findings.Brief]:
-    """Return a function that shows these columns."""
-
-    def brief(table: pd.DataFrame) -> findings.Brief:
-        columns = {n.replace("_", " "): [_shown(n, v) for v in table[n]] for n in names}
-        return caption, pd.DataFrame(columns)
-
-    return brief
-
-
-def _wide(
-    caption: str, rows: list[str], columns: str, name: str
-) -> Callable[[pd.DataFrame], findings.Brief]:
-    """Return a function that shows a column of values by two others."""
-
-    def brief(table: pd.DataFrame) -> findings.Brief:
-        table = table.assign(**{columns: table[columns].astype(str)})
-        wide = table.pivot_table(name, rows, columns, sort=False)
-        return caption, wide.map(lambda value: _shown(name, value)).reset_index().astype(str)
-
-    return brief
+# Findings, and sections.
 
 
 def _classes_finding(table: pd.DataFrame) -> str:
@@ -152,120 +105,76 @@ def _streaming_finding(table: pd.DataFrame) -> str:
     return f"An iteration sends {share:.0%} of the lists, colour by colour."
 
 
-def _claims_brief(table: pd.DataFrame) -> findings.Brief:
-    shown = {
-        name: [
-            f"{value:.1%}" if unit == "share" else f"{value:.3g} x"
-            for value, unit in zip(table[name], table["unit"], strict=True)
-        ]
-        for name in ("paper", "ours")
-    }
-    return "Means over the graphs, those of ratios geometric", table[["claim"]].assign(**shown)
-
-
-def _claims_finding(_: pd.DataFrame) -> str:
-    return "The paper's means are over its five smaller graphs, ours over the graphs of this study."
-
-
 def _draw_classes(table: pd.DataFrame) -> Figure:
-    graphs, classes = (list(dict.fromkeys(table[name])) for name in ("graph", "class"))
-    figure, (axes,) = style.new_figure(1.2 + 0.4 * len(graphs))
-    left = np.zeros(len(graphs))
-    for name, color in zip(classes, _COLORS, strict=True):
-        share = table[table["class"] == name].set_index("graph")["share"].reindex(graphs)
-        axes.barh(graphs, 100 * share, left=left, color=color, label=name, height=0.6)
-        left += 100 * share.to_numpy(float)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 100)
-    style.tidy(axes, "", "share of the vertices (%)", "")
-    axes.legend(fontsize=8, ncols=5, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0))
-    return figure
-
-
-def _no_figure(_: pd.DataFrame) -> None:
-    return None
+    return style.stacked(figures.cells(table, "share", "class"), "share of the vertices (%)")
 
 
 _RUN = "algorithm", "place"
 _STEPS = "colour_seconds", "order_seconds"
-_ITERATIONS = tuple(
-    f"{mode}_{what}"
-    for what in ("iterations", "seconds")
-    for mode in ("synchronous", "asynchronous")
+_ITERATIONS = (
+    *("synchronous_iterations", "asynchronous_iterations"),
+    *("synchronous_seconds", "asynchronous_seconds"),
 )
 _UPDATES = ("synchronous", "asynchronous", "mixed_class")
 
 
-def _section(
-    name: str,
-    title: str,
-    columns: tuple[str, ...],
-    finding: Any,
-    brief: Any,
-    draw: Any = _no_figure,
-) -> Section:  # fmt: skip
-    return Section(name, title, "", (*GRAPH_COLUMNS, *columns), draw, finding, brief)
-
-
 _SECTIONS = (
-    _section(
+    Section(
         "classes",
         "Vertices of each class: four colours, and all others (Figures 2 and 7)",
-        ("num_colours", "class", "vertices", "share"),
+        "",
+        (*GRAPH_COLUMNS, "num_colours", "class", "vertices", "share"),
         _classes_finding,
-        _wide("Shares of the vertices", ["graph", "num_colours"], "class", "share"),
         _draw_classes,
-    ),
-    _section(
-        "iterations",
-        "Iterations and time (Tables 2 to 5)",
-        ("algorithm", "place", *_ITERATIONS),
-        _iterations_finding,
-        _table("Whole runs, without copies to a device", "graph", *_RUN, *_ITERATIONS),
-    ),
-    _section(
-        "atomics",
-        "Updates that need atomics in the paper (Table 6)",
-        ("algorithm", *_UPDATES),
-        _atomics_finding,
-        _table("Updates of vertices, all and those of the mixed class", "graph", "algorithm",
-               *_UPDATES),
-    ),
-    _section(
-        "partitions",
-        "Time by the number of classes (Figure 8)",
-        (*_RUN, "num_classes", "seconds"),
-        _partitions_finding,
-        _wide("One thread or work-group goes through the last class", ["graph", "algorithm"],
-              "num_classes", "seconds"),
-    ),
-    _section(
-        "preprocessing",
-        "Preprocessing (Figure 9)",
-        ("vertices", *_STEPS),
-        _preprocessing_finding,
-        _table("Colouring, and copying the lists in the order of colours", "graph", "vertices",
-               *_STEPS),
-    ),
-    _section(
-        "streaming",
-        "Larger than the device's memory (section 4.2)",
-        ("list_bytes", "iterations", "sent_bytes", "seconds"),
-        _streaming_finding,
-        _table("PageRank with room for a quarter of the lists; bytes sent per iteration", "graph",
-               "iterations", "list_bytes", "sent_bytes", "seconds"),
+        findings.wide_brief("Shares of the vertices", ["graph", "num_colours"], "class", "share"),
     ),
     Section(
-        "claims",
-        "Figures of the paper, and ours",
-        "",
-        ("claim", "unit", "paper", "ours"),
-        _no_figure,
-        _claims_finding,
-        _claims_brief,
+        "iterations",
+        "Iterations and time (Tables 2 to 5)",
+        "Whole runs, without copies to a device.",
+        (*GRAPH_COLUMNS, *_RUN, *_ITERATIONS),
+        _iterations_finding,
     ),
-)  # fmt: skip
+    Section(
+        "atomics",
+        "Updates that need atomics in the paper (Table 6)",
+        "Updates of vertices, all and those of the mixed class.",
+        (*GRAPH_COLUMNS, "algorithm", *_UPDATES),
+        _atomics_finding,
+    ),
+    Section(
+        "partitions",
+        "Time by the number of classes (Figure 8)",
+        "One thread or work-group goes through the last class.",
+        (*GRAPH_COLUMNS, *_RUN, "num_classes", "seconds"),
+        _partitions_finding,
+        brief=findings.wide_brief("", ["graph", "algorithm"], "num_classes", "seconds"),
+    ),
+    Section(
+        "preprocessing",
+        "Preprocessing (Figure 9)",
+        "Colouring, and copying the lists in the order of colours.",
+        (*GRAPH_COLUMNS, "vertices", *_STEPS),
+        _preprocessing_finding,
+    ),
+    Section(
+        "streaming",
+        "Larger than the device's memory (section 4.2)",
+        "PageRank with room for a quarter of the lists; bytes sent per iteration.",
+        (*GRAPH_COLUMNS, "list_bytes", "iterations", "sent_bytes", "seconds"),
+        _streaming_finding,
+    ),
+    claims_section(
+        "The paper's means are over its five smaller graphs, ours over the graphs of this study; "
+        "those of ratios are geometric."
+    ),
+)
 
 PAPER = Paper(
-    "frog", "Shi et al. 2018, Frog: its tables on this machine", SCALES, measure, _SECTIONS
+    "frog",
+    "Shi et al. 2018, Frog: its tables on this machine",
+    SCALES,
+    measure_frog,
+    _SECTIONS,
+    claim_rows,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.study import paper_programs as common
 from hetero_bfs.study import style
-from hetero_bfs.study.page import Paper
+from hetero_bfs.study.page import Paper, Section, claim
 from hetero_bfs.study.paper_programs import FAR, Subject
 from hetero_bfs.study.searches import Row, StudyOptions
 
@@ -31,14 +32,18 @@ def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> Non
         if subject.runs.device:
             study.add("compression", [_compression_row(subject, result.iterations)])
         study.add("speed", common.speed_rows(subject, options))
-    means = pd.DataFrame(study.rows["speed"]).groupby("program")["device_over_cpu"].mean()
-    for name, (k40m, gtx) in _OVER_GRAPHMAT.items():
-        paper = f"{k40m}x (K40m), {gtx}x (GTX 1080)"
-        study.add("claims", [common.claim(f"mean speed over the CPU, {name}", paper, means[name])])
-    by_graph = pd.DataFrame(study.rows["nonzeros"]).groupby("graph")["x"]
+
+
+def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
+    means = tables["speed"].groupby("program")["device_over_cpu"].mean()
+    rows = [
+        claim(f"mean speed over the CPU, {name}", f"{k40m}x (K40m), {gtx}x (GTX 1080)", means[name])
+        for name, (k40m, gtx) in _OVER_GRAPHMAT.items()
+    ]
+    by_graph = tables["nonzeros"].groupby("graph")["x"]
     ends = by_graph.agg(["first", "last"]).lt(by_graph.max(), axis=0)
     rise = float(ends.all(axis=1).mean())
-    study.add("claims", [common.claim("graphs whose non-zeros rise, then fall", "all", rise, "")])
+    return [*rows, claim("graphs whose non-zeros rise, then fall", "all", rise, "share")]
 
 
 def nonzero_rows(subject: Subject, result: ProgramResult) -> list[Row]:
@@ -70,14 +75,14 @@ def _compression_row(subject: Subject, iterations: int) -> Row:
 
 
 def _draw_nonzeros(table: pd.DataFrame) -> Figure:
-    figure, panels = style.new_figure(5.6, 2, 2)
-    for axes, (name, one) in zip(panels, table.groupby("graph", sort=False), strict=False):
+    figure, panels = style.panels(table["graph"].nunique(), 2.6)
+    for axes, (name, one) in zip(panels, table.groupby("graph", sort=False), strict=True):
         axes.plot(one["iteration"], one["x"], "o-", ms=3, color="#0072B2", label="x: senders")
         axes.plot(one["iteration"], one["y"], "s--", ms=3, color="#D55E00", label="y: receivers")
         axes.set_yscale("log")
         axes.locator_params(axis="x", integer=True)
         style.tidy(axes, str(name), "iteration", "non-zeros")
-    panels[0].legend(fontsize=8, frameon=False)
+    style.legend_above(figure, panels)
     return figure
 
 
@@ -103,21 +108,23 @@ PAPER = Paper(
     (18,),
     measure,
     (
-        common.section(
+        Section(
             "nonzeros",
             "Non-zeros of x and y in each iteration of a search (Figure 1)",
-            "graph vertices iteration x y",
-            _nonzeros_finding,
             "x has the vertices that send, y those that get a message.",
+            ("graph", "vertices", "iteration", "x", "y"),
+            _nonzeros_finding,
             _draw_nonzeros,
         ),
-        common.section(
+        Section(
             "compression",
             "Bytes between CPU and device (section 3.3)",
-            "graph migrations bytes whole_vectors_bytes share",
+            "",
+            ("graph", "migrations", "bytes", "whole_vectors_bytes", "share"),
             _compression_finding,
         ),
         common.speed_section("Figure 3"),
         common.CLAIMS,
     ),
+    claim_rows,
 )

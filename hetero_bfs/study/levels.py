@@ -25,6 +25,8 @@ from hetero_bfs.timeline.rendering import timeline_svg
 from hetero_bfs.timeline.spans import Span, spans_of
 from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_search
 
+_COUNTS = "frontier_vertices", "frontier_edges", "unvisited_vertices", "unvisited_edges"
+
 
 @dataclass(frozen=True)
 class MeasuredLevel:
@@ -70,10 +72,7 @@ def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]
     return [
         {
             **_columns(subject, one),
-            "frontier_vertices": one.features.frontier_vertices,
-            "frontier_edges": one.features.frontier_edges,
-            "unvisited_vertices": one.features.unvisited_vertices,
-            "unvisited_edges": one.features.unvisited_edges,
+            **{name: getattr(one.features, name) for name in _COUNTS},
             "seconds": one.seconds,
             "fastest": one.seconds == least[one.key, one.features.level],
             "rounds": len(one.rounds),

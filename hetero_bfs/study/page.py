@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import pandas as pd
 from hetero_bfs.scheduling.trace import ROW_COLUMNS
 from hetero_bfs.study import figures, findings, levels
 from hetero_bfs.study.efficiency import METERED
+from hetero_bfs.study.searches import Row
 from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
 
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def no_figure(_: pd.DataFrame) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Section:
     """One figure with its table.
 
     `name` is the stem of its PNG and CSV files. `columns` are the CSV's columns, also of a table
-    without rows. `draw` returns a figure, an SVG as text, or None without measurements. `finding`
-    returns the result in a sentence, and `brief` a small table for the page, with a caption.
+    without rows. `finding` returns the result in a sentence. `draw` returns a figure, an SVG as
+    text, or None without measurements, and `brief` a small table for the page, with a caption.
     `nothing` replaces all three if the table has no rows.
     """
 
@@ -34,39 +39,56 @@ class Section:
     title: str
     reading: str
     columns: tuple[str, ...]
-    draw: Callable[[pd.DataFrame], Figure | str | None]
     finding: Callable[[pd.DataFrame], str]
-    brief: Callable[[pd.DataFrame], findings.Brief]
+    draw: Callable[[pd.DataFrame], Figure | str | None] = no_figure
+    brief: Callable[[pd.DataFrame], findings.Brief] = findings.rows_brief
     nothing: str = "Nothing could be measured; see the notes."
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Return the words of a text, as names of columns."""
+    return tuple(text.split())
+
+
+def claim(what: str, paper: float | str, ours: float | None, unit: str = "x") -> Row:
+    """Return a row of `claims_section`."""
+    return {"claim": what, "unit": unit, "paper": paper, "ours": ours}
+
+
+def claims_section(note: str, columns: Sequence[str] = ("paper", "ours")) -> Section:
+    """Return the section of what a paper states, and of our own figures."""
+
+    def finding(table: pd.DataFrame) -> str:
+        count = int(table["ours"].notna().sum())
+        return f"{count} of {len(table)} figures could be measured here. {note}"
+
+    title, shown = "Figures of the paper, and ours", ("claim", "unit", *columns)
+    return Section("claims", title, "", shown, finding, brief=findings.claims_brief)
+
+
 GRAPH_COLUMNS = ("graph", "family", "scale")
-_SEARCHES = ("keys", "rounds")
 LEVEL_COLUMNS = (
     *GRAPH_COLUMNS,
-    "key",
-    "level",
-    "strategy",
-    "frontier_vertices",
-    "frontier_edges",
-    "unvisited_vertices",
-    "unvisited_edges",
-    "seconds",
-    "fastest",
-    "rounds",
+    *names("key level strategy frontier_vertices frontier_edges unvisited_vertices"),
+    *names("unvisited_edges seconds fastest rounds"),
 )
 THROUGHPUT_COLUMNS = (
     *GRAPH_COLUMNS,
-    "vertices",
-    "input_edges",
-    "selector",
-    "kind",
-    "rule",
-    "median_seconds",
-    "harmonic_mean_gteps",
-    "first_quartile_gteps",
-    "third_quartile_gteps",
-    *_SEARCHES,
+    *names("vertices input_edges selector kind rule median_seconds harmonic_mean_gteps"),
+    *names("first_quartile_gteps third_quartile_gteps keys rounds"),
+)
+_RELABELLING_COLUMNS = (
+    *GRAPH_COLUMNS,
+    *names("vertices removed_vertices removed_share order selector kind"),
+    *names("relabelled_seconds as_given_seconds speedup keys rounds"),
+)
+_PREDICTION_COLUMNS = (
+    *GRAPH_COLUMNS,
+    *names("key level strategy measured_seconds predicted_seconds relative_error"),
+)
+_SCHEDULE_COLUMNS = (
+    *GRAPH_COLUMNS,
+    *names("key selector level strategy oracle_strategy level_seconds oracle_level_seconds"),
 )
 
 
@@ -79,19 +101,19 @@ SECTIONS = (
         "becomes the best one, and a selector gains. The figure and the table have the first key "
         "of each graph, the CSV file has all.",
         LEVEL_COLUMNS,
-        figures.levels,
         findings.levels_finding,
+        figures.levels,
         findings.levels_brief,
     ),
     Section(
         "throughput",
         "GTEPS by strategy and selector (Figure 4)",
-        "Whole searches, from the key to the complete parent array. More is better. Hollow "
-        "markers with broken lines are single strategies, filled ones are selectors. A key's time "
-        "is the median of its rounds. GTEPS is the harmonic mean over keys, as in Graph500.",
+        "Whole searches, from the key to the complete parent array. More is better. Hatched bars "
+        "are single strategies, the others selectors. A key's time is the median of its rounds. "
+        "GTEPS is the harmonic mean over keys, as in Graph500.",
         THROUGHPUT_COLUMNS,
-        figures.throughput,
         findings.throughput_finding,
+        figures.throughput,
         findings.throughput_brief,
     ),
     Section(
@@ -103,40 +125,21 @@ SECTIONS = (
         "configuration has no such figure if it exceeds that power by less than twice the meter's "
         "error. It has no figure at all if it spends more than a tenth of its time where no meter "
         "measures.",
-        (
-            *GRAPH_COLUMNS,
-            "selector",
-            "kind",
-            "domain",
-            *METERED,
-            "unmeasured_because",
-        ),
-        figures.energy,
+        (*GRAPH_COLUMNS, "selector", "kind", "domain", *METERED, "unmeasured_because"),
         findings.energy_finding,
+        figures.energy,
         findings.energy_brief,
     ),
     Section(
         "relabelling",
         "Vertices that relabelling removes, and its effect on search times (Table 6, section 5.4)",
         "Relabelling drops vertices without edges and numbers the others anew. Every strategy and "
-        "selector searches the graph with and without it. The marks show the median search time in "
-        "the given order over the median after relabelling. At 2 the relabelled graph is searched "
-        "in half the time; left of 1 relabelling makes searches slower.",
-        (
-            *GRAPH_COLUMNS,
-            "vertices",
-            "removed_vertices",
-            "removed_share",
-            "order",
-            "selector",
-            "kind",
-            "relabelled_seconds",
-            "as_given_seconds",
-            "speedup",
-            *_SEARCHES,
-        ),
-        figures.relabelling,
+        "selector searches the graph with and without it. The second panel shows the median search "
+        "time in the given order over the median after relabelling. At 2 the relabelled graph is "
+        "searched in half the time; below 1 relabelling makes searches slower.",
+        _RELABELLING_COLUMNS,
         findings.relabelling_finding,
+        figures.relabelling,
         findings.relabelling_brief,
     ),
     Section(
@@ -145,17 +148,9 @@ SECTIONS = (
         "Each mark is one strategy on one level, predicted by the speed model that is installed "
         "for this machine. On the line the prediction is right; dotted lines are half and twice "
         "the measured time.",
-        (
-            *GRAPH_COLUMNS,
-            "key",
-            "level",
-            "strategy",
-            "measured_seconds",
-            "predicted_seconds",
-            "relative_error",
-        ),
-        figures.predictions,
+        _PREDICTION_COLUMNS,
         findings.predictions_finding,
+        figures.predictions,
         findings.predictions_brief,
         "No speed model of this machine is installed; `hetero-bfs train` makes one.",
     ),
@@ -167,18 +162,9 @@ SECTIONS = (
         "measurements of every strategy at every level. Hatched cells differ from it. Levels "
         "without a change share a column. <code>none</code> is not a selector: the best single "
         "strategy.",
-        (
-            *GRAPH_COLUMNS,
-            "key",
-            "selector",
-            "level",
-            "strategy",
-            "oracle_strategy",
-            "level_seconds",
-            "oracle_level_seconds",
-        ),
-        figures.schedule,
+        _SCHEDULE_COLUMNS,
         findings.schedule_finding,
+        figures.schedule,
         findings.no_brief,
     ),
     Section(
@@ -190,8 +176,8 @@ SECTIONS = (
         "predictions. Of several rounds it is the one of median time. <code>hetero-bfs "
         "view timeline.csv</code> makes a file for ui.perfetto.dev of it.",
         (*GRAPH_COLUMNS, "key", *ROW_COLUMNS),
-        levels.draw,
         levels.finding,
+        levels.draw,
         findings.no_brief,
     ),
     Section(
@@ -205,8 +191,8 @@ SECTIONS = (
         "that would take more than eight times as long as the oracle's are estimated from their "
         "levels, and marked as such.",
         REGRET_COLUMNS,
-        figures.regret,
         findings.regret_finding,
+        figures.regret,
         findings.regret_brief,
     ),
     Section(
@@ -217,8 +203,8 @@ SECTIONS = (
         "minus 1; all schedules, directions and places, are replayed in turn. Lower is better. "
         "Cells are single runs; the CSV has seconds, schedules, and the share of choosing.",
         (*GRAPH_COLUMNS, *PROGRAM_COLUMNS),
-        figures.programs,
         findings.programs_finding,
+        figures.programs,
         findings.no_brief,
     ),
 )
@@ -228,7 +214,8 @@ SECTIONS = (
 class Paper:
     """A paper's tables: `measure` fills them, from the study, the options and the device.
 
-    `scales` are those of the paper's Kronecker graphs, the default.
+    `scales` are those of the paper's Kronecker graphs, the default. `claims` returns the rows of
+    `claims_section` from all other tables.
     """
 
     name: str
@@ -236,6 +223,7 @@ class Paper:
     scales: tuple[int, ...]
     measure: Callable[[Any, Any, Any], None]
     sections: tuple[Section, ...]
+    claims: Callable[[Mapping[str, pd.DataFrame]], list[Row]] = lambda _: []
 
 
 _STYLE = """
@@ -263,15 +251,13 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 
 @dataclass(frozen=True)
 class Part:
-    """One section of the page; `reading` is HTML, `brief` is a table of text and may be empty.
+    """A section with its results, for the page; `brief` is a table of text and may be empty.
 
     The picture is a PNG or an SVG. Without measurements there is no picture, and `finding` gives
     the reason.
     """
 
-    name: str
-    title: str
-    reading: str
+    section: Section
     finding: str
     caption: str
     brief: pd.DataFrame
@@ -280,7 +266,9 @@ class Part:
 
 
 def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], foot: str) -> str:
-    contents = "".join(f'<a href="#{part.name}">{escape(part.name)}</a> ' for part in parts)
+    contents = "".join(
+        f'<a href="#{part.section.name}">{escape(part.section.name)}</a> ' for part in parts
+    )
     noted = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -299,17 +287,21 @@ def _section(part: Part) -> str:
     if part.png is not None:
         image = base64.b64encode(part.png).decode("ascii")
         picture = (
-            f'<img alt="{escape(part.title)}. {escape(part.finding)}" '
+            f'<img alt="{escape(part.section.title)}. {escape(part.finding)}" '
             f'src="data:image/png;base64,{image}">'
         )
         kinds.append("png")
     elif part.svg is not None:
         picture = part.svg
         kinds.append("svg")
-    shown = f"<p>{part.reading}</p>\n<figure>{picture}</figure>\n" if picture else ""
-    links = ", ".join(f'<a href="{part.name}.{kind}">{part.name}.{kind}</a>' for kind in kinds)
+    shown = f"<figure>{picture}</figure>\n" if picture else ""
+    if part.section.reading and (picture or not part.brief.empty):
+        shown = f"<p>{part.section.reading}</p>\n{shown}"
+    links = ", ".join(
+        f'<a href="{part.section.name}.{kind}">{part.section.name}.{kind}</a>' for kind in kinds
+    )
     return (
-        f'<section id="{part.name}"><h2>{escape(part.title)}</h2>\n'
+        f'<section id="{part.section.name}"><h2>{escape(part.section.title)}</h2>\n'
         f'<p class="finding">{escape(part.finding)}</p>\n{shown}'
         f"{_table(part.caption, part.brief)}"
         f'<p class="files">Beside this page: {links}</p></section>'

@@ -23,8 +23,8 @@ from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program, minimum, plus
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.strategies import DeviceKind
-from hetero_bfs.study import findings, style
-from hetero_bfs.study.page import Section
+from hetero_bfs.study import figures, style
+from hetero_bfs.study.page import Section, claims_section
 from hetero_bfs.study.searches import Row, StudyOptions
 from hetero_bfs.support.messages import announce
 from hetero_bfs.training.measured_programs import Distances, weighted
@@ -135,42 +135,10 @@ def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
 # Tables and figures.
 
 
-def _cell(column: str, value: Any) -> str:
-    if value is None or value != value:
-        return "unmeasured"
-    if column.endswith("_seconds"):
-        return findings.format_seconds(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _brief(table: pd.DataFrame) -> findings.Brief:
-    rows = [{c: _cell(c, v) for c, v in row.items()} for row in table[:24].to_dict("records")]
-    return "", pd.DataFrame(rows).rename(columns=lambda name: name.replace("_", " "))
-
-
-def section(
-    name: str, title: str, columns: str, finding: Callable[[pd.DataFrame], str],
-    reading: str = "", draw: Callable[[pd.DataFrame], Figure | None] = lambda _: None,
-) -> Section:  # fmt: skip
-    """Return a section whose small table has all columns, and the first rows."""
-    return Section(name, title, reading, tuple(columns.split()), draw, finding, _brief)
-
-
-def draw_bars(table: pd.DataFrame, column: str, label: str) -> Figure | None:
-    """Draw a bar for each graph and program, and a line at 1."""
-    cells = table.pivot_table(column, "graph", "program", sort=False)
-    if cells.empty:
-        return None
-    figure, (axes,) = style.new_figure(3.4)
-    cells.plot.bar(ax=axes, rot=0, width=0.8, color=["#0072B2", "#E69F00", "#009E73"])
-    axes.axhline(1.0, color="#444444", linewidth=0.8, linestyle="--")
-    axes.set_yscale("log")
-    style.plain_axis(axes.yaxis)
-    style.tidy(axes, "", "", label)
-    axes.legend(fontsize=8, frameon=False)
-    return figure
+def draw_ratios(table: pd.DataFrame, column: str, label: str) -> Figure | None:
+    """Draw a bar for each graph and program; None if nothing was measured."""
+    found = figures.cells(table.dropna(subset=[column]), column, "program")
+    return None if found.empty else style.bars(style.Cells("", label, found, ratio=True))
 
 
 def _speed_finding(table: pd.DataFrame) -> str:
@@ -180,26 +148,18 @@ def _speed_finding(table: pd.DataFrame) -> str:
 
 
 def speed_section(figure: str) -> Section:
-    return section(
-        "speed", f"Speed of the device over the CPU ({figure})",
-        "graph program cpu_seconds device_seconds device_over_cpu", _speed_finding,
+    return Section(
+        "speed",
+        f"Speed of the device over the CPU ({figure})",
         "Seconds of the CPU over those of the device, for the same program. PageRank has 20 "
         "iterations. Above 1 the device is faster.",
-        partial(draw_bars, column="device_over_cpu", label="CPU seconds over device seconds"),
-    )  # fmt: skip
-
-
-def claim(what: str, paper: str, ours: float | None, unit: str = "x") -> Row:
-    found = "unmeasured" if ours is None or ours != ours else f"{ours:.3g}{unit}"
-    return {"claim": what, "paper": paper, "ours": found}
-
-
-def _claims_finding(table: pd.DataFrame) -> str:
-    return (
-        f"{(table['ours'] != 'unmeasured').sum()} of {len(table)} figures could be measured here, "
-        "on another machine, on graphs of the same kinds. They do not confirm or refute the "
-        "paper's."
+        ("graph", "program", "cpu_seconds", "device_seconds", "device_over_cpu"),
+        _speed_finding,
+        partial(draw_ratios, column="device_over_cpu", label="CPU seconds over device seconds"),
     )
 
 
-CLAIMS = section("claims", "Figures of the paper, and ours", "claim paper ours", _claims_finding)
+CLAIMS = claims_section(
+    "This is another machine, with graphs of the same kinds: they do not confirm or refute the "
+    "paper's."
+)

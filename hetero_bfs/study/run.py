@@ -53,10 +53,7 @@ from hetero_bfs.training.program_regret import regret_of_programs
 from hetero_bfs.training.regret import ORACLE
 from hetero_bfs.training.regret import measure_graph as measure_regret
 
-# Compares selectors' choices with the best ones: schedules, and regret of searches and programs.
-#
-# training/regret.py and training/program_regret.py measure regret. The functions below add the
-# study's columns to their rows, and split the schedules of searches into levels.
+# Regret of searches and programs with the study's columns, and schedules of searches by level.
 
 
 def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
@@ -150,6 +147,7 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log before the study
     started = time.perf_counter()
     paper.measure(study, options, info)
+    study.add("claims", paper.claims({n: pd.DataFrame(rows) for n, rows in study.rows.items()}))
     return _write(folder, paper, study, options, info, time.perf_counter() - started)
 
 
@@ -224,8 +222,8 @@ def _write(
         "seconds": seconds,
         "keys": options.keys,
         "rounds": options.rounds,
-        "tables": {part.name: part.brief.to_dict("records") for part in parts},
-        "findings": {part.name: part.finding for part in parts},
+        "tables": {part.section.name: part.brief.to_dict("records") for part in parts},
+        "findings": {part.section.name: part.finding for part in parts},
         "files": sorted(files),
         "notes": study.notes,
     }
@@ -236,12 +234,9 @@ def _write(
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
     if table.empty:
-        caption, brief = findings.no_brief(table)
-        return Part(section.name, section.title, section.reading, section.nothing, caption, brief)
-    figure, (caption, brief) = section.draw(table), section.brief(table)
-    part = Part(
-        section.name, section.title, section.reading, section.finding(table), caption, brief
-    )
+        return Part(section, section.nothing, *findings.no_brief(table))
+    figure = section.draw(table)
+    part = Part(section, section.finding(table), *section.brief(table))
     if isinstance(figure, str):
         return replace(part, svg=figure)
     return part if figure is None else replace(part, png=style.to_png(figure, foot))

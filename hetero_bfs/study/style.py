@@ -10,8 +10,11 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
@@ -23,7 +26,15 @@ WIDTH_INCHES = 9.5
 DOTS_PER_INCH = 120
 _FOOTER_INCHES = 0.55
 _FOOTER_CHARACTERS = 180
-_NAME_INCHES = 0.16  # distance between names at the ends of lines
+_MOST_BARS, _MOST_GROUPS = 72, 10  # of a panel
+_FEW_BARS = 24  # with numbers that stand upright
+_WIDE = 30  # ratio of values that needs a logarithmic axis
+_MOST_LEGEND_COLUMNS = 8
+PALETTE = (
+    *("#56B4E9", "#D55E00", "#CC79A7", "#999999"),
+    *("#009E73", "#E69F00", "#0072B2", "#332288"),
+)
+"""Colours of parts that are no strategies or selectors: Okabe and Ito's, and two others."""
 
 
 class Look(NamedTuple):
@@ -115,69 +126,114 @@ def seconds_axis(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def plain_axis(axis: Any) -> None:
-    """Label a logarithmic axis; a shorter range gets more numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    low, high = axis.get_view_interval()
-    subs: tuple[float, ...] = (1.0, 2.0, 5.0)
-    if high / low < 4:
-        subs = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-    elif high / low < 12:
-        subs = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
-    axis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.8f}".rstrip("0").rstrip(".")))
-    axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+def panels(
+    count: int, height_inches: float, most_columns: int = 2, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of a number of axes, in rows of this height."""
+    columns = min(count, most_columns)
+    rows = math.ceil(count / columns)
+    figure, axes = new_figure(height_inches * rows + 0.4, rows, columns, **options)
+    for rest in axes[count:]:
+        rest.set_axis_off()
+    return figure, axes[:count]
 
 
-def name_ends(axes: Axes, ends: Mapping[str, tuple[float, float]], height_inches: float) -> None:
-    """Name lines to the right of the axes, near the height of their last points, without overlap.
+class Cells(NamedTuple):
+    """Values of a panel of bars: a row for each graph, a column for each bar of a group.
 
-    `ends` maps names to these points. The y axis is logarithmic, about `height_inches` high, and
-    its limits are final.
+    Ratios have a line at 1.
     """
-    from matplotlib.lines import Line2D
 
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    at = {name: math.log(y / low) / math.log(high / low) for name, (_, y) in ends.items()}
-    names = sorted(at, key=at.__getitem__)
-    heights = spread([at[name] for name in names], _NAME_INCHES / height_inches)
-    for name, height in zip(names, heights, strict=True):
-        start = (ends[name][0] - left) / (right - left)
-        master = Line2D([start, 1.03], [at[name], height], color="#999999", linewidth=0.6)
-        look = look_of(name) | {"linestyle": "none", "label": f"_{name}"}
-        mark = Line2D([1.03], [height], **look)
-        for artist in (master, mark):
-            artist.set(transform=axes.transAxes, clip_on=False, zorder=1.5)
-            axes.add_artist(artist)
-        axes.annotate(
-            name,
-            (1.03, height),
-            (8, 0),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            fontsize=8,
-            va="center",
+    title: str
+    label: str
+    values: pd.DataFrame
+    ratio: bool = False
+
+
+def bars(*tables: Cells) -> Figure:
+    """Draw a group of bars for each graph; a panel has a part of a wide table.
+
+    An axis is logarithmic if its values differ much. Strategies are hatched.
+    """
+    parts = [
+        table._replace(values=table.values.iloc[begin : begin + size])
+        for table in tables
+        for size in [min(_MOST_GROUPS, max(_MOST_BARS // table.values.shape[1], 1))]
+        for begin in range(0, len(table.values), size)
+    ]
+    figure, axes = panels(len(parts), 3.4, most_columns=1)
+    for one, part in zip(axes, parts, strict=True):
+        _draw_bars(one, part)
+    legend_above(figure, axes)
+    return figure
+
+
+def _draw_bars(axes: Axes, part: Cells) -> None:
+    names = order_of(part.values.columns)
+    width = 0.8 / len(names)
+    many = part.values.size > _FEW_BARS
+    size, rotation = (6, 90) if many else (7, 0)
+    low, high = part.values.min(axis=None), part.values.max(axis=None)
+    if low > 0 and high > _WIDE * low:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 2, high * (6 if many else 2))
+    for number, name in enumerate(names):
+        places = np.arange(len(part.values)) + (number - (len(names) - 1) / 2) * width
+        color = looks()[name].color if name in looks() else PALETTE[number % len(PALETTE)]
+        label = name if len(names) > 1 else None
+        hatch = "///" if name in STRATEGIES else None
+        drawn = axes.bar(
+            places,
+            part.values[name],
+            0.92 * width,
+            color=color,
+            label=label,
+            hatch=hatch,
+            edgecolor="white",
+            linewidth=0.3,
         )
+        texts = ["" if np.isnan(v) else _short(v) for v in part.values[name]]
+        axes.bar_label(drawn, texts, fontsize=size, rotation=rotation, padding=2)
+    if part.ratio:
+        axes.axhline(1.0, color="#444444", linewidth=0.8, linestyle="--")
+    graphs = [textwrap.fill(str(graph), 16) for graph in part.values.index]
+    axes.set_xticks(range(len(graphs)), graphs)
+    axes.set_xlim(-0.6, len(graphs) - 0.4)
+    tidy(axes, part.title, "", part.label)
+    axes.grid(False, axis="x")
+    if axes.get_yscale() == "linear":
+        axes.margins(y=0.3 if many else 0.12)
 
 
-def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Move ascending heights within 0 to 1 to distances of at least `gap`, by small changes.
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.{3 if value >= 1 else 2}g}"
 
-    The gap is reduced if there is no room for it.
-    """
-    count = len(heights)
-    gap = min(gap, 1.0 / max(count - 1, 1))
-    groups: list[list[float]] = []  # touching neighbours: sum of their desired starts, count
-    for number, height in enumerate(heights):
-        groups.append([height - gap * number, 1])
-        while len(groups) > 1 and groups[-2][0] / groups[-2][1] > groups[-1][0] / groups[-1][1]:
-            total, members = groups.pop()
-            groups[-1][0] += total
-            groups[-1][1] += members
-    starts = [total / members for total, members in groups for _ in range(int(members))]
-    most = 1.0 - gap * (count - 1)
-    return [min(max(start, 0.0), most) + gap * number for number, start in enumerate(starts)]
+
+def stacked(shares: pd.DataFrame, label: str) -> Figure:
+    """Draw a bar of shares for each row, with a part for each column."""
+    figure, (axes,) = new_figure(1.4 + 0.42 * len(shares))
+    left = np.zeros(len(shares))
+    for name, color in zip(shares, PALETTE, strict=False):
+        values = 100 * shares[name].fillna(0.0).to_numpy(float)
+        axes.barh(shares.index, values, 0.6, left, color=color, label=str(name))
+        left += values
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    tidy(axes, "", label, "")
+    legend_above(figure, [axes])
+    return figure
+
+
+def legend_above(figure: Figure, axes: Iterable[Axes]) -> None:
+    """Name what all axes show, once."""
+    found: dict[str, Any] = {}
+    for one in axes:
+        handles, labels = one.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    columns = min(len(found), _MOST_LEGEND_COLUMNS)
+    figure.legend(
+        found.values(), found, loc="outside upper left", ncols=columns, fontsize=8, frameon=False
+    )
 
 
 def to_png(figure: Figure, footer: str) -> bytes:

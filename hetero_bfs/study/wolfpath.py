@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from hetero_bfs.graph.io.writing import write
 from hetero_bfs.graph.layers import layered
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.study import paper_programs as common
-from hetero_bfs.study.page import Paper
+from hetero_bfs.study.page import Paper, Section, claim, names
 from hetero_bfs.study.paper_programs import Subject
 from hetero_bfs.study.searches import Row, StudyOptions
 
@@ -30,20 +31,22 @@ def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> Non
         for name in ("BFS", "SSSP"):
             study.add("iterations", [_iterations_row(subject, name, options)])
         study.add("preprocessing", [_preprocessing_row(subject)])
-    tables = {name: pd.DataFrame(rows) for name, rows in study.rows.items()}
+
+
+def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     flags = tables["iterations"]["flags_over"].astype(float).mean()
     memory = tables["preprocessing"]["over_csr"].mean()
     rows = [
-        common.claim("memory over CSR (Figure 8)", "1.37x", memory),
-        common.claim("time with a flag in each iteration (Table 2)", "92x to 934x", flags),
+        claim("memory over CSR (Figure 8)", "1.37x", memory),
+        claim("time with a flag in each iteration (Table 2)", "92x to 934x", flags),
     ]
     for name, paper in (("BFS", "3.3x to 25x, CuSha"), ("SSSP", "6.2x to 32x, CuSha")):
         one = tables["iterations"][tables["iterations"]["program"] == name]
         sweeps = (one["sweeps"] / one["iterations"]).mean()
-        rows.append(common.claim(f"sweeps over iterations, {name} (Table 5)", "1x to 1.6x", sweeps))
+        rows.append(claim(f"sweeps over iterations, {name} (Table 5)", "1x to 1.6x", sweeps))
         what = f"speed over a synchronous mode, {name} (Table 5)"
-        rows.append(common.claim(what, paper, one["speedup"].mean()))
-    study.add("claims", rows)
+        rows.append(claim(what, paper, one["speedup"].mean()))
+    return rows
 
 
 def _iterations_row(subject: Subject, name: str, options: StudyOptions) -> Row:
@@ -112,23 +115,29 @@ PAPER = Paper(
     (18,),
     measure,
     (
-        common.section(
+        Section(
             "iterations",
             "Sweeps of the layered mode, iterations, and flags (Tables 2, 3 and 5)",
-            "graph program place sweeps iterations layered_seconds synchronous_seconds speedup "
-            "with_flags_seconds flags_over",
-            _iterations_finding,
             "A sweep goes through all layers. Above 1 the layered mode is faster. With flags the "
             "host waits for the device after each iteration of the synchronous mode.",
-            partial(common.draw_bars, column="speedup", label="synchronous over layered seconds"),
+            names(
+                "graph program place sweeps iterations layered_seconds synchronous_seconds "
+                "speedup with_flags_seconds flags_over"
+            ),
+            _iterations_finding,
+            partial(common.draw_ratios, column="speedup", label="synchronous over layered seconds"),
         ),
-        common.section(
+        Section(
             "preprocessing",
             "Preprocessing and memory (Table 7, Figure 8)",
-            "graph vertices layers numbering_seconds writing_seconds reading_seconds csr_bytes "
-            "layers_bytes over_csr",
+            "",
+            names(
+                "graph vertices layers numbering_seconds writing_seconds reading_seconds "
+                "csr_bytes layers_bytes over_csr"
+            ),
             _preprocessing_finding,
         ),
         common.CLAIMS,
     ),
+    claim_rows,
 )

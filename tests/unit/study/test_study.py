@@ -176,12 +176,20 @@ def test_summary(made):
 # Pictures are drawn from the numbers of the CSV.
 
 
-def lines_of(axes, vertical=True) -> dict[str, np.ndarray]:
+def lines_of(axes) -> dict[str, np.ndarray]:
     return {
-        line.get_label(): np.asarray(line.get_ydata() if vertical else line.get_xdata(), float)
+        line.get_label(): np.asarray(line.get_ydata(), float)
         for line in axes.get_lines()
         if line.get_label() in style.looks()
     }
+
+
+def heights(panels) -> dict[str, list[float]]:
+    """Return the heights of the bars of all panels by their names in the legend."""
+    found: dict[str, list[float]] = {}
+    for bars in (bars for axes in panels for bars in axes.containers):
+        found.setdefault(bars.get_label(), []).extend(bar.get_height() for bar in bars)
+    return found
 
 
 def test_levels_are_drawn_as_in_the_csv(made):
@@ -201,50 +209,61 @@ def test_levels_are_drawn_as_in_the_csv(made):
 
 def test_throughput_is_drawn_as_in_the_csv(made):
     rows = table(made[0], "throughput")
-    generated, files = figures.throughput(rows).axes
-    for axes, part, vertical in (
-        (generated, rows[rows["scale"].notna()], True),
-        (files, rows[rows["scale"].isna()], False),
-    ):
-        drawn = lines_of(axes, vertical)
-        assert set(drawn) == set(part["selector"])
-        for name, values in drawn.items():
-            expected = part[part["selector"] == name]["harmonic_mean_gteps"]
-            np.testing.assert_array_equal(values, expected)
-    named = {text.get_text() for text in generated.texts}
-    assert named == set(rows["selector"])
+    figure = figures.throughput(rows)
+    drawn = heights(figure.axes)
+    assert set(drawn) == set(rows["selector"])
+    for name, values in drawn.items():
+        expected = rows[rows["selector"] == name]["harmonic_mean_gteps"]
+        np.testing.assert_array_equal(values, expected)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == [*dict.fromkeys(rows["graph"])]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == style.order_of(rows["selector"])
 
 
-def test_one_scale_is_drawn_among_the_files(made):
-    rows = table(made[0], "throughput")
-    (axes,) = figures.throughput(rows[rows["graph"] != "kronecker5"]).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["kronecker6", "tail"]
+@pytest.mark.parametrize(("graphs", "names"), [(1, 1), (7, 14), (23, 3), (2, 100)])
+def test_bars_of_many_graphs_have_panels(graphs, names):
+    """Every bar is drawn once, in panels that are no wider than a page can show."""
+    values = np.arange(1.0, 1 + graphs * names).reshape(graphs, names)
+    index = [f"graph{number}" for number in range(graphs)]
+    cells = pd.DataFrame(values, index, [f"name{number:03}" for number in range(names)])
+    panels = style.bars(style.Cells("title", "seconds", cells)).axes
+    drawn = np.array([bars for axes in panels for bars in heights([axes]).values()], dtype=object)
+    assert sorted(itertools.chain(*drawn)) == sorted(values.ravel())
+    shown = [label.get_text() for axes in panels for label in axes.get_xticklabels()]
+    assert shown == index
+    for axes in panels:
+        count = len(axes.get_xticklabels())
+        assert count == 1 or (count <= 10 and count * names <= 72)
 
 
-@pytest.mark.parametrize(
-    "heights", [[], [0.5], [0.0, 0.0], [0.1, 0.11, 0.12, 0.9], [0.98, 0.99, 1.0], [0.5] * 40]
-)
-def test_names_at_ends_of_lines_have_room(heights):
-    gap = 0.05
-    found = style.spread(heights, gap)
-    assert len(found) == len(heights)
-    assert all(-1e-9 <= height <= 1 + 1e-9 for height in found)
-    least = min(gap, 1 / max(len(heights) - 1, 1))
-    assert all(b - a >= least - 1e-9 for a, b in itertools.pairwise(found))
+def test_bars_without_a_value_have_no_number():
+    cells = pd.DataFrame({"TC": [1.0, np.nan], "auto": [2.0, 300.0]}, ["g", "h"])
+    (axes,) = style.bars(style.Cells("", "times", cells, ratio=True)).axes
+    assert [text.get_text() for text in axes.texts] == ["1", "", "2", "300"]
+    strategy, selector = (bars[0].get_hatch() for bars in axes.containers)
+    assert (strategy, selector) == ("///", None)
+    assert axes.get_yscale() == "log"
+    assert [line.get_ydata()[0] for line in axes.get_lines()] == [1.0]
 
 
-def test_names_with_room_stay_where_they_are():
-    assert style.spread([0.1, 0.4, 0.8], 0.05) == pytest.approx([0.1, 0.4, 0.8])
+def test_shares_are_stacked():
+    shares = pd.DataFrame({"one": [0.25, 0.5], "two": [0.75, np.nan]}, ["g", "h"])
+    (axes,) = style.stacked(shares, "share (%)").axes
+    one, two = axes.containers
+    assert [bar.get_width() for bar in one] == [25.0, 50.0]
+    assert [(bar.get_x(), bar.get_width()) for bar in two] == [(25.0, 75.0), (50.0, 0.0)]
 
 
 def test_relabelling_is_drawn_as_in_the_csv(made):
     rows = table(made[0], "relabelling")
-    left, right = figures.relabelling(rows).axes
+    removed, faster = figures.relabelling(rows).axes
     shares = 100 * rows.drop_duplicates("graph")["removed_share"]
-    np.testing.assert_allclose([bar.get_width() for bar in left.patches], shares)
-    drawn = {line.get_label(): line.get_xdata() for line in right.get_lines()}
-    for name in set(rows["selector"]):
-        np.testing.assert_array_equal(drawn[name], rows[rows["selector"] == name]["speedup"])
+    np.testing.assert_allclose([bar.get_height() for bar in removed.patches], shares)
+    drawn = heights([faster])
+    assert set(drawn) == set(rows["selector"])
+    for name, values in drawn.items():
+        np.testing.assert_array_equal(values, rows[rows["selector"] == name]["speedup"])
 
 
 def test_regret_is_drawn_as_in_the_csv(made):

@@ -135,7 +135,7 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
     both = rows.pivot(index="selector", columns="domain", values="joules_per_search")
     assert (both["system"] > 0).all()
     panels = figures.energy(rows).axes
-    titles = [axes.get_title(loc="left") for axes in panels if axes.get_lines()]
+    titles = [axes.get_title(loc="left") for axes in panels if axes.patches]
     assert any(title.startswith("energy of the CPU") for title in titles)
     assert any(title.startswith("energy of the whole system") for title in titles)
 
