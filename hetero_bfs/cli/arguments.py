@@ -317,7 +317,7 @@ def _add_study(commands: Any) -> None:
         default=[],
         metavar="N",
         help="Kronecker graphs, log2 of the vertices (default 14 to 18; on a GPU 16 18 20 22; "
-        "with --paper zhang 22 to 26, with frog 16 and 18; none with --graph alone)",
+        "with --paper zhang 22 to 26, frog 16 and 18, others 18; none with --graph alone)",
     )
     add(
         "--graph",
@@ -334,7 +334,7 @@ def _add_study(commands: Any) -> None:
         help="also measure regret on graphs of each other family, such as grids, small worlds and "
         "cores with tails (default unless --scale or --graph is given)",
     )
-    add("--keys", type=positive, default=8, help="search keys of a graph (default %(default)s)")
+    add("--keys", type=positive, help="search keys of a graph (default 8)")
     add("--rounds", type=positive, default=3, help="searches from each key (default %(default)s)")
     add("--quick", action="store_true", help="a first look: scales 12 and 14, 4 keys, 2 rounds")
     add(
@@ -346,7 +346,7 @@ def _add_study(commands: Any) -> None:
     add(
         "--regenerate",
         action="store_true",
-        help="with --paper, generate edges again for each pass, as is done where memory is short",
+        help="with --paper zhang, generate edges again for each pass (also if memory is short)",
     )
     add_power_log(command)
     add_device_arguments(command)

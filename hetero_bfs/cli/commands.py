@@ -20,7 +20,6 @@ from hetero_bfs.cli.output import (
     write_record,
     write_trace,
 )
-from hetero_bfs.errors import ArgumentError
 from hetero_bfs.support import messages
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 
@@ -156,10 +155,6 @@ def study(options: Namespace) -> int:
     from hetero_bfs.study.run import run_study
     from hetero_bfs.study.searches import StudyOptions
 
-    if options.paper and options.budget is not None:
-        raise ArgumentError(
-            "--budget is for a study of this machine; leave it out with --paper, or take --quick"
-        )
     families = options.families
     if families is None:
         families = not (options.scale or options.graph or options.paper)
@@ -170,7 +165,7 @@ def study(options: Namespace) -> int:
             graphs=tuple(options.graph),
             directed=options.directed,
             families=families,
-            keys=options.keys,
+            keys=options.keys or StudyOptions.keys,
             rounds=options.rounds,
             quick=options.quick,
             power_log=options.power_log,

@@ -23,7 +23,7 @@ from hetero_bfs.cli.program_file import Argument
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
 from hetero_bfs.scheduling.strategies import check_objective
-from hetero_bfs.study.papers import WITH_FILES
+from hetero_bfs.study.papers import TAKES
 from hetero_bfs.support import environment
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 from hetero_bfs.support.messages import naming_options
@@ -246,11 +246,13 @@ def _check_study(parser: argparse.ArgumentParser, options: argparse.Namespace) -
     if options.paper is None and options.out_dir is None:
         parser.error("name OUT_DIR, the folder for the study; only --paper goes without")
     if options.paper is None and options.regenerate:
-        parser.error("--regenerate goes with --paper; other studies hold the edges")
-    takes_files = options.paper in WITH_FILES and not options.families
-    if options.paper is not None and (options.graph or options.families) and not takes_files:
-        other = "--graph" if options.graph else "--families"
-        parser.error(f"--paper has the paper's own graphs, of --scale; leave out {other}")
+        parser.error("--regenerate goes with --paper zhang; other studies hold the edges")
+    if options.paper is None:
+        return
+    for name in ("graph", "directed", "families", "keys", "regenerate", "power_log", "budget"):
+        if getattr(options, name) and name not in TAKES[options.paper]:
+            option = f"--{name.replace('_', '-')}"
+            parser.error(f"the study of --paper {options.paper} has no {option}; leave it out")
 
 
 def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from hetero_bfs.study.page import Paper
 
-PAPERS = ("zhang", "frog", "gpregel", "graphmat", "wolfpath")
+TAKES = {
+    "zhang": ("keys", "regenerate", "power_log"),
+    "frog": ("graph", "directed"),
+    "gpregel": (),
+    "graphmat": (),
+    "wolfpath": (),
+}
+"""The papers, and the options that only some studies read."""
 
-WITH_FILES = ("frog",)
-"""Papers whose study takes graph files, too."""
+PAPERS = tuple(TAKES)
 
 
 def paper_named(name: str) -> Paper:

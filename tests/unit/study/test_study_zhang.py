@@ -141,9 +141,13 @@ def test_without_a_folder_tables_are_printed(tmp_path, monkeypatch, capsys):
     ("arguments", "words"),
     [
         ([], "name OUT_DIR"),
-        (["out", "--regenerate"], "--regenerate goes with --paper"),
-        (["--paper", "zhang", "--graph", "g.txt"], "leave out --graph"),
-        (["--paper", "zhang", "--families"], "leave out --families"),
+        (["out", "--regenerate"], "--regenerate goes with --paper zhang"),
+        (["--paper", "zhang", "--graph", "g.txt"], "--paper zhang has no --graph; leave it out"),
+        (["--paper", "zhang", "--families"], "has no --families"),
+        (["--paper", "zhang", "--budget", "9"], "has no --budget"),
+        (["--paper", "frog", "--keys", "3"], "has no --keys"),
+        (["--paper", "gpregel", "--power-log", "m.csv"], "has no --power-log"),
+        (["--paper", "wolfpath", "--regenerate"], "has no --regenerate"),
         (["--paper", "nobody"], "choose from"),
     ],
 )
