@@ -494,7 +494,8 @@ def _add_layers(commands: Any) -> None:
         help="number a graph layer by layer, once for all runs in mode layered",
         description="Number the vertices layer by layer from a vertex, and print depth, sizes of "
         "the layers and launches of a sweep. `run --mode layered` takes the file that --out names "
-        "as its graph, and reads its lists as they are.",
+        "as its graph, and reads its lists as they are. All other runs on that file keep this "
+        "order, too, and searches may take longer.",
     )
     add_graph_argument(command)
     add_reading(command)
