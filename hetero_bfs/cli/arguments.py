@@ -500,7 +500,13 @@ def _add_layers(commands: Any) -> None:
     add_graph_argument(command)
     add_reading(command)
     command.add_argument(
-        "--root", type=vertex, required=True, metavar="V", help="vertex where the layers begin"
+        "--source",
+        "--root",
+        dest="root",
+        type=vertex,
+        required=True,
+        metavar="V",
+        help="vertex where the layers begin",
     )
     add_file(command, "--out", "write the graph with its layers to .hbg, with its ids as names")
     command.add_argument("--weighted", action="store_true", help="keep the edges' weights")
