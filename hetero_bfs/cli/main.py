@@ -201,7 +201,7 @@ def _carry_out(options: argparse.Namespace) -> int:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
     if name in ("algorithms", "bfs", "info", "layers", "run"):
-        module = "program_run" if name == "run" else name
+        module = {"run": "program_run", "layers": "layering"}.get(name, name)
         run = import_module(f"hetero_bfs.cli.{module}").run
     else:
         run = getattr(commands, name.replace("-", "_"))

@@ -287,7 +287,7 @@ def test_auto_says_what_it_lacks_or_finds(graph, trained, monkeypatch, tmp_path,
 
 @pytest.mark.parametrize(
     ("selector", "rule"),
-    [("auto", "TC and BC, alpha 1.41, never back"), ("learned", None)],
+    [("auto", "TC and BC, alpha 0.707, never back"), ("learned", None)],
 )
 def test_a_search_names_its_rule_and_model(graph, trained, tmp_path, selector, rule):
     def top_down(data):
