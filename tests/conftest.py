@@ -231,6 +231,14 @@ def trained(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def friends(tmp_path):
+    """A graph file with names and weights: ada, bob and cat in a row; zoe and zed apart."""
+    path = tmp_path / "friends.csv"
+    path.write_text("source,target,weight\nada,bob,2\nbob,cat,3\nzoe,zed,1\n")
+    return path
+
+
+@pytest.fixture
 def graph(tmp_path):
     """0-1-2-3 back to back, a loop, a duplicate, 5-6 apart, 4, 7 and 8 alone."""
     path = tmp_path / "g.txt"

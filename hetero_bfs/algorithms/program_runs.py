@@ -246,12 +246,7 @@ class ProgramRuns(Prepared):
         check_type("options", options, RunOptions, "hb.RunOptions(...)")
         given = Parameters.of(parameters, self.graph.num_vertices)
         plan = Plan(program, given, self.placed.weight_type)
-        endless = plan.all_active and "finished" not in plan.methods
-        if endless and options.max_iterations is None:
-            raise ArgumentError(
-                f"{plan.name} has all vertices active and no method finished; give "
-                "RunOptions(max_iterations=...)"
-            )
+        plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         if plan.stays and (options.schedule or options.where == "both"):
             raise ArgumentError(
                 f"{plan.name} {plan.stays}, and such runs stay on one place and take no schedule; "
@@ -290,7 +285,7 @@ class ProgramRuns(Prepared):
         names = ready.graph.names
         state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
-        converged = run.converged or endless
+        converged = run.converged or plan.is_endless
         return ProgramResult(
             state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
             mode, run.migrated_bytes,

@@ -31,7 +31,9 @@ def engine_options(options: argparse.Namespace) -> EngineOptions:
 
 
 def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:
+    """Add the graph's file, and how it is read."""
     command.add_argument("graph", type=Path, metavar="GRAPH", help=text)
+    add_reading(command)
 
 
 def add_reading(command: argparse.ArgumentParser) -> None:

@@ -126,7 +126,6 @@ def _add_bfs(commands: Any) -> None:
         + help_text(),
     )
     add_graph_argument(command)
-    add_reading(command)
     add = command.add_argument
     add(
         "--source",
@@ -155,7 +154,6 @@ def _add_algorithm(commands: Any, row: Row[Any, Any]) -> None:
     description = f"{row.description} {help_text()}"
     command = commands.add_parser(row.command, help=row.help, description=description)
     add_graph_argument(command, row.graph)
-    add_reading(command)
     for name, text in row.options.items():
         _add_option(command, row.parameters[name], text)
     for option, output in row.outputs.items():
@@ -198,7 +196,6 @@ def _add_run(commands: Any) -> None:
     add = command.add_argument
     add("program_file", type=Path, metavar="PROGRAM", help="Python file with the class")
     add_graph_argument(command)
-    add_reading(command)
     add("--program", metavar="NAME", help="the class, if the file has several programs")
     add(
         "--argument",
@@ -483,7 +480,6 @@ def _add_info(commands: Any) -> None:
         "components and the memory that it takes.",
     )
     add_graph_argument(command)
-    add_reading(command)
     add_directed(command)
     add_json(command, "description")
 
@@ -498,7 +494,6 @@ def _add_layers(commands: Any) -> None:
         "order, too, and searches may take longer.",
     )
     add_graph_argument(command)
-    add_reading(command)
     command.add_argument(
         "--source",
         "--root",

@@ -137,9 +137,6 @@ def save_values(
         if suffix == ".csv":
             frame.to_csv(stream, index=False, lineterminator="\n")
         else:
-            from hetero_bfs.graph.io.table_files import import_arrow
-
-            import_arrow(path)
             frame.to_parquet(stream, index=False, engine="pyarrow")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.components.serial import number_components
-from hetero_bfs.cli.output import text_stream, write_record
+from hetero_bfs.cli.output import as_json, text_stream, write_record
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
@@ -86,13 +86,11 @@ def _figures(degree: npt.NDArray[np.int64]) -> dict[str, float] | None:
 
 
 def range_of(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return the type and the range; JSON has no infinity, which becomes a string."""
+    """Return the type and the range."""
     if values.size == 0:
         return {"dtype": str(values.dtype), "min": None, "max": None}
-    least, most = values.min().item(), values.max().item()
-    ends = {"min": least, "max": most}
-    ends = {name: end if np.isfinite(end) else str(end) for name, end in ends.items()}
-    return {"dtype": str(values.dtype), **ends}
+    least, most = as_json(values.min().item()), as_json(values.max().item())
+    return {"dtype": str(values.dtype), "min": least, "max": most}
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

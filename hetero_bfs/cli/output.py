@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,11 @@ def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")
     else:
         write_csv(path, rows)
+
+
+def as_json(number: float) -> float | str:
+    """Return a number as JSON has it, which knows neither infinity nor NaN."""
+    return str(number) if isinstance(number, float) and not math.isfinite(number) else number
 
 
 def write_json(path: Path | None, data: Any) -> None:

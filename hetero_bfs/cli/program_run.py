@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from hetero_bfs.cli.algorithms import print_summary, summary_of
 from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_values
 from hetero_bfs.cli.info import range_of
-from hetero_bfs.cli.output import print_notes, write_record, write_trace
+from hetero_bfs.cli.output import as_json, print_notes, write_record, write_trace
 from hetero_bfs.cli.program_file import load_program
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.io.vertex_values import read_values
@@ -67,7 +66,7 @@ class ProgramReport(Report[ProgramResult]):
         return [f"not converged after {count}; give a larger --max-iterations"]
 
     def figures(self) -> dict[str, Any]:
-        totals = {name: _as_json(total) for name, total in self.result.totals.items()}
+        totals = {name: as_json(total) for name, total in self.result.totals.items()}
         return {
             "iterations": self.result.iterations,  # more than the traces of a long run
             "fields": {name: range_of(values) for name, values in self.result.state.items()},
@@ -88,11 +87,6 @@ class ProgramReport(Report[ProgramResult]):
         return [*lines, f"{self.arguments['program']}: {count}, mode {result.mode}, {work}"]
 
 
-def _as_json(number: float) -> float | str:
-    """Return a number as JSON has it, which knows neither infinity nor NaN."""
-    return str(number) if isinstance(number, float) and not math.isfinite(number) else number
-
-
 def _check_options(options: Namespace, known: ProgramClass) -> None:
     """Compare the options with the program, before the graph is read."""
     given = [one.name for one in (*options.argument, *options.vertex)]
@@ -101,11 +95,7 @@ def _check_options(options: Namespace, known: ProgramClass) -> None:
         raise ArgumentError(
             f"{name}.state: 'vertex' is the column of vertices that --out writes; rename it"
         )
-    endless = known.program.all_active and "finished" not in known.methods
-    if endless and options.max_iterations is None:
-        raise ArgumentError(
-            f"{name} has all vertices active and no method finished; give --max-iterations N"
-        )
+    known.check_end(options.max_iterations, "--max-iterations N")
     listed = f"its arguments are {', '.join(wanted)}" if wanted else "it has no arguments"
     for one in given:
         if one not in wanted:
@@ -129,7 +119,7 @@ def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any],
             shown[name] = f"@{value}"
             values[name] = read_values(value, name, edges.num_vertices, names)
             continue
-        shown[name], values[name] = _as_json(value), value
+        shown[name], values[name] = as_json(value), value
         if names is None or type(value) is not int:
             continue
         if (names == (str(value) if names.dtype.kind == "O" else value)).any():

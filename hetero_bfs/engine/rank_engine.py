@@ -190,11 +190,7 @@ class RankEngine(Algorithms, OfOneProcess):
             raise ArgumentError(f"{plan.name} has {plan.collects}, which needs one process")
         if options.mode != "synchronous" or options.where not in ("auto", "cpu"):
             raise ArgumentError("several ranks run programs in mode synchronous, on the CPU")
-        if plan.all_active and "finished" not in plan.methods and options.max_iterations is None:
-            raise ArgumentError(
-                f"{plan.name} has all vertices active and no method finished; give "
-                "RunOptions(max_iterations=...)"
-            )
+        plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         return plan, options.limits(1.0)
 
     def _along(self, way: Along) -> RankGraph:

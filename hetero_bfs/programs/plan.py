@@ -73,6 +73,18 @@ class ProgramClass(MessagePlan):
         }
         return sorted(read - _RESERVED - {*self.totals})
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether only a number of iterations ends a run."""
+        return self.program.all_active and "finished" not in self.methods
+
+    def check_end(self, max_iterations: int | None, remedy: str) -> None:
+        """Raise `ArgumentError` if a run would never end; `remedy` says how to give a limit."""
+        if self.is_endless and max_iterations is None:
+            raise ArgumentError(
+                f"{self.name} has all vertices active and no method finished; give {remedy}"
+            )
+
     def _check(self) -> None:
         program, name = self.program, self.name
         missing = [method for method in REQUIRED if not callable(getattr(program, method, None))]

@@ -137,9 +137,7 @@ def weighted(source: EdgeSource) -> EdgeList:
     """Return a graph with the paper's random weights, 1 to 64."""
     edges = listed(source)
     weights = np.random.default_rng(1).integers(1, _LARGEST_WEIGHT + 1, edges.src.size)
-    return EdgeList(
-        edges.src, edges.dst, edges.num_vertices, edges.directed, weights.astype(np.int32)
-    )
+    return replace(edges, weights=weights.astype(np.int32))
 
 
 def _preprocess(study: Study, about: Row, built: SearchGraph, threads: int) -> Colouring:

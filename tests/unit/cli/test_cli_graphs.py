@@ -17,13 +17,6 @@ from hetero_bfs.graph.vertex_names import numbers_of
 CPU = ["--device", "cpu", "--json", "-"]
 
 
-@pytest.fixture
-def friends(tmp_path):
-    path = tmp_path / "friends.csv"
-    path.write_text("source,target,weight\nada,bob,2\nbob,cat,3\nzoe,zed,1\n")
-    return path
-
-
 def test_search_by_names(friends, tmp_path, capsys):
     out, levels = tmp_path / "parents.csv", tmp_path / "levels.parquet"
     options = ["--renumber", "--source", "ada", "--target", "cat", *CPU]

@@ -84,13 +84,6 @@ def graph(tmp_path):
     return path
 
 
-@pytest.fixture
-def friends(tmp_path):
-    path = tmp_path / "friends.csv"
-    path.write_text("source,target,weight\nada,bob,2\nbob,cat,3\nzoe,zed,1\n")
-    return path
-
-
 def test_numbers_arguments_and_outputs(program, graph, tmp_path, capsys):
     out, trace = tmp_path / "d.csv", tmp_path / "t.csv"
     options = ["--argument", "source=0", "--out", out, "--trace", trace, *SPARSE]

@@ -324,8 +324,9 @@ def _run_tiny_levels(arrays, policy, state, records):
         left -= found
         unvisited -= more
     further = level - first - 1
-    if further and state[schema.FOUND_LISTED] >= 0:
-        _list_range(arrays, state, this, np.int64(state[schema.FRONTIER_VERTICES]), end)
+    if state[schema.FOUND_LISTED] >= 0:
+        listed = np.int64(state[schema.FRONTIER_VERTICES])
+        _list_range(arrays, state, this, listed, end + found)
     record[schema.FURTHER_LEVELS] = further
     state[schema.LEVEL] += further
     state[schema.MERGED] += further
@@ -338,7 +339,6 @@ def _run_tiny_levels(arrays, policy, state, records):
     _advance(state, schema.QUEUE, found, more)
     record[schema.FOUND_VERTICES] = found
     record[schema.EDGES_SCANNED] = -1
-    _list_found(arrays, state, found)
 
 
 @kernel(counted=False)
