@@ -67,9 +67,10 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
     runs = table[["graph", "program", "place"]].copy()
     runs["ms"] = [f"{1e3 * seconds:.3f}" for seconds in table["seconds"]]
     for name in ("regret", "place_regret", "first_regret", "choosing"):
-        runs[name] = [f"{100 * value:.1f} %" for value in table[name]]
+        runs[name] = ["" if value != value else f"{100 * value:.1f} %" for value in table[name]]
     for name in ("schedule", "best_schedule"):
-        runs[name] = [text if len(text) <= _LONGEST else "long" for text in table[name]]
+        texts = table[name].fillna("")
+        runs[name] = [text if len(text) <= _LONGEST else "long" for text in texts]
     scales = " ".join(map(str, options.scales))
     words = f"python benchmarks/program_regret.py --out ... --scales {scales}"
     words += " --device cpu" * (options.device == "cpu") + f" --rounds {options.rounds}"
@@ -82,7 +83,9 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
             "Seconds of the schedules that the scheduler chose over the least of all schedules "
             "replayed in the same run, minus 1, as geometric means; `all` is the mean over "
             "families, `worst` the worst family. `place_regret` is the place's share, "
-            "`first_regret` that of the very first run's schedule, on its place.",
+            "`first_regret` that of the very first run's schedule, on its place. Built-in "
+            "algorithms have one place for a run: `ms` and `regret` are means of ten runs from the "
+            "first, `schedule` their places.",
             "",
             summary_text(table),
             "",

@@ -27,6 +27,7 @@ from hetero_bfs.scheduling.speed_model import RUN_COLUMNS, RunCosts, RunTable
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.training.fit import fit_linear
 from hetero_bfs.training.measured_programs import ROUNDS, drawn_sources, weighted
+from hetero_bfs.training.oracle import schedule_text
 
 _RUNS = 10  # of an engine, for regret
 
@@ -134,7 +135,7 @@ def regret_of_algorithms(
                 "best_seconds": best,
                 "regret": mean / best - 1.0,
                 "first_regret": seconds[places[0]] / best - 1.0,
-                "schedule": ",".join(places),
+                "schedule": schedule_text(places),
             }
 
 

@@ -142,7 +142,7 @@ def draw_migration() -> Figure:
         runs.append((strategy, label, clock, clock + seconds))
         clock += seconds
     whole = float(rows[0]["whole us"])
-    runs.append(("", "complete parents", clock, whole))
+    runs.append(("", "launches, waits, completing parents", clock, whole))
     figure, axes = plt.subplots(figsize=(8.4, 2.8), layout="constrained")
     middle = {"G": 1.0, "C": 0.0}
     for strategy, label, start, end in runs:
@@ -155,11 +155,13 @@ def draw_migration() -> Figure:
                 (start + end) / 2, at, label, ha="center", va="center", fontsize=8, color=shade
             )
         elif strategy:
-            axes.text((start + end) / 2, at + 0.36, strategy, ha="center", fontsize=8)
+            above = strategy.endswith("G")
+            text, y = (strategy, at + 0.36) if above else (label, at - 0.46)
+            axes.text((start + end) / 2, y, text, ha="center", fontsize=8)
         elif label == "migration":
             axes.text((start + end) / 2, at - 0.46, label, ha="center", fontsize=8)
     axes.set_yticks([0, 1], ["CPU", "GPU"])
-    axes.set_ylim(-0.5, 1.7)
+    axes.set_ylim(-0.55, 1.7)
     axes.set_xlim(0, whole)
     axes.set_xlabel("microseconds")
     axes.spines[["top", "right", "left"]].set_visible(False)
