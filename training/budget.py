@@ -6,12 +6,14 @@ A stage goes through items, the most useful first. It ends early when its share 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from hetero_bfs.support.messages import announce, progress
 
 T = TypeVar("T")
+
+_LONG_SECONDS = 120.0  # are shown as minutes
 
 
 class Budget:
@@ -41,21 +43,33 @@ class Budget:
         description: str,
         total: int | None = None,
         at_least: int = 1,
+        costs: Sequence[float] = (),
     ) -> Iterator[T]:
         """Yield items until the stage's seconds are used; show progress.
 
         An item is left out if there is less time than the longest item took. The first `at_least`
-        items are never left out.
+        items are never left out. `costs` are expected seconds of the items, or a multiple of them.
+        Without a limit the second item's seconds give an estimate of the whole, which is printed;
+        the first item also loads code.
         """
         names, shares = list(self._shares), list(self._shares.values())
         here = names.index(stage)
+        share = shares[here] / sum(shares[here:])
         left = self.seconds_left
-        end = None if left is None else time.monotonic() + left * shares[here] / sum(shares[here:])
+        end = None if left is None else time.monotonic() + left * share
         longest, began = 0.0, time.monotonic()
-        for number, item in enumerate(progress(items, description, total, delay_seconds=0.0)):
+        shown = progress(items, description, total, delay_seconds=0.0, costs=costs)
+        for number, item in enumerate(shown):
             now = time.monotonic()
+            if end is None and number == 2 and costs:
+                seconds = (now - began) * sum(costs[2:]) / costs[1] / share
+                announce(f"about {_duration(seconds)} are left, estimated from the second graph")
             longest, began = max(longest, now - began), now
             if end is not None and number >= at_least and now + longest > end:
                 announce(f"{description}: ended after {number} for lack of time")
                 return
             yield item
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < _LONG_SECONDS else f"{seconds / 60:.0f} minutes"

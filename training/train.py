@@ -313,8 +313,8 @@ def _collect_all(
     budget: Budget,
 ) -> pd.DataFrame:
     steps = collect(plan, path, _opener(info, tuning), done)
-    total = len(plan.graphs()) - done
-    for _ in budget.within("graphs", steps, "measuring graphs", total):
+    costs = [graph.cost for graph in plan.graphs()[done:]]
+    for _ in budget.within("graphs", steps, "measuring graphs", len(costs), costs=costs):
         pass
     return pd.read_csv(path)
 

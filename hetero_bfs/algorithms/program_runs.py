@@ -35,7 +35,7 @@ from hetero_bfs.scheduling.program_costs import MigrationCosts, RunSizes
 from hetero_bfs.scheduling.program_estimates import ProgramEstimates
 from hetero_bfs.scheduling.run_chooser import RunChooser
 from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel, first_guess
-from hetero_bfs.scheduling.strategies import DeviceKind
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.checks import check_type, numbers_of_vertices
 
@@ -215,9 +215,8 @@ class ProgramRuns(Prepared):
         """Return the program that can migrate between host and device, or None."""
         if device is None or plan.stays or isinstance(host, HostSweeps):
             return None
-        places: tuple[DeviceKind, ...] = "cpu", "device"
-        costs = {place: self._costs(plan, place) for place in places}
-        migrations = {place: MigrationCosts.to(place, self._model) for place in places}
+        costs = {place: self._costs(plan, place) for place in DEVICE_KINDS}
+        migrations = {place: MigrationCosts.to(place, self._model) for place in DEVICE_KINDS}
         graph = host.graph
         sizes = RunSizes(
             graph.num_vertices, graph.num_searched, graph.num_stored_edges,
@@ -231,6 +230,11 @@ class ProgramRuns(Prepared):
         table = (self._model and self._model.programs) or {}
         costs = table.get(place, {}).get(plan.message_kind)
         return costs or first_guess(place, self.host.threads)
+
+    def _is_trained(self, plan: Plan) -> bool:
+        """Tell whether the costs of the plan's message kind were measured on both places."""
+        table = (self._model and self._model.programs) or {}
+        return all(plan.message_kind in table.get(place, {}) for place in DEVICE_KINDS)
 
     def close(self) -> None:
         while self._modes:
@@ -282,6 +286,9 @@ class ProgramRuns(Prepared):
         both = programs[mode].both
         if both is not None and not limits.pulls and not self.clocked:
             both.learn(place, run)
+            if place == "cpu" and self._is_trained(plan):
+                expected = both.estimates.expected_run()
+                trials.expect({(mode, where): value for where, value in expected.items()})
         names = ready.graph.names
         state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]

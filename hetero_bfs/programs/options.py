@@ -64,8 +64,9 @@ class RunOptions:
         runs all. Buckets of a monotone program are narrower at first and wider in the end.
     place : {"auto", "cpu", "device", "both"}
         Where to run. "both": the run migrates between iterations if predicted costs say that this
-        is faster. It needs mode "synchronous" and a program that is not `monotone`. "auto": each
-        place is tried twice, and "both" if it may be faster; then the fastest one runs.
+        is faster. It needs mode "synchronous" and a program that is not `monotone`. "auto": the
+        place that is fastest so far; without predictions each is tried twice, and "both" if it may
+        be faster.
     mode : {"synchronous", "asynchronous", "layered", "auto"}
         "synchronous": messages are computed from the states before the iteration. "asynchronous"
         and "layered": each iteration processes the vertices part by part, and a part sees the

@@ -100,6 +100,12 @@ class ProgramEstimates:
             latency = migration.seconds + _LEARNING * (latency - migration.seconds)
             self._migrations[place] = MigrationCosts(latency, migration.byte_seconds)
 
+    def expected_run(self) -> dict[DeviceKind, float]:
+        """Return the seconds of the latest run of the host on each place; empty before it."""
+        if not self._host_seconds.size:
+            return {}
+        return {place: float(self._expected(place).sum()) for place in DEVICE_KINDS}
+
     def _expected(self, place: DeviceKind) -> npt.NDArray[np.float64]:
         from hetero_bfs.scheduling.program_rule import expect_iterations
 

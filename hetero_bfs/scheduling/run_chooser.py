@@ -10,6 +10,7 @@ device at once, and many short ones do so after a while.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
@@ -24,12 +25,15 @@ Option = TypeVar("Option")
 
 _TRIALS = 2  # runs of an option before it is judged; the first one may compile, and does not count
 _AGAIN = 0.01
-"""Share of the total time for trying slower options again, since their runs may have been
-disturbed."""
+"""Share of the total time that trying slower options again may lose, since their runs may have been
+disturbed. A trial loses what it takes more than the fastest option."""
 _DOUBTED = 0.1
 """The same for options that were never measured."""
 _DOUBT = 3.0
 """A prediction may be wrong by this factor."""
+_SHARED_ERROR, _MOST_SHARED = 0.5, 2.5
+"""Part of a prediction's error, as a logarithm, that the predictions of other options share, and
+the largest factor by which they are corrected."""
 
 
 class RunChoice(NamedTuple, Generic[Option]):
@@ -73,6 +77,10 @@ class RunChooser(Generic[Option]):
         """Note that an option's opening is paid."""
         self._unopened.pop(option, None)
 
+    def expect(self, expected: Mapping[Option, float]) -> None:
+        """Take predicted seconds of options, in place of earlier ones."""
+        self._expected.update(expected)
+
     def drop(self, option: Option) -> None:
         """Remove an option that cannot run."""
         self._runs.pop(option, None)
@@ -81,7 +89,7 @@ class RunChooser(Generic[Option]):
         """Choose the option of the next run; `among` are the allowed ones, by default all.
 
         Options without predictions run twice. After that the fastest one runs. Others are tried
-        while their trials take a small share of the time. `runs` runs will follow, this one
+        while their trials lose a small share of the time. `runs` runs will follow, this one
         included, so that an opening may pay for all of them.
         """
         allowed = among or [*self._runs]
@@ -118,22 +126,39 @@ class RunChooser(Generic[Option]):
         self._runs[option] = runs + 1
 
     def _known(self, allowed: Sequence[Option]) -> dict[Option, float]:
-        """Return the least measured seconds of options, or else the predicted ones."""
-        both = self._expected | self._least
+        """Return the least measured seconds of options, or else the predicted ones.
+
+        The latter are corrected by a part of the error of the other options' predictions.
+        """
+        errors = [
+            math.log(seconds / self._expected[option])
+            for option, seconds in self._least.items()
+            if seconds > 0.0 and self._expected.get(option, 0.0) > 0.0
+        ]
+        factor = math.exp(_SHARED_ERROR * sum(errors) / len(errors)) if errors else 1.0
+        factor = min(max(factor, 1.0 / _MOST_SHARED), _MOST_SHARED)
+        expected = {option: factor * seconds for option, seconds in self._expected.items()}
+        both = expected | self._least
         return {option: both[option] for option in allowed if option in both}
 
     def _rival(
         self, allowed: Sequence[Option], fastest: Option, seconds: Mapping[Option, float]
     ) -> Option | None:
         """Return a slower option whose trial is due, if any."""
+        if fastest not in self._least:
+            return None
         others = [option for option in allowed if option != fastest]
         rival = min(others, key=lambda option: self._total.get(option, 0.0))
-        total = sum(self._total.values())
-        lost = total - self._total.get(fastest, 0.0)
+        total, least = sum(self._total.values()), seconds[fastest]
+        lost = sum(
+            max(self._total.get(option, 0.0) - max(self._runs.get(option, 0) - 1, 0) * least, 0.0)
+            for option in others
+        )
+        excess = max(seconds[rival] - least, 0.0)
         if rival in self._least:
-            return rival if lost + seconds[rival] <= _AGAIN * total else None
-        trial = _TRIALS * seconds[rival] + self._unopened.get(rival, 0.0)
-        doubted = seconds[rival] < _DOUBT * seconds[fastest]
+            return rival if lost + excess <= _AGAIN * total else None
+        trial = _TRIALS * excess + self._unopened.get(rival, 0.0)
+        doubted = seconds[rival] < _DOUBT * least
         return rival if lost + trial <= (_DOUBTED if doubted else _AGAIN) * total else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
@@ -71,14 +71,21 @@ def hidden() -> Iterator[None]:
 
 
 def progress(
-    items: Iterable[T], description: str, total: int | None = None, delay_seconds: float = 1.0
+    items: Iterable[T],
+    description: str,
+    total: int | None = None,
+    delay_seconds: float = 1.0,
+    costs: Sequence[float] = (),
 ) -> Iterator[T]:
-    """Draw a bar after `delay_seconds` if stderr is a terminal, else print a line now and then."""
+    """Draw a bar after `delay_seconds` if stderr is a terminal, else print a line now and then.
+
+    `costs` are expected seconds of all items, or a multiple of them, if they differ much.
+    """
     if not enabled:
         yield from items
         return
     if not sys.stderr.isatty():
-        yield from _with_lines(items, description, total)
+        yield from _with_lines(items, description, costs or [1.0] * (total or 0))
         return
     from tqdm import tqdm
 
@@ -96,15 +103,16 @@ LINE_SECONDS = 10.0
 """Least seconds between two lines of progress without a terminal."""
 
 
-def _with_lines(items: Iterable[T], description: str, total: int | None) -> Iterator[T]:
-    """Print what is done and how long the rest takes, if all items take the same time."""
+def _with_lines(items: Iterable[T], description: str, costs: Sequence[float]) -> Iterator[T]:
+    """Print what is done, and how long the rest takes if it takes as long for its costs."""
     began = printed = time.monotonic()
     for number, item in enumerate(items):
         now = time.monotonic()
         if now - printed >= LINE_SECONDS:
             printed = now
-            of = "" if total is None else f" of {total}"
-            left = None if not (total and number) else (now - began) / number * (total - number)
-            rest = "" if left is None else f", about {max(left, 0.0):.0f} s left"
+            of = f" of {len(costs)}" if costs else ""
+            done = sum(costs[:number])
+            left = (now - began) / done * sum(costs[number:]) if done else None
+            rest = "" if left is None else f", about {left:.0f} s left"
             announce(f"{description}: {number}{of} done{rest}")
         yield item

@@ -46,6 +46,7 @@ from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.migrating_run import HostStay
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.program_costs import OTHER, lone_costs
+from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 
 @pytest.mark.sampled(6)
@@ -304,6 +305,27 @@ def test_both_is_tried_by_default_only_if_it_may_pay(opencl_device, pays):
             results = [runs.run(Labels(), {}, hb.RunOptions()) for _ in range(8)]
         assert [bool(note) for note in runs.notes] == [True] * pays
         assert len({result.iterations for result in results}) == 1
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(1e3, ["cpu"] * 6), (1e-3, ["cpu", "device"])])
+def test_a_trained_model_decides_whether_the_device_is_tried(
+    opencl_device, trained, factor, expected
+):
+    """After one run on the host, whose iterations are those of a run on the device."""
+
+    def change(model):
+        kinds = "any_one", "unweighted", "weighted"
+        costs = dict.fromkeys(ProgramCosts.names(), 1e-7)
+        scaled = {name: factor * cost for name, cost in costs.items()}
+        model["programs"] = {"cpu": dict.fromkeys(kinds, costs)} | {
+            "device": dict.fromkeys(kinds, scaled)
+        }
+
+    trained(opencl_device, change)
+    with runs_of(weighted(nasty("grid")), opencl_device) as runs:
+        places = [strategies(runs.run(Labels(), {}, hb.RunOptions()))[0] for _ in range(6)]
+    places = ["device" if name.startswith("device") else "cpu" for name in places]
+    assert places[: len(expected)] == expected
 
 
 def test_after_a_stalled_grid_a_run_begins_again(opencl_device):

@@ -60,6 +60,9 @@ _SEED = 2018
 SEEDS = {"seed1": KroneckerEdges.seed1, "seed2": KroneckerEdges.seed2, "families": _SEED}
 """All seeds of generated graphs and of their search keys, for records of runs."""
 
+_LEVEL_SECONDS = {"grid": 2.0, "roads": 2.0, TAILS: 5.0}  # of families with many levels
+_FILE_SCALE = 18  # about that of the real graphs that we know
+
 _LEAST_DEGREE = 3  # of the vertices where chains start and end, if there are such vertices
 
 
@@ -74,6 +77,15 @@ class StudyGraph:
     name: str
     make: Callable[[], EdgeSource]
     scale: int | None = None
+
+    @property
+    def cost(self) -> float:
+        """About the seconds of measuring all strategies on this graph, or a multiple of them.
+
+        Processor seconds of 21 graphs of scales 14 to 18 on an AMD EPYC with PoCL, 2026-11-27.
+        """
+        size = _FILE_SCALE if self.scale is None else self.scale
+        return _LEVEL_SECONDS.get(self.family, 0.3) + 1.3e-5 * float(1 << size)
 
 
 def study_graphs(size: str = "quick", gpu: bool = False) -> list[StudyGraph]:

@@ -40,17 +40,32 @@ def runs(seconds: dict[str, float], disturbed: float, count: int) -> list[str]:
 def test_an_option_that_was_disturbed_is_taken_in_the_end(others):
     seconds = {"cpu": 0.2} | dict.fromkeys(others, 4.0)
     chosen = runs(seconds, 5.0, 800)
-    assert "cpu" not in chosen[2:100]
+    assert "cpu" not in chosen[2:40]
     assert set(chosen[-100:]) == {"cpu"}
 
 
 def test_slower_options_take_a_small_share_of_the_time():
     seconds = {"cpu": 1.0, "device": 3.0, "both": 2.0}
     chosen = runs(seconds, 1.0, 5000)
-    assert set(chosen[6:400]) == {"cpu"}
-    lost = [seconds[option] for option in chosen[6:] if option != "cpu"]
+    assert set(chosen[6:350]) == {"cpu"}
+    lost = [seconds[option] - 1.0 for option in chosen[6:] if option != "cpu"]
     assert len(lost) > 5
     assert sum(lost) < 0.01 * sum(seconds[option] for option in chosen)
+
+
+def test_a_rival_of_nearly_the_same_prediction_is_tried_at_once():
+    """Shortest paths on a core with tails, on an H200: 4.6 and 4.4 ms expected."""
+    expected, seconds = {"cpu": 4.6, "device": 4.4}, {"cpu": 2.5, "device": 4.6}
+    chooser = RunChooser(["cpu", "device"], expected)
+    assert options_of(chooser, seconds, 10) == ["device"] * 2 + ["cpu"] * 8
+
+
+def test_a_prediction_is_corrected_by_the_error_of_the_others():
+    """64 searches of a grid, on an H200: 240 and 800 ms expected."""
+    expected, seconds = {"cpu": 240.0, "device": 800.0}, {"cpu": 1175.0, "device": 2591.0}
+    chooser = RunChooser(["cpu", "device"], expected)
+    assert options_of(chooser, seconds, 5) == ["cpu"] * 5
+    assert chooser.choose().seconds["device"] == pytest.approx(800.0 * (1175.0 / 240.0) ** 0.5)
 
 
 def test_the_first_run_of_an_option_does_not_count():
