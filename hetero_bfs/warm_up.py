@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -291,7 +291,18 @@ def beside(first: str) -> None:
             if job in JOBS and not code_cache.was_compiled(job):
                 with suppress(Exception):  # the caller compiles it, and raises what is wrong
                     JOBS[job]()
+                    if job[0].isupper():
+                        _test_devices()  # else the first engine would
                     code_cache.note_compiled(job)
+
+
+@cache
+def _test_devices() -> None:
+    """Test the devices that are in use if none is named, each family once for all processes."""
+    from hetero_bfs.options import EngineOptions
+
+    for info, family in _of_devices(EngineOptions().find_devices()[0]):
+        _run_device(info, family)
 
 
 if __name__ == "__main__":
