@@ -125,18 +125,25 @@ def test_more_colours_than_bits_in_a_word(plain_place, share_all):
         confirm(edges, colourings.run(place=where), np.arange(700))
 
 
-def test_long_lists_on_a_device(plain_device, monkeypatch):
-    """Lists for the whole grid, and a device without patience for chains."""
-    monkeypatch.setattr(device_colouring, "_HEAVY_EDGES", 40)
-    for name in ("two hubs", "Kronecker 10", "complete"):
-        with colourings_of(nasty(name), 1, plain_device) as colourings:
-            confirm(nasty(name), colourings.run(place="device"), expected_of(name))
+@pytest.mark.parametrize("hub_edges", [1, 8, 40])
+def test_the_host_colours_hubs_before_a_device_begins(plain_device, monkeypatch, hub_edges):
+    monkeypatch.setattr(device_colouring, "_HUB_EDGES", hub_edges)
+    for name in ("two hubs", "Kronecker 10", "complete", "isolated vertices"):
+        for order in ("auto", "given"):
+            with colourings_of(nasty(name), 1, plain_device, order) as colourings:
+                result = colourings.run(place="device")
+                confirm(nasty(name), result, expected_of(name))
+                degree = colourings.lists.degree
+                hubs = min(np.count_nonzero(degree > hub_edges), degree.size - 1)
+                steps = [trace.strategy for trace in result.traces]
+                assert steps[:2] == (["sort", "greedy"] if hubs else ["sort", "device rounds"])
+                assert not hubs or result.traces[1].vertices == hubs
 
 
 def test_the_host_takes_over_from_a_device_where_chains_are_long(plain_device):
     for name, ways in (
         ("long path", {"sort", "device rounds", "greedy"}),
-        ("star", {"sort", "device rounds"}),
+        ("grid", {"sort", "device rounds"}),
     ):
         with colourings_of(nasty(name), 1, plain_device) as colourings:
             result = colourings.run(place="device")
@@ -167,7 +174,7 @@ def test_engine(place):
 def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):
     """They pass once: with no block on the device, some in one part or several, or all in parts."""
     with (
-        mock.patch.object(device_colouring, "_HEAVY_EDGES", 40),
+        mock.patch.object(device_colouring, "_HUB_EDGES", 40),
         mock.patch.object(DeviceColouring, "GROUP", 32),
         mock.patch.object(DeviceColouring, "_make_room", side_effect=BudgetError("it is full")),
     ):
@@ -178,7 +185,8 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
             with Colourings(graph, 1, replace(opencl_device, memory_bytes=100)) as colourings:
                 assert colourings.device is None
                 least = int(re.search(r"colouring needs (\d+) bytes", colourings.notes[0])[1])
-                lists = 4 * colourings.lists.num_stored_edges
+                degree = colourings.lists.degree
+                lists = 4 * int(degree[degree <= 40].sum())
             sent = []
             for small in with_less_memory(opencl_device, least, lists):
                 with Colourings(graph, 1, small) as colourings:
@@ -186,7 +194,8 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
                     assert colourings.notes == ["lists stream: it is full"]
                 for result in results:
                     confirm(edges, result, expected_of(name))
-                    assert {trace.strategy for trace in result.traces} == {"device rounds"}
+                    steps = {trace.strategy for trace in result.traces}
+                    assert steps == {"device rounds"} | ({"greedy"} if degree.max() > 40 else set())
                 sent.append(results[1].streamed_bytes)
             assert sent[-1] == 0
             assert lists / 2 < sent[0] < 1.5 * lists or name in ("complete", "one edge")
@@ -196,7 +205,7 @@ def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, di
 def test_the_host_takes_over_from_a_device_to_which_lists_stream(opencl_device):
     edges = nasty("long path")
     with (
-        mock.patch.object(device_colouring, "_HEAVY_EDGES", 40),
+        mock.patch.object(device_colouring, "_HUB_EDGES", 40),
         mock.patch.object(DeviceColouring, "GROUP", 32),
         mock.patch.object(DeviceColouring, "_make_room", side_effect=BudgetError("it is full")),
         Colourings(build_search_graph(edges, "given"), 1, replace(opencl_device)) as colourings,

@@ -140,7 +140,7 @@ if {streams}:
     device = replace(device, unified_memory=False)
 for edges in (random_graph(150, 350, 1), grid(7, 8), star(60), complete(45)):
     with (
-        mock.patch.object(device_colouring, "_HEAVY_EDGES", 40),
+        mock.patch.object(device_colouring, "_HUB_EDGES", 40),
         mock.patch.object(device_colouring.DeviceColouring, "GROUP", {group}),
     ):
         colourings = Colourings(build_search_graph(edges), 1, device)

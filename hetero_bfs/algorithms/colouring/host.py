@@ -101,12 +101,17 @@ def sort_step(lists: UndirectedLists) -> Step:
     return Step("sort", lists.num_vertices, 0, time.perf_counter() - began)
 
 
-def finish_serially(lists: UndirectedLists, colour: Any, limit: int = 0) -> Step:
-    """Colour the vertices without a colour; `limit` is as in `colour_serially`."""
+def finish_serially(
+    lists: UndirectedLists, colour: Any, limit: int = 0, end: int | None = None
+) -> Step:
+    """Colour the vertices without a colour, of the first `end` ranks or of all.
+
+    `limit` is as in `colour_serially`.
+    """
     from hetero_bfs.algorithms.colouring.kernels.greedy import colour_serially
 
-    began = time.perf_counter()
-    left = int(np.count_nonzero(colour < 0))
-    n = lists.num_vertices
-    edges, _ = colour_serially(lists.indptr, lists.indices, lists.order, colour, 0, n, limit)
+    began, indptr, indices = time.perf_counter(), lists.indptr, lists.indices
+    end = lists.num_vertices if end is None else end
+    left = int(np.count_nonzero(colour[lists.order[:end]] < 0))
+    edges, _ = colour_serially(indptr, indices, lists.order, colour, 0, end, limit)
     return Step("greedy", left, int(edges), time.perf_counter() - began)

@@ -1,7 +1,8 @@
 """Colouring on an OpenCL device that cannot hold the adjacency: each part of it is sent once.
 
 Colours depend only on neighbours of lower rank. So the adjacency is sent by rising rank, and the
-vertices of a buffer are coloured before the next buffer is read (jones_plassmann.cl).
+vertices of a buffer are coloured before the next buffer is read (jones_plassmann.cl). The lists of
+hubs are not sent, since the host colours them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.colouring.device import DeviceColouring, Kernels
 from hetero_bfs.algorithms.colouring.host import finish_serially
@@ -41,7 +43,8 @@ class StreamedColouring(StreamedRun, DeviceColouring):
 
     def _entries(self, lists: UndirectedLists) -> Entries:
         indptr, indices = lists.by_rank()
-        return Entries(indptr, [indices])
+        first = indptr[self._num_hubs]
+        return Entries(np.maximum(indptr, first) - first, [indices[first:]])
 
     def _bind_lists(self) -> None:
         """Allocate memory for the adjacency; kernels are bound when a room is first used."""
@@ -58,7 +61,7 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         self._steps: list[Step] = []
         self._counted: _Counted | None = None
         self._is_stuck = False
-        self.launch(self._start, self._vertices)
+        self._start_with_hubs(self._steps)
         self.memory.launch_along(0, np.arange(self.marks.size - 1), self._count)
         self._colour_counted()
         by_rank = np.empty_like(self.colour)
@@ -68,6 +71,9 @@ class StreamedColouring(StreamedRun, DeviceColouring):
             self._steps.append(finish_serially(self.lists, self.colour))
         return Coloured(self.colour, self._steps, self.bytes_sent - before)
 
+    def _first_colours(self) -> npt.NDArray[np.int32]:
+        return np.take(self.colour, self.lists.order[: self._num_hubs])
+
     def _count(self, room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
         """Colour the previous range, then queue the count of this one; return its event.
 
@@ -76,7 +82,8 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         self._colour_counted()
         if self._is_stuck:
             return None
-        begin, end = int(self.firsts[blocks[0]]), int(self.firsts[blocks[-1] + 1])
+        begin = max(int(self.firsts[blocks[0]]), self._num_hubs)
+        end = max(int(self.firsts[blocks[-1] + 1]), begin)
         skipped = np.uint64(self.memory.ways[0].bounds[blocks[0]])
         self._counted = _Counted(self._kernels_on(room), begin, end, skipped)
         return self._count_range(self._counted.kernels, begin, end, skipped, after=after)
@@ -87,6 +94,5 @@ class StreamedColouring(StreamedRun, DeviceColouring):
             return
         kernels, begin, end, skipped = self._counted
         self._counted = None
-        heavy = min(max(self._num_heavy - begin, 0), end - begin)  # they have the first ranks
-        left = self._run_rounds(kernels, end - begin, heavy, self._steps, skipped)
+        left = self._run_rounds(kernels, end - begin, self._steps, skipped)
         self._is_stuck = left > 0

@@ -9,18 +9,22 @@
  * that waits for none takes the first colour that its set lacks. A set does not change in the round
  * in which it is read.
  *
+ * The vertices of the first ranks are hubs. The host has coloured them before, and no vertex waits
+ * for them: `count_waiting` adds their colours to the sets of their neighbours.
+ *
  * With -DSTREAMED the device has one part of the adjacency at a time, and vertices are numbered by
  * rank. A part belongs to a range of ranks. Its vertices are coloured before the next part is sent,
  * since they wait only for vertices of this range or of earlier ones. So each part is sent once.
  *
  *     rank        uint (n,)
- *     colour      int (n,)        written when the vertex is coloured
+ *     colour      int (n,)        NONE until the vertex is coloured
  *     waiting     uint (n,)       number of neighbours that a vertex waits for
  *     taken       uint (any,)     sets of taken colours by vertex, a bit for each; see first_word
- *     sizes       uint (any,)     item r: length of the queue of round r; HEAVY + r: length of its
- *                                 list of heavy vertices; HEAVY_TO_COUNT: length of that list in
- *                                 `count_waiting`; EDGES, a ulong: entries read
+ *     sizes       uint (any,)     item r: length of the queue of round r; EDGES, a ulong: entries
+ *                                 read
  */
+
+#define NONE 0xffffffff /* -1 on the host */
 
 #ifdef STREAMED
 /* `neighbours` begins with entry number `skipped` of the whole adjacency. */
@@ -59,15 +63,24 @@ __kernel void start(const uint n, const ulong words, __global uint *taken, __glo
         taken[word] = 0;
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         waiting[v] = 0;
-        colour[v] = 0xffffffff; /* -1 on the host */
+        colour[v] = NONE;
     }
 }
 
-/* Count how many neighbours each vertex of a range waits for. Those with more than HEAVY_EDGES
- * edges are left for `count_heavy`. Neighbours in earlier parts were subtracted when they were
- * coloured. */
-__kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
-                            volatile __global uint *waiting, volatile __global uint *sizes)
+/* Add a colour to the set of a vertex. */
+static void add_colour(uint v, uint colour, __global const OFFSET *indptr,
+                       volatile __global uint *taken)
+{
+    const OFFSET first = indptr[v];
+    if (colour <= indptr[v + 1] - first)
+        atomic_or(taken + first_word(first, v) + colour / 32, 1u << colour % 32);
+}
+
+/* Count how many neighbours each vertex of a range waits for, the first `hubs` ranks left out.
+ * Neighbours in earlier parts were subtracted when they were coloured. */
+__kernel void count_waiting(const uint2 range, const uint hubs, LISTS, __global const uint *colour,
+                            volatile __global uint *taken, volatile __global uint *waiting,
+                            volatile __global uint *sizes)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
@@ -80,11 +93,7 @@ __kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
         if (lid < size && u < range.s1) {
             firsts[lid] = ENTRY(indptr[u]);
             ranks[lid] = RANK(u);
-            degree = (uint)(indptr[u + 1] - indptr[u]);
-            if (degree > HEAVY_EDGES) {
-                heavy[atomic_inc(sizes + HEAVY_TO_COUNT)] = u;
-                degree = 0;
-            }
+            degree = ranks[lid] < hubs ? 0 : (uint)(indptr[u + 1] - indptr[u]);
         }
         ends[lid] = degree;
         const uint total = running_sums(ends);
@@ -99,8 +108,11 @@ __kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
                 counted = 0;
                 of = entry;
             }
-            const OFFSET k = firsts[entry] + place_in_list(ends, entry, e);
-            counted += RANK(neighbours[k]) < ranks[entry];
+            const uint v = neighbours[firsts[entry] + place_in_list(ends, entry, e)];
+            if (RANK(v) < hubs)
+                add_colour(tile + entry, colour[v], indptr, taken);
+            else
+                counted += RANK(v) < ranks[entry];
         }
         if (counted)
             atomic_add(waiting + tile + of, counted);
@@ -108,36 +120,12 @@ __kernel void count_waiting(const uint2 range, LISTS, __global uint *heavy,
     }
 }
 
-/* The work-groups share the vertices of high degree: `slices` groups read the neighbours of one
- * vertex. A group takes pairs of a vertex and a slice; the group's number is that of its first
- * pair. */
-static uint slices_of(uint lists) { return max((uint)get_num_groups(0) / max(lists, 1u), 1u); }
-
-/* Like `count_waiting`, for the vertices that it left. */
-__kernel void count_heavy(const uint n, LISTS, __global const uint *heavy, volatile __global uint *waiting,
-                          volatile __global uint *sizes)
-{
-    const uint lists = sizes[HEAVY_TO_COUNT], slices = slices_of(lists), lid = get_local_id(0);
-    for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
-        const uint u = IN_RANGE(heavy[pair / slices], n), before = RANK(u);
-        const OFFSET last = ENTRY(indptr[u + 1]);
-        const OFFSET first = ENTRY(indptr[u]) + pair % slices * GROUP + lid;
-        if (pair % slices == 0 && lid == 0)
-            add_edges(sizes, last - first);
-        uint counted = 0;
-        for (OFFSET k = first; k < last; k += slices * GROUP)
-            counted += RANK(neighbours[k]) < before;
-        if (counted)
-            atomic_add(waiting + u, counted);
-    }
-}
-
-/* Put the vertices of a range that do not wait into the first queue. */
-__kernel void collect(const uint2 range, __global const uint *waiting, __global uint *queue,
-                      volatile __global uint *sizes)
+/* Put the vertices of a range that do not wait, and have no colour, into the first queue. */
+__kernel void collect(const uint2 range, __global const uint *waiting, __global const uint *colour,
+                      __global uint *queue, volatile __global uint *sizes)
 {
     for (uint v = range.s0 + get_global_id(0); v < range.s1; v += get_global_size(0))
-        if (waiting[v] == 0)
+        if (waiting[v] == 0 && colour[v] == NONE)
             queue[atomic_inc(sizes)] = v;
 }
 
@@ -146,17 +134,14 @@ __kernel void collect(const uint2 range, __global const uint *waiting, __global 
 static void notify(uint v, uint colour, __global const OFFSET *indptr, volatile __global uint *taken,
                  volatile __global uint *waiting, __global uint *next, volatile __global uint *size)
 {
-    const OFFSET first = indptr[v];
-    if (colour <= indptr[v + 1] - first)
-        atomic_or(taken + first_word(first, v) + colour / 32, 1u << colour % 32);
+    add_colour(v, colour, indptr, taken);
     if (atomic_dec(waiting + v) == 1)
         next[atomic_inc(size)] = v;
 }
 
-/* Colour the queued vertices and update their neighbours. A work-group takes a tile of them.
- * Vertices with more than HEAVY_EDGES edges are left for `notify_heavy`. */
+/* Colour the queued vertices and update their neighbours. A work-group takes a tile of them. */
 __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
-                           __global uint *next, __global uint *heavy, __global uint *colour,
+                           __global uint *next, __global uint *colour,
                            volatile __global uint *taken, volatile __global uint *waiting,
                            volatile __global uint *sizes)
 {
@@ -182,10 +167,6 @@ __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
             colours[lid] = found;
             firsts[lid] = ENTRY(first);
             ranks[lid] = RANK(u);
-            if (degree > HEAVY_EDGES) {
-                heavy[atomic_inc(sizes + HEAVY + round)] = u;
-                degree = 0;
-            }
         }
         ends[lid] = degree;
         const uint total = running_sums(ends);
@@ -198,23 +179,5 @@ __kernel void colour_queue(const uint round, LISTS, __global const uint *queue,
                 notify(v, colours[entry], indptr, taken, waiting, next, sizes + round + 1);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-    }
-}
-
-/* Update the neighbours of the vertices that `colour_queue` left. */
-__kernel void notify_heavy(const uint round, const uint n, LISTS, __global uint *next,
-                         __global const uint *heavy, __global const uint *colour, volatile __global uint *taken,
-                         volatile __global uint *waiting, volatile __global uint *sizes)
-{
-    const uint lists = sizes[HEAVY + round], slices = slices_of(lists), lid = get_local_id(0);
-    for (uint pair = get_group_id(0); pair < lists * slices; pair += get_num_groups(0)) {
-        const uint u = IN_RANGE(heavy[pair / slices], n), before = RANK(u);
-        const OFFSET last = ENTRY(indptr[u + 1]);
-        const OFFSET first = ENTRY(indptr[u]) + pair % slices * GROUP + lid;
-        if (pair % slices == 0 && lid == 0)
-            add_edges(sizes, last - first);
-        for (OFFSET k = first; k < last; k += slices * GROUP)
-            if (RANK(neighbours[k]) > before)
-                notify(neighbours[k], colour[u], indptr, taken, waiting, next, sizes + round + 1);
     }
 }
