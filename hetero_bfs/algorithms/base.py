@@ -269,6 +269,9 @@ class Report(Generic[R]):
     arguments of the run, by name.
     """
 
+    place_reason: str | None = None
+    """Why the run was on its place; None if the caller named it."""
+
     def __init__(self, edges: Any, result: R, arguments: Mapping[str, Any]) -> None:
         self.edges, self.result, self.arguments = edges, result, arguments
 

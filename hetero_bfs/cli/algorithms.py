@@ -75,8 +75,11 @@ def _run_here(
         result = analysis.run(*request.query)
         print_notes(analysis.notes)
         device = analysis.device_info if result.used_device else None
+        choice = analysis.choice
     shown = arguments if start is None else arguments | {"start": str(start)}
-    return request.kind.report(edges, result, shown), device
+    report = request.kind.report(edges, result, shown)
+    report.place_reason = None if choice is None else str(choice)
+    return report, device
 
 
 def _without_files(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -157,6 +160,7 @@ def summary_of(
         "iterations": len(result.traces),
         **report.figures(),
         "device": None if device is None else device.name,
+        "place_reason": report.place_reason,
         "streamed_bytes": result.streamed_bytes,
     }
 
@@ -176,4 +180,6 @@ def print_summary(
         file=text,
     )
     if options.verbose:
+        if report.place_reason is not None:
+            print(f"place {report.place_reason}", file=text)
         print(report.table(), file=text)

@@ -256,7 +256,9 @@ class ModelSelector(Selector):
         best = int(record[schema.STRATEGY])
         if self.policy.rule == DIRECTION:
             bottom_up = not self.policy.top_down[best]
-            return direction_reason(features, bottom_up, self.policy) + " (by the model)"
+            whole = " and ".join(self.candidates[i].name for i in self.policy.schedule)
+            threshold = direction_reason(features, bottom_up, self.policy)
+            return f"{threshold}; {whole} for the whole search, by the model"
         total = record[schema.PREDICTED + len(self.candidates) :]
         second = next((int(i) for i in np.argsort(total) if i != best), best)
         if second == best:

@@ -43,6 +43,10 @@ class RunChoice(NamedTuple, Generic[Option]):
     seconds: Mapping[Option, float]
     reason: str
 
+    def __str__(self) -> str:
+        known = ", ".join(f"{one} {1e3 * value:.3g} ms" for one, value in self.seconds.items())
+        return f"{self.option}: {self.reason}" + (f" ({known})" if known else "")
+
 
 class RunChooser(Generic[Option]):
     """The options of running an algorithm, and what is known of their seconds.
@@ -94,7 +98,7 @@ class RunChooser(Generic[Option]):
         """
         allowed = among or [*self._runs]
         if len(allowed) == 1:
-            return RunChoice(allowed[0], self._known(allowed), "the only one")
+            return RunChoice(allowed[0], self._known(allowed), "no other place is in use")
         for option in allowed:
             if option not in self._expected and self._runs.get(option, 0) < _TRIALS:
                 return RunChoice(option, self._known(allowed), "not measured yet")

@@ -206,8 +206,9 @@ def test_decision_interval(place, interval):
         place, edges, selector="alpha-beta", order="given", decision_interval=interval
     ) as engine:
         traces = check_search(engine, edges, 500).traces
-    kept = [trace.reason == "as the level before" for trace in traces]
-    assert kept == [level % interval > 0 for level in range(len(traces))]
+    for level, trace in enumerate(traces):
+        kept = f"as level {level - level % interval}, for {interval} levels"
+        assert (trace.reason == kept) == (level % interval > 0)
 
 
 def test_decision_interval_below_one(place):

@@ -48,10 +48,18 @@ class Recording:
 
     def traces(self) -> list[LevelTrace]:
         return [
-            self._trace(level, level[schema.CHOSEN_AT] == row)
+            self._trace(level, None if level[schema.CHOSEN_AT] == row else self._kept_from(level))
             for row, record in enumerate(self.records)
             for level in self._levels(record)
         ]
+
+    def _kept_from(self, level: npt.NDArray[np.float64]) -> int:
+        """Return the level whose choice this one keeps."""
+        row = int(level[schema.CHOSEN_AT])
+        if row < 0:  # a level of a record that stands for several
+            levels = self.records[:, schema.LEVEL]
+            row = int(np.searchsorted(levels, level[schema.LEVEL], "right")) - 1
+        return int(self.records[row, schema.LEVEL])
 
     def _levels(self, record: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return a row for each level that a record stands for, their seconds divided equally."""
@@ -77,13 +85,19 @@ class Recording:
             rows[1:, schema.CHOSEN_AT] = -1
         return rows
 
-    def _trace(self, record: npt.NDArray[np.float64], is_chosen: bool) -> LevelTrace:
+    def _trace(self, record: npt.NDArray[np.float64], kept_from: int | None) -> LevelTrace:
         features = LevelFeatures.from_state(record, self.num_vertices, self.num_edges)
         level = features.level
         skipped = level % self.decision_interval
         if not skipped:
             self.selector.complete(features, record)
         choice = self.selector.read_choice(features, record)
+        if skipped:
+            reason = f"as level {level - skipped}, for {self.decision_interval} levels"
+        elif kept_from is not None:
+            reason = f"as level {kept_from}, which is alike"
+        else:
+            reason = choice.reason
         return LevelTrace(
             features,
             choice.strategy.name,
@@ -92,7 +106,7 @@ class Recording:
             float(record[schema.SELECT_SECONDS]),
             int(record[schema.FOUND_VERTICES]),
             choice.predicted_seconds,
-            choice.reason if is_chosen and not skipped else "as the level before",
+            reason,
         )
 
 

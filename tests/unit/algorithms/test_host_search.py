@@ -398,7 +398,8 @@ def test_a_models_choice_stays_while_levels_are_alike(trained):
         assert now[schema.STRATEGY] == then[schema.STRATEGY]
         for column in (schema.FRONTIER_EDGES, schema.UNVISITED_EDGES):
             assert 1 / then[schema.WITHIN] <= now[column] / then[column] <= then[schema.WITHIN]
-        assert traces[int(now[schema.LEVEL])].reason == "as the level before"
+        kept = f"as level {then[schema.LEVEL]:.0f}, which is alike"
+        assert traces[int(now[schema.LEVEL])].reason == kept
     assert all(set(trace.predicted_seconds) == {"TC", "BC"} for trace in traces)
 
 

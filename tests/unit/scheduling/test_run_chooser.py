@@ -125,7 +125,7 @@ def test_an_opening_pays_at_once_for_a_long_run_or_many():
 def test_an_option_that_cannot_run_is_dropped():
     chooser = RunChooser(["cpu", "device"], {"cpu": 2.0, "device": 1.0})
     chooser.drop("device")
-    assert chooser.choose() == ("cpu", {"cpu": 2.0}, "the only one")
+    assert chooser.choose() == ("cpu", {"cpu": 2.0}, "no other place is in use")
     assert list(chooser) == ["cpu"]
 
 
