@@ -87,6 +87,7 @@ def test_every_shape(plain_place, name, directed, dtype):
             confirm(edges, searches.run(source, place=where))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("plan", PLANS.values(), ids=list(PLANS))
 @pytest.mark.parametrize("threads", [1, 3])

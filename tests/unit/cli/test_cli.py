@@ -263,7 +263,7 @@ def test_errors_have_no_traceback(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("keys", "reader"), [(64, "head -1"), (1, "head -1"), (1, "true")])
+@pytest.mark.parametrize(("keys", "reader"), [(64, "head -1"), (1, "true")])
 def test_a_closed_pipe_is_no_traceback(keys, reader):
     """Closed while much is written, or when the little that there is comes out at the end."""
     line = f"{sys.executable} -m hetero_bfs graph500 --scale 8 --sources {keys} -v"

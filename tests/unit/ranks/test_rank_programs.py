@@ -105,6 +105,7 @@ def test_any_one_message_will_do():
     assert outcome.valid, outcome.message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("dtype", "directed"), [(np.int32, True), (np.float32, False)])
 def test_shortest_paths(dtype, directed):
     edges = weighted(nasty("Kronecker 10", directed), dtype=dtype)
