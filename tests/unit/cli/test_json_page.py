@@ -21,7 +21,7 @@ COMMANDS = {
     "components": ["components", "GRAPH", *CPU],
     "colour": ["colour", "GRAPH", *CPU],
     "pagerank": ["pagerank", "GRAPH", *CPU],
-    "run": ["run", "PROGRAM", "GRAPH", "--argument", "value=1", *CPU],
+    "run": ["run", "PROGRAM", "GRAPH", "--argument", "largest=1", *CPU],
     "layers": ["layers", "GRAPH", "--root", "0", *CPU],
     "info": ["info", "GRAPH"],
     "devices": ["devices"],
