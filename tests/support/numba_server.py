@@ -14,9 +14,12 @@ from functools import cache
 from pathlib import Path
 
 
-def run_program(text: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run it to its end, with the present environment and these variables."""
-    asked = {"text": text, "folder": str(folder), "environment": {**os.environ, **variables}}
+def run_program(
+    text: str, folder: Path, **variables: str | None
+) -> subprocess.CompletedProcess[str]:
+    """Run it to its end, in the present environment with these variables, or without if None."""
+    environment = {k: v for k, v in {**os.environ, **variables}.items() if v is not None}
+    asked = {"text": text, "folder": str(folder), "environment": environment}
     server = _server()
     server.stdin.write(json.dumps(asked) + "\n")
     server.stdin.flush()
