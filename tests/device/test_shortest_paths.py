@@ -74,7 +74,7 @@ def searches_of(edges, threads, place, plan=None, order="auto"):
     return searches
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("directed", "dtype"), [(False, np.int32), (True, np.float32), (True, np.float64)]
 )

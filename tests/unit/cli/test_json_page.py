@@ -29,7 +29,16 @@ COMMANDS = {
     "devices": ["devices"],
     "doctor": ["doctor"],
     "graph500": ["graph500", "--scale", "8", "--sources", "4", *CPU],
-    "graph500 --kernel sssp": [*"graph500 --scale 8 --sources 4 --kernel sssp".split(), *CPU],
+    "graph500 --kernel sssp": [
+        "graph500",
+        "--scale",
+        "8",
+        "--sources",
+        "4",
+        "--kernel",
+        "sssp",
+        *CPU,
+    ],
 }
 
 
