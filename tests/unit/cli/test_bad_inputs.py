@@ -182,8 +182,8 @@ def no_models(monkeypatch, tmp_path):
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
 
 
-def refused(arguments: list[str], capsys) -> None:
-    """Run a command, which must end with a line for its user."""
+def refused(arguments: list[str], capsys) -> str:
+    """Run a command, which must end with a line for its user; return it."""
     status = run(*arguments)
     captured = capsys.readouterr()
     errors = [
@@ -201,6 +201,7 @@ def refused(arguments: list[str], capsys) -> None:
         assert status == 1
         assert errors[-1].startswith("hetero-bfs: ")
         assert len(errors[-1]) > 20
+    return errors[-1]
 
 
 def filled(arguments: list[str], places: dict[str, str], **more: str) -> list[str]:
@@ -213,7 +214,8 @@ def test_files_that_are_no_graph(name, places, capsys):
     wrong = [file for file in FILES if not file.endswith(".wel")]
     for file in [*wrong, *WEIGHTS_REFUSED.get(name, []), "none.txt", "none.hbg", "."]:
         graph = str(Path(places["folder"]) / file)
-        refused(filled(GRAPH_COMMANDS[name], places, graph=graph), capsys)
+        line = refused(filled(GRAPH_COMMANDS[name], places, graph=graph), capsys)
+        assert file == "minus.wel" or Path(graph).name in line
     assert sorted(os.listdir(places["folder"])) == before
 
 

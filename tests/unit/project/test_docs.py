@@ -23,26 +23,7 @@ from hetero_bfs.cli.arguments import make_parser
 sys.path.append(str(TOP / "docs"))
 from reference_rows import MARK, sections
 
-COMMANDS = (
-    "graph500",
-    "bfs",
-    "sssp",
-    "components",
-    "colour",
-    "pagerank",
-    "run",
-    "layers",
-    "train",
-    "study",
-    "view",
-    "devices",
-    "doctor",
-    "warm-up",
-    "convert",
-    "generate",
-    "info",
-    "completion",
-)
+CHOICES = next(a for a in make_parser("0")._actions if a.dest == "command").choices
 
 
 def _pages() -> list[Path]:
@@ -74,19 +55,14 @@ def _spans() -> list[tuple[Path, str]]:
     return [(page, span) for page, text in prose for span in re.findall(r"`([^`]+)`", text)]
 
 
-def _parser():
-    return make_parser("0")
-
-
 def _known_options() -> set[str]:
     """Return every option that the help of any command names."""
-    help_texts = [_help(command) for command in COMMANDS]
+    help_texts = [_help(command) for command in CHOICES]
     return {option for text in help_texts for option in re.findall(r"--[a-z][a-z0-9-]*", text)}
 
 
 def _help(command: str) -> str:
-    commands = next(a for a in _parser()._actions if a.dest == "command").choices
-    return commands[command].format_help()
+    return CHOICES[command].format_help()
 
 
 @pytest.mark.sampled(2)
@@ -111,9 +87,9 @@ def test_a_command_that_is_shown_can_be_run(line):
         case []:
             pytest.fail("a line without a command")
         case ["hetero-bfs", *arguments]:
-            _parser().parse_args(arguments)
+            make_parser("0").parse_args(arguments)
         case ["mpirun" | "srun", *words] if "hetero-bfs" in words:
-            _parser().parse_args(words[words.index("hetero-bfs") + 1 :])
+            make_parser("0").parse_args(words[words.index("hetero-bfs") + 1 :])
         case ["./start", command, *_]:
             assert command in subprocess.check_output([TOP / "start", "help"], text=True)
         case ["python", "-m", "benchmarks", subject, *options]:
@@ -152,7 +128,7 @@ def test_commands_and_options_in_prose_are_those_there_are():
     for page, span in _spans():
         words = span.split()
         if words[0] == "hetero-bfs" and len(words) > 1:
-            assert words[1] in COMMANDS, (page, span)
+            assert words[1] in CHOICES, (page, span)
             options = {word for word in words if word.startswith("--")}
             assert options <= set(re.findall(r"--[a-z0-9-]+", _help(words[1]))), (page, span)
         elif words[0].startswith("--") and page.name != "testing.md":  # which is of compare.py's
