@@ -7,6 +7,7 @@ import io
 import re
 import runpy
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
@@ -111,6 +112,7 @@ def _options_are_known(program: list[str], options: list[str]) -> None:
 def _options_of(*program: str) -> set[str]:
     """Run in this process, which has imported what takes a process of its own long."""
     run = runpy.run_path if program[0].endswith(".py") else runpy.run_module
+    on_end = signal.getsignal(signal.SIGTERM)  # which some programs set
     out = io.StringIO()
     with (
         mock.patch.object(sys, "argv", [*program, "--help"]),
@@ -120,6 +122,7 @@ def _options_of(*program: str) -> set[str]:
         pytest.raises(SystemExit),
     ):
         run(program[0], run_name="__main__")
+    signal.signal(signal.SIGTERM, on_end)
     return set(re.findall(r"--[a-z][a-z0-9-]*", out.getvalue()))
 
 
