@@ -8,6 +8,7 @@ import os
 import sys
 import zlib
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numba
@@ -60,7 +61,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     has_workers = config.getoption("dist", "no") != "no" and bool(config.getoption("tx", None))
     if is_whole and has_workers and not config.option.collectonly:
-        list(warm_up(("graphs", "PathSearches", "Engine", "graph500", "PageRanks", "Colourings")))
+        # The first job runs alone. All others but two open an engine, so it is one that does.
+        list(warm_up(("Engine", "PathSearches", "graph500", "graphs", "PageRanks", "Colourings")))
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects
@@ -71,13 +73,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("sampled"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
-        cases.sort(key=lambda case: zlib.crc32(case.nodeid.encode()))
-        (one_of,) = cases[0].get_closest_marker("sampled").args
-        for case in cases[-(-len(cases) // one_of) :]:
+        for case in _left_out(cases):
             case.add_marker(pytest.mark.thorough)
     for item in items:
         if item.get_closest_marker("thorough"):
             item.add_marker(pytest.mark.slow)
+
+
+def _left_out(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return what does not run of a sampled test, of which one of n cases runs.
+
+    Next comes the case with the most values of parameters that did not run yet, then with the most
+    pairs of values.
+    """
+    left = sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))
+    values = {case: {(k, repr(v)) for k, v in case.callspec.params.items()} for case in cases}
+    pairs = {case: set(combinations(sorted(values[case]), 2)) for case in cases}
+    (one_of,) = cases[0].get_closest_marker("sampled").args
+    for _ in range(-(-len(cases) // one_of)):
+        best = max(left, key=lambda case: (len(values[case]), len(pairs[case])))
+        left.remove(best)
+        for new in (values, pairs):
+            ran = set(new[best])
+            for case in left:
+                new[case] -= ran
+    return left
 
 
 def _devices(posing: bool) -> list:

@@ -71,7 +71,7 @@ def questions(draw, num_vertices):
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data(), name=st.sampled_from(GRAPHS), number=st.integers(0, 99))
 def test_any_question_by_any_strategy(kept, place, directed, name, number, data):
     edges = graph_of(name, directed)
@@ -82,7 +82,7 @@ def test_any_question_by_any_strategy(kept, place, directed, name, number, data)
     check(engine, edges, sources, **asked)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data(), name=st.sampled_from(GRAPHS[:3]), number=st.integers(0, 99))
 def test_any_question_while_edges_stream(kept, apart, name, number, data):
     edges = graph_of(name, directed=True)

@@ -55,7 +55,7 @@ def confirm(edges, case, device, order, way, direction, threads=2) -> None:
         assert len(places) == 2 or not runs.notes, runs.notes
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape(plain_device, name, directed):

@@ -69,6 +69,7 @@ def confirm(edges: EdgeList, result: hb.Colouring, colours: np.ndarray) -> None:
     assert check.valid, check.message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_shape(plain_place, name, directed):
@@ -169,6 +170,7 @@ def test_engine(place):
         engine.colour()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("order", ["auto", "given"])
 def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):

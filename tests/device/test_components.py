@@ -81,6 +81,7 @@ LARGE = {
 """Graphs of several chunks and blocks."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_shape(plain_place, name, directed):
@@ -90,6 +91,7 @@ def test_every_shape(plain_place, name, directed):
         confirm(edges, runs.run(place=where))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_graphs(plain_place, name, directed):
@@ -171,6 +173,7 @@ STREAMED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("order", ["auto", "given"])
 def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):

@@ -69,7 +69,7 @@ STATUS = {"exit 3": 3, "raise": 1}
 @pytest.mark.parametrize(
     "end",
     [
-        end if end in ("exit 3", "spawn") else pytest.param(end, marks=pytest.mark.thorough)
+        end if end == "exit 3" else pytest.param(end, marks=pytest.mark.thorough)
         for end in ENDS
         if end != "return"
     ],

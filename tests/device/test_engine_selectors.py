@@ -13,6 +13,7 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, STRATEGIES, available
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "selector", ["auto", "learned", "thresholds", "zhang", "alpha-beta", "daga", "yasui"]
 )

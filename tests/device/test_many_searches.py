@@ -40,6 +40,7 @@ def runs_on(place, graph, threads):
     return ManyRuns(graph, threads, place)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_that_hurt(plain_place, name, directed):

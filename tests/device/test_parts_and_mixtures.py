@@ -41,6 +41,7 @@ PARTS = [
 another program, which PoCL compiles for five seconds; so other tests of parts have these too."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "part_edges", "directed"), PARTS)
 def test_every_strategy_on_a_split_edge_array(opencl_device, name, part_edges, directed):
     edges = nasty(name, directed)
@@ -100,7 +101,7 @@ SCHEDULED = {
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     key=st.sampled_from(list(SCHEDULED)),
     schedule=st.lists(st.sampled_from(list(STRATEGIES)), min_size=1, max_size=9),
@@ -223,6 +224,7 @@ def test_many_long_lists_in_one_tile(opencl_device):
             check_search(engine, edges, hubs + leaves)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 131_073])
 def test_sizes_around_words_tiles_and_the_cache(place, count):
     """Vertices around multiples of a bitmap word, a group, a tile, and BGC's cached bits."""
@@ -282,6 +284,7 @@ def test_a_launch_that_leaves_its_device_converts_the_bitmap(opencl_device, dire
                     assert names == wanted[: len(names)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.usefixtures("many_threads")
@@ -315,6 +318,7 @@ def core_on_the_device(data) -> None:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("correction", [False, True])
 @pytest.mark.usefixtures("many_threads")

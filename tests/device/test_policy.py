@@ -70,7 +70,7 @@ def test_every_column_weighs_alike(opencl_device, trained):
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
         policy, count = engine.selector.policy, len(engine.candidates)
         n, m = 2_000_000, 60_000_000
-        states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
+        states = random_states(2048, n, m).astype(np.float32).astype(np.float64)
         columns = np.zeros((states.shape[0], NUM_COLUMNS))
         for row, state in zip(columns, states, strict=True):
             fill_columns.py_func(row, n, state)
@@ -116,6 +116,7 @@ SELECTORS = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("change", [None, tails_on_the_host], ids=["one formula", "two sizes"])
 def test_host_and_device_choose_alike(opencl_device, trained, selector, change):
@@ -123,7 +124,7 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector, change):
     with engine_on(opencl_device, nasty("Kronecker 10"), selector=selector) as engine:
         policy, count = engine.selector.policy, len(engine.candidates)
         n, m = 2_000_000, 60_000_000
-        states = random_states(4096, n, m).astype(np.float32).astype(np.float64)
+        states = random_states(2048, n, m).astype(np.float32).astype(np.float64)
         there, within = on_device(engine, policy, n, m, states)
         predicted, total = np.zeros(count), np.zeros(count)
         assert policy.rule != MODEL or selector in ("learned", "auto")

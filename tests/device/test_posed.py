@@ -47,6 +47,7 @@ def weighted(dtype, directed=False) -> EdgeList:
     return EdgeList(GRAPH.src, GRAPH.dst, GRAPH.num_vertices, directed, weights)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 def test_searches(posed, directed):
     edges = replace(GRAPH, directed=directed)

@@ -63,7 +63,7 @@ def test_every_shape(plain_device, apart, name, directed):
         check_all(runs, Steps(), every=3)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["star", "grid", "two hubs", "isolated vertices", "Kronecker 10"])
 def test_every_kind_of_program(apart, name):
     edges = weighted(nasty(name, directed=True), np.int32)
@@ -376,7 +376,7 @@ def test_what_cannot_migrate_is_refused(opencl_device):
 @pytest.mark.parametrize("names", [("push",), ("pull", "push"), ("push", "pull")])
 def test_both_places_hand_over_the_same_numbers(opencl_device, program, names):
     """So that the rule decides alike on both."""
-    edges = weighted(nasty("Kronecker 10"), np.int32)
+    edges = weighted(nasty("Kronecker 10"))
     parameters = {} if isinstance(program, Labels) else {"source": int(edges.src[0])}
     numbers = []
 

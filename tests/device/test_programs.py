@@ -72,7 +72,7 @@ def same(results, field: str) -> None:
     np.testing.assert_array_equal(device.state[field], host.state[field])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, name, directed):
@@ -87,6 +87,7 @@ def test_every_shape(plain_device, name, directed):
             same(results, "changes")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", COUNTED)
 def test_the_most_frequent_message(plain_device, name, directed):
@@ -101,6 +102,7 @@ def test_the_most_frequent_message(plain_device, name, directed):
                 same(both(runs, Votes(), rounds=7), field)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", COUNTED)
 def test_methods_that_combine(plain_device, name, directed):
@@ -154,6 +156,7 @@ def test_every_order_and_the_edges_scanned(plain_device, order):
             assert {t.strategy for t in device.traces} == {f"device {direction}"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["Kronecker 10", "star", "grid"])
 def test_a_monotone_program_sends_parts_of_lists(plain_device, name, directed):

@@ -50,7 +50,7 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("selector", [*SCHEDULES, "auto"])
 @pytest.mark.parametrize(("name", "ranks"), [("Kronecker 10", 3), ("grid", 2), ("star", 3)])
 def test_right_in_any_mixture(opencl_device, name, ranks, selector):

@@ -157,14 +157,14 @@ def check(case, device, threads: int = 1, streams: bool = False) -> None:
             assert found.iterations == expected.iterations
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(cases(), st.sampled_from([1, 2]))
 def test_sweeps_equal_turns_on_the_host(case, threads):
     check(case, None, threads)
 
 
 @pytest.mark.parametrize("streams", [False, True])
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(case=cases())
 def test_sweeps_equal_turns_on_a_device(opencl_device, streams, case):
     check(case, opencl_device, streams=streams)

@@ -74,7 +74,7 @@ def searches_of(edges, threads, place, plan=None, order="auto"):
     return searches
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("directed", "dtype"), [(False, np.int32), (True, np.float32), (True, np.float64)]
 )
@@ -87,6 +87,7 @@ def test_every_shape(plain_place, name, directed, dtype):
             confirm(edges, searches.run(source, place=where))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("plan", PLANS.values(), ids=list(PLANS))
 @pytest.mark.parametrize("threads", [1, 3])

@@ -22,7 +22,7 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "share",
     [
@@ -98,6 +98,7 @@ def test_any_mixture(kept, apart, directed, name, share, columns, schedule, posi
     assert [trace.strategy for trace in result.traces] == wanted
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("levels", [63, 64, 128])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 def test_a_search_that_leaves_the_device_after_many_levels(apart, directed, levels):

@@ -65,6 +65,7 @@ def toy(monkeypatch):
     monkeypatch.setitem(STRATEGIES, TOY.name, TOY)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_it_runs_and_is_traced(name, directed):

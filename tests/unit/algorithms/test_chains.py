@@ -61,6 +61,7 @@ def confirm_all(edges: EdgeList, searches: PathSearches) -> None:
         hb.check_paths(edges, source, result.distance, result.parent).raise_if_invalid()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("heaviest", [1, 50, 1 << 27], ids=["zeros", "small", "beyond int32"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_source_of_every_shape(shape, heaviest):

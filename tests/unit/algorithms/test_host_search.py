@@ -44,6 +44,7 @@ def test_which_graphs_are_deep_and_regular():
     assert [name for name, graph in graphs.items() if graph.is_regular] == ["grid"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_searches_by_a_thread_pool(name, threads):
@@ -57,6 +58,7 @@ def test_searches_by_a_thread_pool(name, threads):
                 check_search(engine, edges, int(source))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", [grid, roads])
 @pytest.mark.parametrize("interval", [1, 3])
 def test_owners_of_partitions(interval, make):
@@ -103,6 +105,7 @@ def test_patches_without_locality():
                 check_search(engine, edges, int(source))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize("num_vertices", [20_000, 20_003])

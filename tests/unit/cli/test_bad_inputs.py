@@ -57,7 +57,7 @@ GRAPH_COMMANDS = {
     "components": ["components", "{graph}", "--device", "cpu"],
     "colour": ["colour", "{graph}", "--device", "cpu"],
     "pagerank": ["pagerank", "{graph}", "--device", "cpu"],
-    "run": ["run", "{program}", "{graph}", "--argument", "value=1", "--device", "cpu"],
+    "run": ["run", "{program}", "{graph}", "--argument", "largest=1", "--device", "cpu"],
     "layers": ["layers", "{graph}", "--root", "0", "--device", "cpu"],
     "convert": ["convert", "{graph}", "{folder}/out.hbg", "--weighted"],
     "graph500": ["graph500", "--graph", "{graph}", "--device", "cpu"],
@@ -126,12 +126,15 @@ OTHERS = [
     ["graph500", "--scale", "5", "--kernel", "sssp", "--selector", "daga"],
     ["graph500", "--scale", "5", "--json", "-", "--trace", "-"],
     ["run", "{good}", "{good}"],
-    ["run", "{program}", "{good}", "--argument", "value=@{folder}/none.csv"],
-    *(["run", "{program}", "{good}", "--argument", f"value=@{{folder}}/{name}"] for name in LISTS),
-    ["run", "{program}", "{good}", "--argument", "value=@{folder}/binary.txt"],
-    ["run", "{program}", "{good}", "--argument", "value=@{folder}"],
-    ["run", "{program}", "{good}", "--argument", "value=1", "--mode", "layered"],
-    ["run", "{program}", "{good}", "--argument", "value=1", "--root", "7", "--mode", "layered"],
+    ["run", "{program}", "{good}", "--argument", "largest=@{folder}/none.csv"],
+    *(
+        ["run", "{program}", "{good}", "--argument", f"largest=@{{folder}}/{name}"]
+        for name in LISTS
+    ),
+    ["run", "{program}", "{good}", "--argument", "largest=@{folder}/binary.txt"],
+    ["run", "{program}", "{good}", "--argument", "largest=@{folder}"],
+    ["run", "{program}", "{good}", "--argument", "largest=1", "--mode", "layered"],
+    ["run", "{program}", "{good}", "--argument", "largest=1", "--root", "7", "--mode", "layered"],
     ["layers", "{good}", "--root", "7"],
     ["layers", "{good}", "--root", "0", "--weighted"],
     ["layers", "{good}", "--root", "0", "--out", "{folder}/x.mtx"],
@@ -179,8 +182,8 @@ def no_models(monkeypatch, tmp_path):
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
 
 
-def refused(arguments: list[str], capsys) -> None:
-    """Run a command, which must end with a line for its user."""
+def refused(arguments: list[str], capsys) -> str:
+    """Run a command, which must end with a line for its user; return it."""
     status = run(*arguments)
     captured = capsys.readouterr()
     errors = [
@@ -198,6 +201,7 @@ def refused(arguments: list[str], capsys) -> None:
         assert status == 1
         assert errors[-1].startswith("hetero-bfs: ")
         assert len(errors[-1]) > 20
+    return errors[-1]
 
 
 def filled(arguments: list[str], places: dict[str, str], **more: str) -> list[str]:
@@ -210,7 +214,8 @@ def test_files_that_are_no_graph(name, places, capsys):
     wrong = [file for file in FILES if not file.endswith(".wel")]
     for file in [*wrong, *WEIGHTS_REFUSED.get(name, []), "none.txt", "none.hbg", "."]:
         graph = str(Path(places["folder"]) / file)
-        refused(filled(GRAPH_COMMANDS[name], places, graph=graph), capsys)
+        line = refused(filled(GRAPH_COMMANDS[name], places, graph=graph), capsys)
+        assert file == "minus.wel" or Path(graph).name in line
     assert sorted(os.listdir(places["folder"])) == before
 
 

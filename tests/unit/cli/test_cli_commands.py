@@ -124,15 +124,6 @@ def test_json_on_standard_output_is_alone_there(graph, capsys):
     assert [device["name"] for device in data] == [device.name for device in list_devices()]
 
 
-@pytest.mark.parametrize("option", ["--json", "--trace"])
-def test_an_output_that_cannot_be_written_is_found_before_the_run(option, tmp_path, capsys):
-    target = tmp_path / "absent" / "file"
-    assert run(*SMALL, option, target) == 1
-    captured = capsys.readouterr()
-    assert "there is no folder" in captured.err
-    assert captured.out == ""
-
-
 def test_every_output_of_a_command_is_checked():
     """Each option whose help begins with "write", whichever command has it."""
     parser = make_parser("0")

@@ -45,12 +45,8 @@ def refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
     ("name", "value"),
     [
         ("NUMBA_THREADING_LAYER", "nonsense"),
-        ("NUMBA_THREADING_LAYER", ""),
         ("NUMBA_THREADING_LAYER_PRIORITY", "omp tbb nope"),
         ("NUMBA_OPT", "x"),
-        ("NUMBA_DEBUG", "x"),
-        ("NUMBA_NUM_THREADS", "x"),
-        ("NUMBA_DISABLE_JIT", "1"),
     ],
 )
 def test_variables_of_numbas_are_checked(search, name, value):
@@ -74,7 +70,7 @@ def test_variables_that_numba_takes(search):
     assert (done.returncode, [x for x in lines if "%|" not in x]) == (0, [])
 
 
-@pytest.mark.parametrize("mib", [64, 200, 512, 1000])
+@pytest.mark.parametrize("mib", [64, 1000])
 def test_too_little_address_space(search, mib):
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))

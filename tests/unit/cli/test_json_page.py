@@ -8,20 +8,22 @@ import json
 import re
 
 import pytest
+from checkout import TOP
 from cli_runs import run
 from json_page import differences, fields_of, sections
-from test_cli_run import LARGEST
 
 from hetero_bfs.cli.arguments import make_parser
 
 CPU = ["--device", "cpu"]
+PROGRAMS = str(TOP / "tests/support/sample_programs.py")
+RANKS = ["--argument=alpha=0.85", "--argument=tol=0.1"]
 COMMANDS = {
     "bfs": ["bfs", "GRAPH", "--source", "0", "--target", "2", *CPU],
     "sssp": ["sssp", "GRAPH", "--source", "0", *CPU],
     "components": ["components", "GRAPH", *CPU],
     "colour": ["colour", "GRAPH", *CPU],
     "pagerank": ["pagerank", "GRAPH", *CPU],
-    "run": ["run", "PROGRAM", "GRAPH", "--argument", "value=1", *CPU],
+    "run": ["run", PROGRAMS, "GRAPH", "--program=Ranks", *RANKS, *CPU],
     "layers": ["layers", "GRAPH", "--root", "0", *CPU],
     "info": ["info", "GRAPH"],
     "devices": ["devices"],
@@ -57,9 +59,7 @@ def page_of_kernel_bfs() -> set[str]:
 def test_fields(name, tmp_path, capsys):
     graph, path = tmp_path / "g.wel", tmp_path / "out.json"
     graph.write_text("0 1 2\n1 2 3\n2 0 1\n3 4 1\n")
-    files = {"GRAPH": graph, "PROGRAM": tmp_path / "program.py"}
-    files["PROGRAM"].write_text(LARGEST)
-    given = [files.get(one, one) for one in COMMANDS[name]]
+    given = [graph if word == "GRAPH" else word for word in COMMANDS[name]]
     assert run(*given, "--json", path) == 0
     data = json.loads(path.read_text())
     assert differences(fields_of(data), listed_for(name)) == []

@@ -42,7 +42,6 @@ def shell(line: str, folder: Path, **options) -> subprocess.CompletedProcess[str
         ("H SMALL -v --json j --trace t | true; exit ${PIPESTATUS[0]}", 1, ""),
         ("H SMALL --json j --trace t >/dev/full", 1, "standard output: No space left"),
         ("H SMALL --json j --trace t >&-", 0, ""),
-        ("H SMALL --json - --trace t 2>/dev/full >j", 0, ""),
         ("H SMALL --json - --trace t 2>&- >j", 0, ""),
     ],
 )

@@ -43,7 +43,7 @@ def assert_same_arrays(found, expected):
         assert found.shape == expected.shape
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(matrices(), st.booleans(), st.booleans(), st.data())
 def test_orders_and_components_are_those_of_scipy(matrix, directed, more, data):
     start = data.draw(st.integers(0, matrix.shape[0] - 1))
@@ -69,7 +69,7 @@ def check_predecessors(matrix, distance, predecessors, directed, unweighted):
             assert any(np.isclose(distance[source, up] + w, distance[source, v]) for w in weights)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(matrices(), st.booleans(), st.booleans(), st.sampled_from([np.inf, 0, 1, 1.25]))
 def test_distances_are_those_of_scipy(matrix, directed, unweighted, limit):
     arguments = {"directed": directed, "unweighted": unweighted, "limit": limit}
@@ -98,12 +98,12 @@ def test_distances_are_those_of_scipy(matrix, directed, unweighted, limit):
 def test_distances_with_weights_of_any_spread(octaves):
     """Many buckets, with zeros, infinity and numbers that sums do not change."""
     random = np.random.default_rng(octaves)
-    matrix = scipy.sparse.random_array((400, 400), density=0.02, rng=random, format="csr")
+    matrix = scipy.sparse.random_array((200, 200), density=0.04, rng=random, format="csr")
     matrix.data = np.exp2(random.uniform(-octaves, octaves, matrix.nnz))
     matrix.data[:40:8], matrix.data[1:40:8], matrix.data[2:40:8] = 0.0, np.inf, 1e-308
     for directed in (False, True):
         for limit in (np.inf, 1.5):
-            arguments = {"directed": directed, "limit": limit, "indices": range(40)}
+            arguments = {"directed": directed, "limit": limit, "indices": range(20)}
             found, predecessors = csgraph.dijkstra(matrix, return_predecessors=True, **arguments)
             assert_same_arrays(found, theirs.dijkstra(matrix, **arguments))
             check_predecessors(matrix, found, predecessors, directed, unweighted=False)

@@ -39,6 +39,7 @@ def case_of(edges: str, weight_type: str = "int64", **settings: object) -> DoorC
     return DoorCase(7, pairs, weights, weight_type, **settings)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("door", DOORS)
 def test_every_constructor_and_format_gives_one_graph(door, tmp_path):
     flags = (False, True)

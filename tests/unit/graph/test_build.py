@@ -163,6 +163,7 @@ def test_any_buckets_and_chunks(
         check_search_graph(chunked, order)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
     "num_vertices", [1, 65, 70_000, pytest.param(3_000_000, marks=pytest.mark.slow)]
@@ -221,6 +222,7 @@ def test_memory_for_a_graph_follows_from_its_lists(directed):
     assert many.transpose.num_stored_edges == graph.num_stored_edges
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="measures as Linux does")
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("dtype", [None, np.float64], ids=["unweighted", "weighted"])

@@ -132,7 +132,7 @@ def meaning(word: str) -> tuple[float, bool] | None:
 
 @pytest.mark.parametrize("slowly", [False, True])
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(words=st.lists(FORMS, min_size=1, max_size=8), block=st.sampled_from([1, 30, 1 << 22]))
 @example(words=["9007199254740992e22", "9007199254740991e22", "9007199254740993"], block=1)

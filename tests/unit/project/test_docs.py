@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import runpy
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from checkout import TOP
@@ -19,26 +24,7 @@ from hetero_bfs.cli.arguments import make_parser
 sys.path.append(str(TOP / "docs"))
 from reference_rows import MARK, sections
 
-COMMANDS = (
-    "graph500",
-    "bfs",
-    "sssp",
-    "components",
-    "colour",
-    "pagerank",
-    "run",
-    "layers",
-    "train",
-    "study",
-    "view",
-    "devices",
-    "doctor",
-    "warm-up",
-    "convert",
-    "generate",
-    "info",
-    "completion",
-)
+CHOICES = next(a for a in make_parser("0")._actions if a.dest == "command").choices
 
 
 def _pages() -> list[Path]:
@@ -70,19 +56,14 @@ def _spans() -> list[tuple[Path, str]]:
     return [(page, span) for page, text in prose for span in re.findall(r"`([^`]+)`", text)]
 
 
-def _parser():
-    return make_parser("0")
-
-
 def _known_options() -> set[str]:
     """Return every option that the help of any command names."""
-    help_texts = [_help(command) for command in COMMANDS]
+    help_texts = [_help(command) for command in CHOICES]
     return {option for text in help_texts for option in re.findall(r"--[a-z][a-z0-9-]*", text)}
 
 
 def _help(command: str) -> str:
-    commands = next(a for a in _parser()._actions if a.dest == "command").choices
-    return commands[command].format_help()
+    return CHOICES[command].format_help()
 
 
 @pytest.mark.sampled(2)
@@ -107,17 +88,17 @@ def test_a_command_that_is_shown_can_be_run(line):
         case []:
             pytest.fail("a line without a command")
         case ["hetero-bfs", *arguments]:
-            _parser().parse_args(arguments)
+            make_parser("0").parse_args(arguments)
         case ["mpirun" | "srun", *words] if "hetero-bfs" in words:
-            _parser().parse_args(words[words.index("hetero-bfs") + 1 :])
+            make_parser("0").parse_args(words[words.index("hetero-bfs") + 1 :])
         case ["./start", command, *_]:
             assert command in subprocess.check_output([TOP / "start", "help"], text=True)
         case ["python", "-m", "benchmarks", subject, *options]:
-            _options_are_known([sys.executable, "-m", "benchmarks", subject], options)
+            _options_are_known(["benchmarks", subject], options)
         case ["python", "-m", module, *options]:
-            _options_are_known([sys.executable, "-m", module], options)
+            _options_are_known([module], options)
         case ["python", script, *options]:
-            _options_are_known([sys.executable, script], options)
+            _options_are_known([script], options)
         case _:
             pytest.fail(f"nothing checks {words[0]}; add how, or do not show it")
 
@@ -129,8 +110,20 @@ def _options_are_known(program: list[str], options: list[str]) -> None:
 
 @cache
 def _options_of(*program: str) -> set[str]:
-    text = subprocess.check_output([*program, "--help"], cwd=TOP, text=True)
-    return set(re.findall(r"--[a-z][a-z0-9-]*", text))
+    """Run in this process, which has imported what takes a process of its own long."""
+    run = runpy.run_path if program[0].endswith(".py") else runpy.run_module
+    on_end = signal.getsignal(signal.SIGTERM)  # which some programs set
+    out = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", [*program, "--help"]),
+        mock.patch.object(sys, "path", [str(TOP), *sys.path]),
+        mock.patch.dict("os.environ"),
+        contextlib.redirect_stdout(out),
+        pytest.raises(SystemExit),
+    ):
+        run(program[0], run_name="__main__")
+    signal.signal(signal.SIGTERM, on_end)
+    return set(re.findall(r"--[a-z][a-z0-9-]*", out.getvalue()))
 
 
 def test_commands_and_options_in_prose_are_those_there_are():
@@ -138,7 +131,7 @@ def test_commands_and_options_in_prose_are_those_there_are():
     for page, span in _spans():
         words = span.split()
         if words[0] == "hetero-bfs" and len(words) > 1:
-            assert words[1] in COMMANDS, (page, span)
+            assert words[1] in CHOICES, (page, span)
             options = {word for word in words if word.startswith("--")}
             assert options <= set(re.findall(r"--[a-z0-9-]+", _help(words[1]))), (page, span)
         elif words[0].startswith("--") and page.name != "testing.md":  # which is of compare.py's

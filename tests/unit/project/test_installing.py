@@ -76,10 +76,9 @@ assert hb.bfs(graph, 1).level.max() > 0
     "arguments",
     [
         ("-c", SEARCH),
-        ("-m", "hetero_bfs", "bfs", "g.txt", "--source", "0", "--out", "parents.npy"),
         ("-m", "hetero_bfs", "graph500", "--scale", "8", "--sources", "4", "--json", "-"),
     ],
-    ids=["Python", "bfs", "graph500"],
+    ids=["Python", "graph500"],
 )
 def test_systems_without_fcntl_and_resource(without, arguments):
     done = without(NO_LOCKS, *arguments)

@@ -89,6 +89,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_paths_pass_the_check_of_one_process(name):
     """Which leaves no other distances: sums are rounded alike everywhere."""

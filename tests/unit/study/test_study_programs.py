@@ -40,6 +40,7 @@ def test_on_the_cpu_alone(paper, tmp_path, capsys):
     assert "unmeasured" in (tmp_path / "out" / "index.html").read_text()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("paper", PAPERS)
 def test_on_a_device(paper, opencl_device, tmp_path):
     arguments = ["--paper", paper, "--scale", 8, "--rounds", 1, "--device", opencl_device.index]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from numba_server import run_program
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
@@ -243,16 +243,8 @@ print([one.data["dispatcher"].py_func.__name__ for _, one in recorder.buffer])
 
 def run(program, cache, **variables):
     """Run a program as users do, without pytest's variables."""
-    environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST")}
-    environment.pop(COMPILING_VARIABLE, None)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**environment, "NUMBA_CACHE_DIR": str(cache), **variables},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    usual = {"PYTEST_CURRENT_TEST": None, COMPILING_VARIABLE: None, "NUMBA_CACHE_DIR": str(cache)}
+    done = run_program(program, cache, **usual | variables)
     assert done.returncode == 0, done.stderr
     return done
 
