@@ -16,7 +16,7 @@ from hetero_bfs.cli.info import range_of
 from hetero_bfs.cli.output import as_json, print_notes, write_record, write_trace
 from hetero_bfs.cli.program_file import load_program
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.io.vertex_values import read_values
+from hetero_bfs.graph.io.vertex_values import columns_of, read_values
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.plan import ProgramClass
 from hetero_bfs.programs.result import ProgramResult
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     report = ProgramReport(edges, result, given)
     print_notes(report.notes())
     if options.out is not None:
-        save_values(options.out, result.state, names, ())
+        save_values(options.out, columns_of(result.state), names, ())
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     print_summary(options, report, device)

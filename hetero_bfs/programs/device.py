@@ -15,7 +15,7 @@ from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, kernel_source
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import schema
-from hetero_bfs.programs.codegen.device_code import device_text, state_arrays
+from hetero_bfs.programs.codegen.device_code import device_text, lengths, state_arrays
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
@@ -321,14 +321,14 @@ class DeviceProgram(DeviceRun):
 
 def _state_sizes(plan: Plan, num_vertices: int) -> dict[str, tuple[int, npt.DTypeLike]]:
     """Return bytes and type of each array, in the order of the kernels' arguments."""
-    parameters = plan.parameters
+    parameters, long = plan.parameters, lengths(plan)
     items = {
         "integers": 1 + len(parameters.integers),
         "fractions": len(parameters.fractions),
         "totals": max(len(plan.totals), 1),
     }
     return {
-        name: (_BYTES.get(kind, 8) * items.get(name, num_vertices), np.uint8)
+        name: (_BYTES.get(kind, 8) * items.get(name, num_vertices * long.get(name, 1)), np.uint8)
         for name, kind, _ in state_arrays(plan)
     }
 
@@ -360,7 +360,7 @@ class DeviceState:
 
     def read_fields(self, num_vertices: int) -> dict[str, npt.NDArray[Any]]:
         state = {}
-        for name, kind in self._plan.fields.items():
+        for name, kind in self._plan.kinds.items():
             array = np.empty(num_vertices, kind)
             if num_vertices:
                 self._device.read(array.view(np.uint8), self.field(name))

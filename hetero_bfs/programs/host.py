@@ -154,9 +154,9 @@ class HostProgram(HostRun):
             "fractions": np.zeros(len(parameters.fractions) + 1),
         }
         for kept in ("state", "new") if plan.collects else ("state",):
-            fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.fields.items()}
+            fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.kinds.items()}
         for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"] = np.empty(n, array.dtype)
+            fields[f"parameter_{name}"] = np.empty((n, *array.shape[1:]), array.dtype)
         return fields
 
     def _phases(self) -> Any:
@@ -214,7 +214,7 @@ class HostProgram(HostRun):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the vertices' states; the next run overwrites them."""
-        return {name: self.fields[f"state_{name}"] for name in self.plan.fields}
+        return {name: self.fields[f"state_{name}"] for name in self.plan.kinds}
 
     def totals(self) -> dict[str, float]:
         return dict(zip(self.plan.totals, self.fields["totals"].tolist(), strict=False))

@@ -20,7 +20,7 @@ from hetero_bfs.support.messages import shown
 
 @dataclass(frozen=True)
 class Parameters:
-    """A run's arguments: numbers, and arrays with a value per vertex (caller's ids)."""
+    """A run's arguments: numbers, and arrays with a value or a vector per vertex (caller's ids)."""
 
     integers: Mapping[str, int]
     fractions: Mapping[str, float]
@@ -66,7 +66,10 @@ class Parameters:
         kinds = {n: "bool" if isinstance(v, bool) else "int64" for n, v in self.integers.items()}
         numbers = {n: Source("", n, kind, kind != "bool") for n, kind in kinds.items()}
         numbers |= {name: Source("", name, "float64", True) for name in self.fractions}
-        return numbers | {n: Source("", n, a.dtype.name, False) for n, a in self.arrays.items()}
+        for name, array in self.arrays.items():
+            length = f"({array.shape[1]},)" if array.ndim > 1 else ""
+            numbers[name] = Source("", name, f"{length}{array.dtype.name}", False)
+        return numbers
 
     @cached_property
     def digits(self) -> dict[str, Digits]:
@@ -75,10 +78,12 @@ class Parameters:
 
 
 def _checked_array(name: str, array: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[Any]:
-    if array.shape != (num_vertices,) or array.dtype.name not in FIELD_TYPES:
+    fits = array.shape[:1] == (num_vertices,) and array.ndim < 3 and array[:1].size
+    if not (fits or array.shape == (0,) == (num_vertices,)) or array.dtype.name not in FIELD_TYPES:
         raise ArgumentError(
             f"parameter {name} is an array of shape {array.shape} and type {array.dtype}; give one "
-            f"value a vertex, shape ({num_vertices},), of {', '.join(FIELD_TYPES)}"
+            f"value a vertex, shape ({num_vertices},), or a vector a vertex, such as shape "
+            f"({num_vertices}, 8), of {', '.join(FIELD_TYPES)}"
         )
     native = array.dtype.name  # in the machine's byte order
     return np.asarray(array).astype(native, copy=False)

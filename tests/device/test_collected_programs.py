@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from collected_programs import Common, Countdown, Nearest, Second, Summary, collected_cases
+from collected_programs import (
+    Common,
+    Countdown,
+    Nearest,
+    Second,
+    Summary,
+    collected_cases,
+    with_rows,
+)
 from graphs import edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,6 +41,7 @@ def weighted(edges: EdgeList, dtype) -> EdgeList:
 def confirm(edges, case, device, order, way, direction, threads=2) -> None:
     """Run a program on the host and on a device, twice each, and compare all with plain Python."""
     program, parameters, dtype, limit = case
+    parameters = with_rows(parameters, edges.num_vertices)
     edges = edges if dtype is None else weighted(edges, dtype)
     program.along = way
     plain = PlainRun(program, hb.CSRGraph.from_edge_source(edges), parameters, True, threads)
