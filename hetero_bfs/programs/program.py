@@ -135,19 +135,22 @@ class Program:
         num_active      vertices active in the next iteration, in `finished`
 
     All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
-    value per vertex gives each vertex its own value. `totals` are known by their names.
+    value, or one row, per vertex gives each vertex its own value, or vector. `totals` are known by
+    their names.
 
     Methods are plain Python with numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
-    loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `abs`, `int`, `float`,
-    `bool`, functions of `math` and types of NumPy. Types follow NumPy's scalars: float32 plus
-    float32 is float32, and a Python number takes the other operand's type. Values that `apply` and
+    loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `sum`, `abs`, `int`,
+    `float`, `bool`, functions of `math` and types of NumPy. Types follow NumPy's scalars: float32
+    plus float32 is float32, and a Python number takes the other operand's type. Values that `apply` and
     `initial` return are converted to the fields' types. The run is refused if that would lose
     digits, for example if a float goes to an int32 field.
 
     Attributes
     ----------
     state : mapping of name to dtype
-        The fields: bool, int32, int64, uint32, uint64, float32 or float64.
+        The fields: bool, int32, int64, uint32, uint64, float32 or float64. A pair such as
+        `(np.float32, 8)` is a vector of 1 to 64 of them. Methods read `state.factor[0]`, go over it
+        in loops or comprehensions, and return lists.
     combine : Monoid
         `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or `hb.most_frequent`.
         Or a method with the parameters `first` and `second`, which combines two messages into one.
@@ -163,7 +166,8 @@ class Program:
     message_type : dtype, or mapping of name to dtype, optional
         Type of messages; by default the type that `message` returns. A Python int has the type of
         the first field, a Python float the type of the first float field, or else float64. A
-        mapping gives messages several fields, which are read as `combined.distance`.
+        mapping gives messages several fields, which are read as `combined.distance`. As in `state`,
+        a pair is a vector.
     all_active : bool
         True if every vertex sends and applies in every iteration, as in PageRank. `finished` or
         `max_iterations` end the run.
