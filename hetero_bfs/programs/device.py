@@ -91,7 +91,7 @@ class DeviceProgram(DeviceRun):
         _check_types(plan, device.info)
         super().__init__(device, self._entries())
         self._n = n = graph.num_vertices
-        shared, state = self._shared_sizes(), _state_sizes(plan, n)
+        shared, state = self._shared_sizes(), _state_sizes(plan, n, graph.num_stored_edges)
         read_only = {name: getattr(graph, name) for name in _OF_GRAPH}
         if self._in_order:
             read_only["order"] = graph.by_weight.backward_order
@@ -319,7 +319,9 @@ class DeviceProgram(DeviceRun):
         ]
 
 
-def _state_sizes(plan: Plan, num_vertices: int) -> dict[str, tuple[int, npt.DTypeLike]]:
+def _state_sizes(
+    plan: Plan, num_vertices: int, num_entries: int
+) -> dict[str, tuple[int, npt.DTypeLike]]:
     """Return bytes and type of each array, in the order of the kernels' arguments."""
     parameters, long = plan.parameters, lengths(plan)
     items = {
@@ -327,6 +329,8 @@ def _state_sizes(plan: Plan, num_vertices: int) -> dict[str, tuple[int, npt.DTyp
         "fractions": len(parameters.fractions),
         "totals": max(len(plan.totals), 1),
     }
+    for name in plan.edge_kinds:
+        items |= {f"edge_{name}": num_entries, f"backward_edge_{name}": num_entries}
     return {
         name: (_BYTES.get(kind, 8) * items.get(name, num_vertices * long.get(name, 1)), np.uint8)
         for name, kind, _ in state_arrays(plan)
@@ -357,6 +361,10 @@ class DeviceState:
             placed = np.ascontiguousarray(array[graph.names])
             if placed.size:
                 device.write(self.buffers[f"parameter_{name}"], placed.view(np.uint8))
+        for name, array in parameters.edges.items():
+            for lists, entries in zip(("", "backward_"), graph.entries, strict=True):
+                if entries.size:
+                    device.write(self.buffers[f"{lists}edge_{name}"], array[entries].view(np.uint8))
 
     def read_fields(self, num_vertices: int) -> dict[str, npt.NDArray[Any]]:
         state = {}

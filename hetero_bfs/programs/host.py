@@ -155,6 +155,9 @@ class HostProgram(HostRun):
         }
         for kept in ("state", "new") if plan.collects else ("state",):
             fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.kinds.items()}
+        for name, kind in plan.edge_kinds.items():
+            fields[f"edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
+            fields[f"backward_edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"] = np.empty((n, *array.shape[1:]), array.dtype)
         return fields
@@ -225,6 +228,10 @@ class HostProgram(HostRun):
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"][:] = array[self.graph.names]
+        for name, array in parameters.edges.items():
+            forward, backward = self.graph.entries
+            fields[f"edge_{name}"][:] = array[forward]
+            fields[f"backward_edge_{name}"][:] = array[backward]
 
     def _set_width(self, width: float) -> None:
         from hetero_bfs.programs.kernels import loop, monotone_loop

@@ -182,10 +182,16 @@ class MessagePlan:
             "the receiver's state in `message`": reads,
             "messages of several fields": isinstance(program.message_type, Mapping),
             "vectors": any(map(length_of, (*self.kinds.values(), type_name(program.message_type)))),
+            "fields of edges": bool(self.edge_kinds),
             "active_apply": self.active_apply,
             "a method message_back": self.sends_back,
         }
         return next((name for name, needed in needs.items() if needed), "")
+
+    @property
+    def edge_kinds(self) -> dict[str, str]:
+        """The types of the fields of edges."""
+        return {name: type_name(kind) for name, kind in self.program.edges.items()}
 
     @property
     def sends_back(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,12 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.programs.codegen.digits import Digits, of_argument
 from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Source
+from hetero_bfs.programs.edge_fields import checked_edges
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.support.checks import refuse_masked
 from hetero_bfs.support.messages import shown
+
+_NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,15 @@ class Parameters:
     integers: Mapping[str, int]
     fractions: Mapping[str, float]
     arrays: Mapping[str, npt.NDArray[Any]]
+    edges: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """A value for each entry of the caller's CSR arrays."""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], num_vertices: int) -> Parameters:
-        """Sort parameters by kind.
+    def of(
+        cls, values: Mapping[str, Any], num_vertices: int, edge_kinds: Mapping[str, str] = _NONE,
+        num_entries: int = 0,
+    ) -> Parameters:  # fmt: skip
+        """Sort parameters by kind; those of `edge_kinds` are fields of edges.
 
         Raises `ArgumentError` if one is neither a number nor an array with one number per vertex,
         and `GraphError` if entries of an array are masked.
@@ -36,7 +44,10 @@ class Parameters:
         integers: dict[str, int] = {}
         fractions: dict[str, float] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
+        edges = checked_edges(values, edge_kinds, num_entries)
         for name, value in sorted(values.items()):  # compiled code is cached by their order
+            if name in edges:
+                continue
             if isinstance(value, RunOptions):
                 raise ArgumentError(
                     f"{name} holds options, which are not a parameter; give them without a name: "
@@ -58,7 +69,7 @@ class Parameters:
                     f"parameter {name} is {shown(value)}; give a number of 64 bits, or a "
                     f"NumPy array of {num_vertices} of them"
                 )
-        return cls(integers, fractions, arrays)
+        return cls(integers, fractions, arrays, edges)
 
     @property
     def sources(self) -> dict[str, Source]:

@@ -11,6 +11,7 @@ from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
 from hetero_bfs.programs.codegen.digits import declared, type_of_messages
 from hetero_bfs.programs.codegen.method_source import (
+    FIELD_TYPES,
     MESSAGES,
     Method,
     Source,
@@ -47,7 +48,7 @@ _OF_VERTEX = ("vertex", "degree", "num_vertices")
 _OF_RUN = ("iteration", "num_vertices", "num_active")
 _RESERVED = {
     *_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "receiver", "weight", "message", "messages",
-    "combined",
+    "combined", "edge",
 }  # fmt: skip
 _OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
 _OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResult))}
@@ -65,13 +66,17 @@ class ProgramClass(MessagePlan):
     @property
     def arguments(self) -> list[str]:
         """The names of a run's arguments, which the methods read and which mean nothing else."""
-        read = {
+        return sorted(self.read - _RESERVED - {*self.totals})
+
+    @property
+    def read(self) -> set[str]:
+        """The names that the methods read."""
+        return {
             name
             for method in self.methods
             if method != "combine"
             for name in parameters_of(self.program, method)
         }
-        return sorted(read - _RESERVED - {*self.totals})
 
     @property
     def is_endless(self) -> bool:
@@ -102,6 +107,7 @@ class ProgramClass(MessagePlan):
                     f"{name}.state: results have something else of the name {field!r}; rename it"
                 )
         self.kinds = {field: type_name(kind) for field, kind in state.items()}
+        self._check_edges()
         if program.along not in get_args(Along):
             raise ProgramError(f"{name}.along is {program.along!r}; use {_WAYS}")
         if self.collects:
@@ -120,6 +126,15 @@ class ProgramClass(MessagePlan):
             raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
         self._check_totals()
         self._check_spelling()
+
+    def _check_edges(self) -> None:
+        edges = self.program.edges
+        for field, kind in edges.items() if isinstance(edges, Mapping) else [(edges, None)]:
+            if not is_name(field) or type_name(kind) not in FIELD_TYPES or field in self.read:
+                raise ProgramError(
+                    f"{self.name}.edges: {field!r} of {kind!r}; use a mapping of names that no "
+                    f"method has as a parameter, and {', '.join(FIELD_TYPES)}"
+                )
 
     def _check_spelling(self) -> None:
         """Raise `ProgramError` if a name of the class is nearly one that programs may have.
@@ -186,13 +201,7 @@ class Plan(ProgramClass):
             raise GraphError(
                 f"{self.name} reads weights, and the graph has none; load it with weights"
             )
-        used = {
-            name
-            for method in self.methods
-            if method != "combine"
-            for name in parameters_of(program, method)
-        }
-        unknown = [name for name in parameters.sources if name not in used]
+        unknown = [name for name in parameters.sources if name not in self.read]
         if unknown and unknown[0] in _OPTIONS:
             raise ArgumentError(
                 f"{unknown[0]} is an option, no parameter of {self.name}; give "
@@ -201,7 +210,7 @@ class Plan(ProgramClass):
         if unknown:
             raise ArgumentError(
                 f"{self.name} has no parameter {unknown[0]!r}; its methods name "
-                f"{', '.join(sorted(used))}"
+                f"{', '.join(sorted(self.read))}"
             )
         kind = program.message_type
         if kind is None:
@@ -264,6 +273,8 @@ class Plan(ProgramClass):
             "message": ("state", "receiver"), "message_back": ("state", "receiver"),
         }.get(name, ("state",))  # fmt: skip
         owners: dict[str, Mapping[str, str]] = dict.fromkeys(states, self.kinds)
+        if name in SENDING and self.edge_kinds:
+            owners["edge"] = self.edge_kinds
         if name == "apply" and self.takes_messages:
             names[MESSAGES] = Source("", MESSAGES, MESSAGES, False)
         elif name in ("receives", "apply", "combine"):

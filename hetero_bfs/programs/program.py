@@ -128,6 +128,7 @@ class Program:
         num_vertices    number of vertices in the graph
         iteration       number of the iteration, 0 for the first one
         weight          weight of the edge, in `message`
+        edge            the edge's fields, in `message`
         message         a message to the vertex, in `receives`
         combined        all messages to the vertex combined, in `apply`
         messages        instead of `combined`: all messages, for loops `for message in messages:`
@@ -141,8 +142,8 @@ class Program:
     Methods are plain Python with numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
     loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `sum`, `abs`, `int`,
     `float`, `bool`, functions of `math` and types of NumPy. Types follow NumPy's scalars: float32
-    plus float32 is float32, and a Python number takes the other operand's type. Values that `apply` and
-    `initial` return are converted to the fields' types. The run is refused if that would lose
+    plus float32 is float32, and a Python number takes the other operand's type. Values that `apply`
+    and `initial` return are converted to the fields' types. The run is refused if that would lose
     digits, for example if a float goes to an int32 field.
 
     Attributes
@@ -157,6 +158,10 @@ class Program:
         The result must not depend on the order in which messages are combined. For messages of
         several fields: a mapping with a monoid for each field, or a method. Not if `apply` reads
         `messages`.
+    edges : mapping of name to dtype, optional
+        Fields of edges, which `message` reads as `edge.capacity`. Each is an argument of the run:
+        an array with a value for each entry of the graph's neighbour lists, in their order. An
+        undirected graph has two entries an edge; a message from u to v reads that in u's list.
     identity : number or tuple of numbers, optional
         With a method `combine`: the message that changes no other one.
     along : {"out", "in", "both"}
@@ -214,6 +219,7 @@ class Program:
     state: ClassVar[Mapping[str, Any]]
     combine: Any  # a Monoid, or a method
     identity: ClassVar[Any] = None
+    edges: ClassVar[Mapping[str, Any]] = {}
     along: ClassVar[Along] = "out"
     message_type: ClassVar[Any] = None
     all_active: ClassVar[bool] = False

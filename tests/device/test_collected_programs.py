@@ -14,7 +14,7 @@ from collected_programs import (
     Second,
     Summary,
     collected_cases,
-    with_rows,
+    with_arrays,
 )
 from graphs import edge_lists, nasty
 from hypothesis import given, settings
@@ -41,10 +41,10 @@ def weighted(edges: EdgeList, dtype) -> EdgeList:
 def confirm(edges, case, device, order, way, direction, threads=2) -> None:
     """Run a program on the host and on a device, twice each, and compare all with plain Python."""
     program, parameters, dtype, limit = case
-    parameters = with_rows(parameters, edges.num_vertices)
     edges = edges if dtype is None else weighted(edges, dtype)
-    program.along = way
-    plain = PlainRun(program, hb.CSRGraph.from_edge_source(edges), parameters, True, threads)
+    program.along, graph = way, hb.CSRGraph.from_edge_source(edges)
+    parameters = with_arrays(parameters, graph)
+    plain = PlainRun(program, graph, parameters, True, threads)
     expected = plain.run(*([] if limit is None else [limit]))
     with ProgramRuns(build_search_graph(edges, order), threads, device) as runs:
         places = ["cpu"] * 2 + ["device"] * 2 * (runs.device is not None)

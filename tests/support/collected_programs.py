@@ -347,6 +347,28 @@ class Outermost(hb.Program):
         return [ends[i] if i < 2 else max(state.box[i], combined[i]) for i in range(4)]
 
 
+class Bottleneck(hb.Program):
+    """Fields of edges: how much fits along a path, and along open edges only; also backwards."""
+
+    state = {"width": np.int32, "open": bool}  # noqa: RUF012
+    message_type = {"width": np.int32, "back": np.int32}  # noqa: RUF012
+    combine = {"width": hb.maximum, "back": hb.maximum}  # noqa: RUF012
+    edges = {"capacity": np.int32, "is_open": bool}  # noqa: RUF012
+
+    def initial(self, vertex, source):
+        return (1000, True, True) if vertex == source else (0, False, False)
+
+    def message(self, state, edge):
+        return min(state.width, edge.capacity) if edge.is_open else 0, 0
+
+    def message_back(self, state, edge):
+        return 0, min(state.width, edge.capacity) // 2
+
+    def apply(self, state, combined):
+        width = max(state.width, combined.width, combined.back)
+        return width, state.open or combined.width > 0
+
+
 def collected_cases(source: int) -> dict:
     """Return programs with parameters, the weights' type, and the most iterations."""
     return {
@@ -362,12 +384,26 @@ def collected_cases(source: int) -> dict:
         "hubs": (Hubs(), {"rounds": 4}, None, None),
         "sketches": (Sketches(), {"rounds": 3, "start": "rows"}, np.int32, None),
         "hops": (Hops(), {"source": source}, None, None),
+        "bottleneck": (
+            Bottleneck(),
+            {"source": source, "capacity": "entries", "is_open": "flags"},
+            None,
+            None,
+        ),
         "votes": (Votes(), {}, None, None),
         "outermost": (Outermost(), {}, None, None),
     }
 
 
-def with_rows(parameters: dict, num_vertices: int) -> dict:
-    """Return parameters with an array of vectors for each one that is "rows"."""
-    rows = np.random.default_rng(2).integers(-9, 9, (num_vertices, 2))
-    return {name: rows if value == "rows" else value for name, value in parameters.items()}
+def with_arrays(parameters: dict, graph: hb.CSRGraph) -> dict:
+    """Return parameters with arrays for words: vectors of vertices, fields of edges."""
+    draw, entries = np.random.default_rng(2).integers, graph.num_stored_edges
+    arrays = {
+        "rows": draw(-9, 9, (graph.num_vertices, 2)),
+        "entries": draw(1, 900, entries).astype(np.int32),
+        "flags": draw(0, 4, entries) > 0,
+    }
+    return {
+        name: arrays[value] if isinstance(value, str) else value
+        for name, value in parameters.items()
+    }

@@ -55,7 +55,7 @@ class PlainRun:
         declared = declared if isinstance(declared, dict) else {"": declared}
         self.message_kinds = {name: np.dtype(kind) for name, kind in declared.items()}
         self.monoid = monoid_of(program)
-        self.identity = self._identity()
+        self.identity, self.edges = self._identity(), [*program.edges]
         self.random = random.Random(seed)
         self.receivers = self._receivers()
         self.senders: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
@@ -173,6 +173,7 @@ class PlainRun:
             known = {"state": self.states[u], "receiver": self.states[v]}
             if self.graph.weights is not None:
                 known["weight"] = self.graph.weights[k]
+            known["edge"] = SimpleNamespace(**{n: self.parameters[n][k] for n in self.edges})
             message = self._message(self._call(method, u, **known))
             if not self.takes or self._receives(v, message):
                 messages.setdefault(v, []).append(message)

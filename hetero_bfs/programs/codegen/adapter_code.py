@@ -168,6 +168,8 @@ class Adapters:
         name = source.name
         if source.type == MESSAGES:
             return self.messages
+        if source.owner == "edge":
+            return self.truth(f"at_edge_{name}") if source.type == "bool" else f"at_edge_{name}"
         if source.owner == "receiver":
             return self._field(name, "v")
         if source.owner in ("message", "combined"):

@@ -164,6 +164,10 @@ class _DeviceAdapters(Adapters):
                 f"if (!({sends}))",
                 "    return false;",
                 *([weight] if plan.uses_weights else []),
+                *(
+                    f"const {_stored(kind)} at_edge_{name} = {lists}edge_{name}[{entry}];"
+                    for name, kind in plan.edge_kinds.items()
+                ),
                 self._assigned(names, method, "u"),
             ]
 
@@ -262,6 +266,10 @@ def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
         (f"parameter_{name}", _stored(array.dtype.name), True)
         for name, array in plan.parameters.arrays.items()
     ]
+    arrays += [
+        (f"{lists}edge_{name}", _stored(kind), True)
+        for lists in ("", "backward_") for name, kind in plan.edge_kinds.items()
+    ]  # fmt: skip
     arrays += [("names", "uint", True), ("degree", "uint", True), ("integers", "long", True)]
     if plan.parameters.fractions:
         arrays.append(("fractions", "double", True))

@@ -185,11 +185,12 @@ class _HostAdapters(Adapters):
         take = [f"    return takes(arrays, v, {names}), {names}", f"return False, {none}"]
 
         def along(method: str, lists: str, entry: str) -> list[str]:
-            weight = [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
+            held = [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
+            held += [f"at_edge_{n} = arrays.{lists}edge_{n}[{entry}]" for n in plan.edge_kinds]
             return [
                 f"u = np.int64(arrays.{lists}neighbours[{entry}])",
                 "if sends(active, u):",
-                *(f"    {line}" for line in [*weight, f"{names} = {self._call(method, 'u')}"]),
+                *(f"    {line}" for line in [*held, f"{names} = {self._call(method, 'u')}"]),
                 *take,
             ]
 

@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.digits import TOLD, holds, holds_number
+from hetero_bfs.programs.codegen.elements import Vector, Vectors
 from hetero_bfs.programs.codegen.expressions import Value, common
 from hetero_bfs.programs.codegen.method_source import (
     length_of,
@@ -16,7 +17,6 @@ from hetero_bfs.programs.codegen.method_source import (
     walk_outside_functions,
     word,
 )
-from hetero_bfs.programs.codegen.vectors import Vector, Vectors
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Programs with vectors: what the translator refuses, and files of vectors."""
+"""Programs with vectors and fields of edges: what is refused, and files of vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hetero_bfs.errors import ArgumentError, GraphFileError, ProgramError
 from hetero_bfs.graph.io.vertex_values import columns_of, read_values
 from hetero_bfs.programs.codegen.dialects import HostDialect
 from hetero_bfs.programs.parameters import Parameters
-from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.plan import Plan, ProgramClass
 
 CLASS = """
 import numpy as np
@@ -141,3 +141,49 @@ def test_arrays_of_arguments_have_one_or_two_dimensions():
     for shape in ((4, 3), (3, 5), (5, 3, 2), (5, 0)):
         with pytest.raises(ArgumentError, match="or a vector a vertex"):
             Parameters.of({"start": np.zeros(shape)}, 5)
+
+
+def bottleneck(**changes):
+    class Bottleneck(hb.Program):
+        state = {"width": np.int32}  # noqa: RUF012
+        combine = hb.maximum
+        edges = {"capacity": np.int32}  # noqa: RUF012
+
+        def initial(self, vertex):
+            return vertex
+
+        def message(self, state, edge):
+            return min(state.width, edge.capacity)
+
+        def apply(self, state, combined):
+            return max(state.width, combined)
+
+    return type("Bottleneck", (Bottleneck,), changes)()
+
+
+@pytest.mark.parametrize(
+    "edges", [{"capacity": "text"}, {"not a name": int}, {"state": np.int32}, 3, {"x": (int, 2)}]
+)
+def test_wrong_fields_of_edges(edges):
+    with pytest.raises(ProgramError, match=r"Bottleneck\.edges"):
+        ProgramClass(bottleneck(edges=edges))
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"capacity": np.zeros(3, np.int32)}, {"capacity": np.zeros(8)}, {"capacity": 1}]
+)
+def test_wrong_arrays_of_edges(given):
+    kinds = ProgramClass(bottleneck()).edge_kinds
+    with pytest.raises(ArgumentError, match=r"field capacity .* int32 .* shape \(8,\)"):
+        Parameters.of(given, 5, kinds, 8)
+    fits = Parameters.of({"capacity": np.arange(8, dtype=np.int8)}, 5, kinds, 8)
+    assert fits.edges["capacity"].dtype == np.int32
+
+
+def test_a_field_of_edges_is_read_in_message_only():
+    def apply(self, state, edge):
+        return edge.capacity
+
+    plan = Plan(bottleneck(apply=apply), Parameters.of({}, 5), None)
+    with pytest.raises(ProgramError, match="'edge' is not given"):
+        plan.functions(HostDialect)

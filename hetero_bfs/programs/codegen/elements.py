@@ -181,7 +181,9 @@ class Vectors(Expressions):
             named = {n.id for i in indices for n in ast.walk(i) if isinstance(n, ast.Name)}
             if not named & bound or self._uses_variables(node.iter):
                 return None
-        elif callee not in (zip, enumerate) and self.vector(node.iter) is None:
+        elif not (callee in (zip, enumerate) or isinstance(node.iter, ast.Tuple)) and (
+            self.vector(node.iter) is None
+        ):
             return None
         for inner in _of_loop(node.body):
             if isinstance(inner, ast.Break | ast.Continue):
@@ -212,6 +214,8 @@ class Vectors(Expressions):
             if len({*map(len, rows)}) > 1 or named not in ([], ["strict"]):
                 self.refuse(over, f"`{ast.unparse(over)}`", "give vectors of one length")
             return [ast.Tuple([*row], ast.Load()) for row in zip(*rows, strict=True)]
+        if isinstance(over, ast.List | ast.Tuple):
+            return over.elts
         if not self._uses_variables(over):
             held = self.constant(over)
             if not _is_sequence(held):
