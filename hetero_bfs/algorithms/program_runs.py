@@ -245,7 +245,8 @@ class ProgramRuns(Prepared):
         check_type("program", program, Program, "an object of a class derived from hb.Program")
         check_type("options", options, RunOptions, "hb.RunOptions(...)")
         given = Parameters.of(
-            parameters, self.graph.num_vertices, ProgramClass(program).edge_kinds,
+            parameters, self.graph.num_vertices,
+            ProgramClass(program).edge_kinds if program.edges else {},
             self.graph.graph.num_stored_edges,
         )  # fmt: skip
         plan = Plan(program, given, self.placed.weight_type)

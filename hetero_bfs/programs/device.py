@@ -389,7 +389,7 @@ class DeviceState:
 
 def _check_types(plan: Plan, info: DeviceInfo) -> None:
     """Raise `DeviceError` if the device lacks a type that the program needs."""
-    kinds = {*plan.fields.values(), *plan.messages.values(), plan.weight_type}
-    doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
+    kinds = {*plan.fields.values(), *plan.messages.values(), *plan.edge_kinds.values()}
+    doubles = "float64" in kinds | {plan.weight_type} or plan.parameters.fractions or plan.totals
     if doubles and not info.has_double:
         raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")
