@@ -25,7 +25,7 @@ from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.parameters import Parameters
-from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.plan import Plan, ProgramClass
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
 from hetero_bfs.programs.result import ProgramResult
@@ -248,7 +248,11 @@ class ProgramRuns(Prepared):
 
         check_type("program", program, Program, "an object of a class derived from hb.Program")
         check_type("options", options, RunOptions, "hb.RunOptions(...)")
-        given = Parameters.of(parameters, self.graph.num_vertices)
+        given = Parameters.of(
+            parameters, self.graph.num_vertices,
+            ProgramClass(program).edge_kinds if program.edges else {},
+            self.graph.graph.num_stored_edges,
+        )  # fmt: skip
         plan = Plan(program, given, self.placed.weight_type)
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         if plan.stays and (options.schedule or options.where == "both"):
@@ -258,7 +262,7 @@ class ProgramRuns(Prepared):
             )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
-        key = host_text(plan), tuple(plan.parameters.sources.items())
+        key = host_text(plan), tuple(plan.parameters.sources.items()), (*plan.edge_kinds.items(),)
         modes = [self._mode(mode, options, plan) for mode in _modes_for(plan, options)]
         programs = {mode.name: self._compiled(plan, key, mode) for mode in modes}
         choices = _choices(plan, programs, options)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.cli.algorithms import print_summary, summary_of
@@ -16,7 +18,7 @@ from hetero_bfs.cli.info import range_of
 from hetero_bfs.cli.output import as_json, print_notes, write_record, write_trace
 from hetero_bfs.cli.program_file import load_program
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.io.vertex_values import read_values
+from hetero_bfs.graph.io.vertex_values import columns_of, read_values
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.plan import ProgramClass
 from hetero_bfs.programs.result import ProgramResult
@@ -39,6 +41,7 @@ def run(options: Namespace) -> int:
         root = 0  # the vertex from which the file's layers begin
     run_options = RunOptions(options.max_iterations, mode=options.mode, root=root)
     shown, values = _values(options, edges, names)
+    values |= _edge_fields(options, known)
     with open_analysis(ProgramRuns, edges, engine_options(options)) as analysis:
         run_options = replace(run_options, place=analysis.named_place or "auto")
         result = analysis.run(program, values, run_options)
@@ -48,7 +51,7 @@ def run(options: Namespace) -> int:
     report = ProgramReport(edges, result, given)
     print_notes(report.notes())
     if options.out is not None:
-        save_values(options.out, result.state, names, ())
+        save_values(options.out, columns_of(result.state), names, ())
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     print_summary(options, report, device)
@@ -95,6 +98,11 @@ def _check_options(options: Namespace, known: ProgramClass) -> None:
         raise ArgumentError(
             f"{name}.state: 'vertex' is the column of vertices that --out writes; rename it"
         )
+    if known.edge_kinds and options.columns is None:
+        raise ArgumentError(
+            f"{name} reads columns of edges, {', '.join(known.edge_kinds)}; name the columns of "
+            "their ends, too: --columns source,target"
+        )
     known.check_end(options.max_iterations, "--max-iterations N")
     listed = f"its arguments are {', '.join(wanted)}" if wanted else "it has no arguments"
     for one in given:
@@ -131,3 +139,21 @@ def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any],
         (values[name],) = numbered(edges, [vertex])
         shown[name] = name_of(edges, values[name])
     return shown, values
+
+
+def _edge_fields(options: Namespace, known: ProgramClass) -> dict[str, npt.NDArray[Any]]:
+    """Return the fields of edges: the columns of their names, each read as weights are."""
+    from hetero_bfs.graph.csr import CSRGraph
+    from hetero_bfs.graph.io.registry import read
+    from hetero_bfs.graph.weights import needed_weights
+
+    fields = {}
+    for name, kind in known.edge_kinds.items():
+        wanted = options.directed, True, options.renumber, (*options.columns.split(",")[:2], name)
+        given = options.format if isinstance(options.graph, Path) else None
+        edges = read(options.graph, *wanted, given)
+        values = needed_weights(CSRGraph.from_edge_source(edges))
+        converted = values.astype(kind)
+        same = kind.startswith(("bool", "float")) or (converted == values).all()
+        fields[name] = converted if same else values
+    return fields

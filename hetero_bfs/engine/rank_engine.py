@@ -22,7 +22,7 @@ from hetero_bfs.graph.lists import input_degree_of
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.parameters import Parameters
-from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.plan import Plan, ProgramClass
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.ranks import RankProgram, graph_along
 from hetero_bfs.programs.renumbered import usual_step, weight_sums
@@ -183,11 +183,12 @@ class RankEngine(Algorithms, OfOneProcess):
         """Return the plan of the program for this graph, and the options as numbers."""
         weights = self.graph.graph.weights
         kind = None if weights is None else weights.dtype.name
+        known = ProgramClass(program)
+        if known.collects:
+            raise ArgumentError(f"{known.name} has {known.collects}, which needs one process")
         plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
         if plan.counts:
             raise ArgumentError(f"{plan.name} combines by most_frequent, which needs one process")
-        if plan.collects:
-            raise ArgumentError(f"{plan.name} has {plan.collects}, which needs one process")
         if options.mode != "synchronous" or options.where not in ("auto", "cpu"):
             raise ArgumentError("several ranks run programs in mode synchronous, on the CPU")
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")

@@ -15,7 +15,7 @@ from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, kernel_source
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import schema
-from hetero_bfs.programs.codegen.device_code import device_text, state_arrays
+from hetero_bfs.programs.codegen.device_code import device_text, lengths, state_arrays
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
@@ -91,7 +91,7 @@ class DeviceProgram(DeviceRun):
         _check_types(plan, device.info)
         super().__init__(device, self._entries())
         self._n = n = graph.num_vertices
-        shared, state = self._shared_sizes(), _state_sizes(plan, n)
+        shared, state = self._shared_sizes(), _state_sizes(plan, n, graph.num_stored_edges)
         read_only = {name: getattr(graph, name) for name in _OF_GRAPH}
         if self._in_order:
             read_only["order"] = graph.by_weight.backward_order
@@ -319,16 +319,20 @@ class DeviceProgram(DeviceRun):
         ]
 
 
-def _state_sizes(plan: Plan, num_vertices: int) -> dict[str, tuple[int, npt.DTypeLike]]:
+def _state_sizes(
+    plan: Plan, num_vertices: int, num_entries: int
+) -> dict[str, tuple[int, npt.DTypeLike]]:
     """Return bytes and type of each array, in the order of the kernels' arguments."""
-    parameters = plan.parameters
+    parameters, long = plan.parameters, lengths(plan)
     items = {
         "integers": 1 + len(parameters.integers),
         "fractions": len(parameters.fractions),
         "totals": max(len(plan.totals), 1),
     }
+    for name in plan.edge_kinds:
+        items |= {f"edge_{name}": num_entries, f"backward_edge_{name}": num_entries}
     return {
-        name: (_BYTES.get(kind, 8) * items.get(name, num_vertices), np.uint8)
+        name: (_BYTES.get(kind, 8) * items.get(name, num_vertices * long.get(name, 1)), np.uint8)
         for name, kind, _ in state_arrays(plan)
     }
 
@@ -357,10 +361,14 @@ class DeviceState:
             placed = np.ascontiguousarray(array[graph.names])
             if placed.size:
                 device.write(self.buffers[f"parameter_{name}"], placed.view(np.uint8))
+        for name, array in parameters.edges.items():
+            for lists, entries in zip(("", "backward_"), graph.entries, strict=True):
+                if entries.size:
+                    device.write(self.buffers[f"{lists}edge_{name}"], array[entries].view(np.uint8))
 
     def read_fields(self, num_vertices: int) -> dict[str, npt.NDArray[Any]]:
         state = {}
-        for name, kind in self._plan.fields.items():
+        for name, kind in self._plan.kinds.items():
             array = np.empty(num_vertices, kind)
             if num_vertices:
                 self._device.read(array.view(np.uint8), self.field(name))
@@ -381,7 +389,7 @@ class DeviceState:
 
 def _check_types(plan: Plan, info: DeviceInfo) -> None:
     """Raise `DeviceError` if the device lacks a type that the program needs."""
-    kinds = {*plan.fields.values(), *plan.messages.values(), plan.weight_type}
-    doubles = "float64" in kinds or plan.parameters.fractions or plan.totals
+    kinds = {*plan.fields.values(), *plan.messages.values(), *plan.edge_kinds.values()}
+    doubles = "float64" in kinds | {plan.weight_type} or plan.parameters.fractions or plan.totals
     if doubles and not info.has_double:
         raise DeviceError(f"{plan.name} needs float64, which {info.name} lacks")

@@ -154,9 +154,12 @@ class HostProgram(HostRun):
             "fractions": np.zeros(len(parameters.fractions) + 1),
         }
         for kept in ("state", "new") if plan.collects else ("state",):
-            fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.fields.items()}
+            fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.kinds.items()}
+        for name, kind in plan.edge_kinds.items():
+            fields[f"edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
+            fields[f"backward_edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
         for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"] = np.empty(n, array.dtype)
+            fields[f"parameter_{name}"] = np.empty((n, *array.shape[1:]), array.dtype)
         return fields
 
     def _phases(self) -> Any:
@@ -214,7 +217,7 @@ class HostProgram(HostRun):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the vertices' states; the next run overwrites them."""
-        return {name: self.fields[f"state_{name}"] for name in self.plan.fields}
+        return {name: self.fields[f"state_{name}"] for name in self.plan.kinds}
 
     def totals(self) -> dict[str, float]:
         return dict(zip(self.plan.totals, self.fields["totals"].tolist(), strict=False))
@@ -225,6 +228,10 @@ class HostProgram(HostRun):
         fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"][:] = array[self.graph.names]
+        for name, array in parameters.edges.items():
+            forward, backward = self.graph.entries
+            fields[f"edge_{name}"][:] = array[forward]
+            fields[f"backward_edge_{name}"][:] = array[backward]
 
     def _set_width(self, width: float) -> None:
         from hetero_bfs.programs.kernels import loop, monotone_loop

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.errors import ProgramError
-from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, parameters_of
+from hetero_bfs.programs.codegen.method_source import (
+    FIELD_TYPES,
+    length_of,
+    parameters_of,
+    scalars,
+    vector_of,
+)
 from hetero_bfs.programs.program import (
     Monoid,
     OwnMonoid,
@@ -23,6 +29,13 @@ REQUIRED = ("initial", "message", "apply")
 OPTIONAL = ("message_back", "receives", "measure", "finished", "priority", "combine")
 SENDING = ("message", "message_back")
 
+_MOST_ELEMENTS = 64
+
+TYPES = (
+    f"{', '.join(FIELD_TYPES)}, or a vector of 1 to {_MOST_ELEMENTS} of them, such as "
+    "(numpy.float32, 8)"
+)
+
 
 class MessagePlan:
     """The messages of a program; `Plan` adds its states, and translates its methods."""
@@ -30,7 +43,9 @@ class MessagePlan:
     program: Program
     name: str
     monoids: dict[str, Monoid]
-    messages: Mapping[str, str] = {}  # until `message` is translated
+    kinds: Mapping[str, str]
+    """The types of the fields of states."""
+    message_kinds: Mapping[str, str] = {}  # until `message` is translated
     """The types of a message's fields; a message of one value has one field, by the name ""."""
 
     def _monoids(self) -> dict[str, Monoid]:
@@ -64,9 +79,11 @@ class MessagePlan:
                 "with one for each, or a method"
             )
         if isinstance(monoid, OwnMonoid):
-            neutral, several = monoid.neutral, isinstance(program.message_type, Mapping)
+            declared, neutral = program.message_type, monoid.neutral
+            declared = declared if isinstance(declared, Mapping) else {"": declared}
+            wanted = len(scalars({name: type_name(kind) for name, kind in declared.items()}))
+            several = wanted > 1 or "" not in declared
             numbers = neutral if several and isinstance(neutral, tuple) else (neutral,)
-            wanted = len(program.message_type) if several else 1
             kinds = int | float | np.number | np.bool_
             if len(numbers) != wanted or not all(isinstance(x, kinds) and x == x for x in numbers):
                 what = f"a tuple of {wanted} numbers" if several else "a number"
@@ -91,15 +108,13 @@ class MessagePlan:
         """Return the types of a message's fields, from the one that the program declares."""
         kinds = dict(kind) if isinstance(kind, Mapping) else {"": kind}
         for field, one in kinds.items():
-            if (field and not is_name(field)) or type_name(one) not in FIELD_TYPES:
-                raise ProgramError(
-                    f"{self.name}.message_type is {kind!r}; use {', '.join(FIELD_TYPES)}"
-                )
+            if (field and not is_name(field)) or not type_name(one):
+                raise ProgramError(f"{self.name}.message_type is {kind!r}; use {TYPES}")
         types = {field: type_name(one) for field, one in kinds.items()}
         if isinstance(self.monoid, OwnMonoid):
-            self._check_identity(types)
-        for field, name in types.items():
-            monoid = self.monoids.get(field, any_one)
+            self._check_identity(scalars(types))
+        for field, name in scalars(types).items():
+            monoid = self.combines(field)
             if not monoid.suits(np.dtype(name)):
                 raise ProgramError(f"{self.name}: {monoid.operation} does not combine {name}; "
                                    "set message_type to an integer type")  # fmt: skip
@@ -133,8 +148,17 @@ class MessagePlan:
 
     @property
     def monoid(self) -> Monoid:
-        """How messages of one value combine; `any_one` if they have several, or do not combine."""
+        """How messages of one field combine; `any_one` if they have several, or do not combine."""
         return self.monoids.get("", any_one)
+
+    @property
+    def messages(self) -> dict[str, str]:
+        """The types of the numbers of a message: `message_kinds` with vectors spread."""
+        return scalars(self.message_kinds)
+
+    def combines(self, field: str) -> Monoid:
+        """Return how a field of `messages` combines."""
+        return self.monoids.get(vector_of(field)[0], any_one)
 
     @property
     def message_type(self) -> str:
@@ -157,10 +181,17 @@ class MessagePlan:
             "an `apply` of `messages`": self.takes_messages,
             "the receiver's state in `message`": reads,
             "messages of several fields": isinstance(program.message_type, Mapping),
+            "vectors": any(map(length_of, (*self.kinds.values(), type_name(program.message_type)))),
+            "fields of edges": bool(self.edge_kinds),
             "active_apply": self.active_apply,
             "a method message_back": self.sends_back,
         }
         return next((name for name, needed in needs.items() if needed), "")
+
+    @property
+    def edge_kinds(self) -> dict[str, str]:
+        """The types of the fields of edges."""
+        return {name: type_name(kind) for name, kind in self.program.edges.items()}
 
     @property
     def sends_back(self) -> bool:
@@ -189,7 +220,7 @@ class MessagePlan:
             found = self._neutral(self.messages)
         else:
             kinds = self.messages.items()
-            found = [self.monoids.get(f, any_one).identity(np.dtype(kind)) for f, kind in kinds]
+            found = [self.combines(field).identity(np.dtype(kind)) for field, kind in kinds]
         return [int(one) if isinstance(one, bool) else one for one in found]
 
     @cached_property
@@ -221,7 +252,13 @@ def is_name(name: Any) -> bool:
 
 
 def type_name(kind: Any) -> str:
+    """Return the name of a type of numbers or vectors, as (numpy.float32, 8); "" if it is none."""
+    vector = isinstance(kind, tuple) and len(kind) == 2
+    base, length = kind if vector else (kind, 0)
     try:
-        return "" if kind is None else str(np.dtype(kind).name)
+        name = "" if base is None else str(np.dtype(base).name)
     except (TypeError, ValueError, SyntaxError):
+        name = ""
+    if name not in FIELD_TYPES or (vector and length not in range(1, _MOST_ELEMENTS + 1)):
         return ""
+    return f"({length},){name}" if vector else name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,22 +13,30 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.programs.codegen.digits import Digits, of_argument
 from hetero_bfs.programs.codegen.method_source import FIELD_TYPES, Source
+from hetero_bfs.programs.edge_fields import checked_edges
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.support.checks import refuse_masked
 from hetero_bfs.support.messages import shown
 
+_NONE: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True)
 class Parameters:
-    """A run's arguments: numbers, and arrays with a value per vertex (caller's ids)."""
+    """A run's arguments: numbers, and arrays with a value or a vector per vertex (caller's ids)."""
 
     integers: Mapping[str, int]
     fractions: Mapping[str, float]
     arrays: Mapping[str, npt.NDArray[Any]]
+    edges: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """A value for each entry of the caller's CSR arrays."""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], num_vertices: int) -> Parameters:
-        """Sort parameters by kind.
+    def of(
+        cls, values: Mapping[str, Any], num_vertices: int, edge_kinds: Mapping[str, str] = _NONE,
+        num_entries: int = 0,
+    ) -> Parameters:  # fmt: skip
+        """Sort parameters by kind; those of `edge_kinds` are fields of edges.
 
         Raises `ArgumentError` if one is neither a number nor an array with one number per vertex,
         and `GraphError` if entries of an array are masked.
@@ -36,7 +44,10 @@ class Parameters:
         integers: dict[str, int] = {}
         fractions: dict[str, float] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
+        edges = checked_edges(values, edge_kinds, num_entries)
         for name, value in sorted(values.items()):  # compiled code is cached by their order
+            if name in edges:
+                continue
             if isinstance(value, RunOptions):
                 raise ArgumentError(
                     f"{name} holds options, which are not a parameter; give them without a name: "
@@ -58,7 +69,7 @@ class Parameters:
                     f"parameter {name} is {shown(value)}; give a number of 64 bits, or a "
                     f"NumPy array of {num_vertices} of them"
                 )
-        return cls(integers, fractions, arrays)
+        return cls(integers, fractions, arrays, edges)
 
     @property
     def sources(self) -> dict[str, Source]:
@@ -66,7 +77,10 @@ class Parameters:
         kinds = {n: "bool" if isinstance(v, bool) else "int64" for n, v in self.integers.items()}
         numbers = {n: Source("", n, kind, kind != "bool") for n, kind in kinds.items()}
         numbers |= {name: Source("", name, "float64", True) for name in self.fractions}
-        return numbers | {n: Source("", n, a.dtype.name, False) for n, a in self.arrays.items()}
+        for name, array in self.arrays.items():
+            length = f"({array.shape[1]},)" if array.ndim > 1 else ""
+            numbers[name] = Source("", name, f"{length}{array.dtype.name}", False)
+        return numbers
 
     @cached_property
     def digits(self) -> dict[str, Digits]:
@@ -75,10 +89,12 @@ class Parameters:
 
 
 def _checked_array(name: str, array: npt.NDArray[Any], num_vertices: int) -> npt.NDArray[Any]:
-    if array.shape != (num_vertices,) or array.dtype.name not in FIELD_TYPES:
+    fits = array.shape[:1] == (num_vertices,) and array.ndim < 3 and array[:1].size
+    if not (fits or array.shape == (0,) == (num_vertices,)) or array.dtype.name not in FIELD_TYPES:
         raise ArgumentError(
             f"parameter {name} is an array of shape {array.shape} and type {array.dtype}; give one "
-            f"value a vertex, shape ({num_vertices},), of {', '.join(FIELD_TYPES)}"
+            f"value a vertex, shape ({num_vertices},), or a vector a vertex, such as shape "
+            f"({num_vertices}, 8), of {', '.join(FIELD_TYPES)}"
         )
     native = array.dtype.name  # in the machine's byte order
     return np.asarray(array).astype(native, copy=False)

@@ -7,8 +7,6 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import get_args
 
-import numpy as np
-
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
 from hetero_bfs.programs.codegen.digits import declared, type_of_messages
@@ -17,13 +15,16 @@ from hetero_bfs.programs.codegen.method_source import (
     MESSAGES,
     Method,
     Source,
+    length_of,
     parameters_of,
+    scalars,
 )
 from hetero_bfs.programs.codegen.translate import Function, translate
 from hetero_bfs.programs.message_plan import (
     OPTIONAL,
     REQUIRED,
     SENDING,
+    TYPES,
     MessagePlan,
     is_name,
     type_name,
@@ -47,7 +48,7 @@ _OF_VERTEX = ("vertex", "degree", "num_vertices")
 _OF_RUN = ("iteration", "num_vertices", "num_active")
 _RESERVED = {
     *_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "receiver", "weight", "message", "messages",
-    "combined",
+    "combined", "edge",
 }  # fmt: skip
 _OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
 _OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResult))}
@@ -65,13 +66,17 @@ class ProgramClass(MessagePlan):
     @property
     def arguments(self) -> list[str]:
         """The names of a run's arguments, which the methods read and which mean nothing else."""
-        read = {
+        return sorted(self.read - _RESERVED - {*self.totals})
+
+    @property
+    def read(self) -> set[str]:
+        """The names that the methods read."""
+        return {
             name
             for method in self.methods
             if method != "combine"
             for name in parameters_of(self.program, method)
         }
-        return sorted(read - _RESERVED - {*self.totals})
 
     @property
     def is_endless(self) -> bool:
@@ -95,14 +100,14 @@ class ProgramClass(MessagePlan):
         if not isinstance(state, Mapping) or not state:
             raise ProgramError(f'{name}.state is not a mapping, such as {{"level": numpy.int32}}')
         for field, kind in state.items():
-            if not is_name(field) or type_name(kind) not in FIELD_TYPES:
-                raise ProgramError(
-                    f"{name}.state: {field!r} of {kind!r}; use names, and {', '.join(FIELD_TYPES)}"
-                )
+            if not is_name(field) or not type_name(kind):
+                raise ProgramError(f"{name}.state: {field!r} of {kind!r}; use names, and {TYPES}")
             if field in _OF_RESULT:
                 raise ProgramError(
                     f"{name}.state: results have something else of the name {field!r}; rename it"
                 )
+        self.kinds = {field: type_name(kind) for field, kind in state.items()}
+        self._check_edges()
         if program.along not in get_args(Along):
             raise ProgramError(f"{name}.along is {program.along!r}; use {_WAYS}")
         if self.collects:
@@ -121,6 +126,15 @@ class ProgramClass(MessagePlan):
             raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
         self._check_totals()
         self._check_spelling()
+
+    def _check_edges(self) -> None:
+        edges = self.program.edges
+        for field, kind in edges.items() if isinstance(edges, Mapping) else [(edges, None)]:
+            if not is_name(field) or type_name(kind) not in FIELD_TYPES or field in self.read:
+                raise ProgramError(
+                    f"{self.name}.edges: {field!r} of {kind!r}; use a mapping of names that no "
+                    f"method has as a parameter, and {', '.join(FIELD_TYPES)}"
+                )
 
     def _check_spelling(self) -> None:
         """Raise `ProgramError` if a name of the class is nearly one that programs may have.
@@ -177,7 +191,8 @@ class Plan(ProgramClass):
     def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
         super().__init__(program)
         self.parameters, self.weight_type = parameters, weight_type
-        self.fields = {name: np.dtype(kind).name for name, kind in program.state.items()}
+        self.fields = scalars(self.kinds)
+        """The types of a state's numbers: `kinds` with vectors spread."""
         self.all_active = bool(program.all_active)
         self.along: Along = program.along
         self.monotone = bool(program.monotone)
@@ -186,13 +201,7 @@ class Plan(ProgramClass):
             raise GraphError(
                 f"{self.name} reads weights, and the graph has none; load it with weights"
             )
-        used = {
-            name
-            for method in self.methods
-            if method != "combine"
-            for name in parameters_of(program, method)
-        }
-        unknown = [name for name in parameters.sources if name not in used]
+        unknown = [name for name in parameters.sources if name not in self.read]
         if unknown and unknown[0] in _OPTIONS:
             raise ArgumentError(
                 f"{unknown[0]} is an option, no parameter of {self.name}; give "
@@ -201,13 +210,13 @@ class Plan(ProgramClass):
         if unknown:
             raise ArgumentError(
                 f"{self.name} has no parameter {unknown[0]!r}; its methods name "
-                f"{', '.join(sorted(used))}"
+                f"{', '.join(sorted(self.read))}"
             )
         kind = program.message_type
         if kind is None:
             returned = translate(self._method("message"), HostDialect()).first
             kind = type_of_messages(returned.type, returned.digits, self.fields)
-        self.messages = self._message_types(kind)
+        self.message_kinds = self._message_types(kind)
 
     @property
     def prepares(self) -> bool:
@@ -240,7 +249,7 @@ class Plan(ProgramClass):
 
     def _method(self, name: str) -> Method:
         """Return a method to translate. The message type may still be unknown for `message`."""
-        kinds = self.messages or {"": "float64"}
+        kinds = self.message_kinds or {"": "float64"}
         if isinstance(self.program.message_type, Mapping):  # so that their names are known
             kinds = {field: type_name(kind) for field, kind in self.program.message_type.items()}
         names = dict(self.parameters.sources)
@@ -263,23 +272,25 @@ class Plan(ProgramClass):
             "initial": (), "combine": (), "finished": (), "measure": ("state", "previous"),
             "message": ("state", "receiver"), "message_back": ("state", "receiver"),
         }.get(name, ("state",))  # fmt: skip
-        owners: dict[str, Mapping[str, str]] = dict.fromkeys(states, self.fields)
+        owners: dict[str, Mapping[str, str]] = dict.fromkeys(states, self.kinds)
+        if name in SENDING and self.edge_kinds:
+            owners["edge"] = self.edge_kinds
         if name == "apply" and self.takes_messages:
             names[MESSAGES] = Source("", MESSAGES, MESSAGES, False)
         elif name in ("receives", "apply", "combine"):
             of = {"receives": ["message"], "apply": ["combined"], "combine": ["first", "second"]}
             for word in of[name]:
-                if "" in kinds:
+                if "" in kinds and not length_of(kinds[""]):
                     names[word] = Source("", word, kinds[""], False)
                 else:
                     owners[word] = kinds
-        fields, sent = list(self.fields.values()), list(kinds.values())
+        fields, sent = list(self.kinds.values()), list(kinds.values())
         results = {
             "initial": fields, "apply": fields, "message": sent, "message_back": sent,
             "receives": ["bool"], "finished": ["bool"], "priority": ["float64"],
             "measure": ["float64"] * len(self.totals), "combine": sent,
         }  # fmt: skip
-        named = [f"field {field!r}" for field in self.fields]
+        named = [f"field {field!r}" for field in self.kinds]
         parts = [f"field {field!r} of messages" if field else "messages" for field in kinds]
         stored = {
             "initial": named, "apply": named, "message": parts, "message_back": parts,

@@ -128,6 +128,7 @@ class Program:
         num_vertices    number of vertices in the graph
         iteration       number of the iteration, 0 for the first one
         weight          weight of the edge, in `message`
+        edge            the edge's fields, in `message`
         message         a message to the vertex, in `receives`
         combined        all messages to the vertex combined, in `apply`
         messages        instead of `combined`: all messages, for loops `for message in messages:`
@@ -135,25 +136,32 @@ class Program:
         num_active      vertices active in the next iteration, in `finished`
 
     All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
-    value per vertex gives each vertex its own value. `totals` are known by their names.
+    value, or one row, per vertex gives each vertex its own value, or vector. `totals` are known by
+    their names.
 
     Methods are plain Python with numbers: arithmetic, comparisons, `and`, `or`, `not`, conditions,
-    loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `abs`, `int`, `float`,
-    `bool`, functions of `math` and types of NumPy. Types follow NumPy's scalars: float32 plus
-    float32 is float32, and a Python number takes the other operand's type. Values that `apply` and
-    `initial` return are converted to the fields' types. The run is refused if that would lose
+    loops (`while`, `for i in range(n)`), local variables, `min`, `max`, `sum`, `abs`, `int`,
+    `float`, `bool`, functions of `math` and types of NumPy. Types follow NumPy's scalars: float32
+    plus float32 is float32, and a Python number takes the other operand's type. Values that `apply`
+    and `initial` return are converted to the fields' types. The run is refused if that would lose
     digits, for example if a float goes to an int32 field.
 
     Attributes
     ----------
     state : mapping of name to dtype
-        The fields: bool, int32, int64, uint32, uint64, float32 or float64.
+        The fields: bool, int32, int64, uint32, uint64, float32 or float64. A pair such as
+        `(np.float32, 8)` is a vector of 1 to 64 of them. Methods read `state.factor[0]`, go over it
+        in loops or comprehensions, and return lists.
     combine : Monoid
         `hb.minimum`, `hb.maximum`, `hb.plus`, `hb.bitwise_or`, `hb.any_one` or `hb.most_frequent`.
         Or a method with the parameters `first` and `second`, which combines two messages into one.
         The result must not depend on the order in which messages are combined. For messages of
         several fields: a mapping with a monoid for each field, or a method. Not if `apply` reads
         `messages`.
+    edges : mapping of name to dtype, optional
+        Fields of edges, which `message` reads as `edge.capacity`. Each is an argument of the run:
+        an array with a value for each entry of the graph's neighbour lists, in their order. An
+        undirected graph has two entries an edge; a message from u to v reads that in u's list.
     identity : number or tuple of numbers, optional
         With a method `combine`: the message that changes no other one.
     along : {"out", "in", "both"}
@@ -163,7 +171,8 @@ class Program:
     message_type : dtype, or mapping of name to dtype, optional
         Type of messages; by default the type that `message` returns. A Python int has the type of
         the first field, a Python float the type of the first float field, or else float64. A
-        mapping gives messages several fields, which are read as `combined.distance`.
+        mapping gives messages several fields, which are read as `combined.distance`. As in `state`,
+        a pair is a vector.
     all_active : bool
         True if every vertex sends and applies in every iteration, as in PageRank. `finished` or
         `max_iterations` end the run.
@@ -210,6 +219,7 @@ class Program:
     state: ClassVar[Mapping[str, Any]]
     combine: Any  # a Monoid, or a method
     identity: ClassVar[Any] = None
+    edges: ClassVar[Mapping[str, Any]] = {}
     along: ClassVar[Along] = "out"
     message_type: ClassVar[Any] = None
     all_active: ClassVar[bool] = False

@@ -148,7 +148,7 @@ class RankProgram:
         }
         fields |= {f"state_{name}": aligned_empty(own, kind) for name, kind in plan.fields.items()}
         for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"] = np.empty(own, array.dtype)
+            fields[f"parameter_{name}"] = np.empty((own, *array.shape[1:]), array.dtype)
         return fields
 
     def run(self, plan: Plan, limits: Limits) -> RankProgramResult:

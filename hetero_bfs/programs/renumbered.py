@@ -16,6 +16,7 @@ from hetero_bfs.graph.relabel import inverse
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import needed_weights
+from hetero_bfs.programs.edge_fields import Entries, caller_entries
 from hetero_bfs.programs.program import Along
 from hetero_bfs.support.memory import aligned_empty
 
@@ -169,6 +170,11 @@ class PlacedGraph:
         if self.num_stored_edges < _LONG_LISTS * self.num_searched:
             return True, width, width
         return False, width / _NARROWER, width * WIDER_AFTER_PULL / _NARROWER
+
+    @cached_property
+    def entries(self) -> tuple[Entries, Entries]:
+        """The caller's entry for each entry of `forward` and of `backward`."""
+        return caller_entries(self.graph.graph, self.names, self.way, self.forward, self.backward)
 
     @property
     def weight_type(self) -> str | None:

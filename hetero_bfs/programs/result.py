@@ -20,7 +20,7 @@ class ProgramResult(Traced):
     Parameters
     ----------
     state : mapping of name to array, shape (num_vertices,)
-        In the caller's ids.
+        In the caller's ids. Vectors have shape (num_vertices, length).
     seconds : float
         Time of the run, from the initial states to the last iteration, without compiling.
     iterations : int

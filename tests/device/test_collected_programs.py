@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from collected_programs import Common, Countdown, Nearest, Second, Summary, collected_cases
+from collected_programs import (
+    Common,
+    Countdown,
+    Nearest,
+    Second,
+    Summary,
+    collected_cases,
+    with_arrays,
+)
 from graphs import edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,8 +42,9 @@ def confirm(edges, case, device, order, way, direction, threads=2) -> None:
     """Run a program on the host and on a device, twice each, and compare all with plain Python."""
     program, parameters, dtype, limit = case
     edges = edges if dtype is None else weighted(edges, dtype)
-    program.along = way
-    plain = PlainRun(program, hb.CSRGraph.from_edge_source(edges), parameters, True, threads)
+    program.along, graph = way, hb.CSRGraph.from_edge_source(edges)
+    parameters = with_arrays(parameters, graph)
+    plain = PlainRun(program, graph, parameters, True, threads)
     expected = plain.run(*([] if limit is None else [limit]))
     with ProgramRuns(build_search_graph(edges, order), threads, device) as runs:
         places = ["cpu"] * 2 + ["device"] * 2 * (runs.device is not None)

@@ -246,6 +246,129 @@ class Hubs(hb.Program):
         return iteration >= rounds
 
 
+class Sketches(hb.Program):
+    """Messages are vectors that depend on both ends and on the weight, and are summed."""
+
+    state = {"sketch": (np.int32, 3), "sum": np.int64}  # noqa: RUF012
+    message_type = (np.int32, 3)
+    combine = hb.plus
+    all_active = True
+    totals = ("changes",)
+    factors = (3, 5, 7)
+
+    def initial(self, start):
+        return [start[0], start[1] * 2, 7], sum(start)
+
+    def receives(self, message):
+        return message[0] % 5 != 1
+
+    def message(self, state, receiver, weight):
+        both = sum(x & y for x, y in zip(state.sketch, receiver.sketch, strict=True))
+        return [(both + self.factors[i] * weight) % 101 for i in range(3)]
+
+    def apply(self, state, combined):
+        swapped = [state.sketch[2], state.sketch[0], state.sketch[1]]
+        total = np.int64(0)
+        for i, (one, other) in enumerate(zip(swapped, combined, strict=True)):
+            if one > other:
+                total += i
+        sketch = [(x + y) % 1009 for x, y in zip(swapped, combined, strict=True)]
+        return sketch, state.sum + total + max(combined)
+
+    def measure(self, state, previous):
+        return sum(int(x != y) for x, y in zip(state.sketch, previous.sketch, strict=True))
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds
+
+
+class Hops(hb.Program):
+    """Distances from three vertices at once, and how many messages came."""
+
+    state = {"hops": (np.int64, 3), "heard": np.int32}  # noqa: RUF012
+    message_type = {"hops": (np.int64, 3), "count": np.int32}  # noqa: RUF012
+    combine = {"hops": hb.minimum, "count": hb.plus}  # noqa: RUF012
+
+    def initial(self, vertex, source):
+        hops = [0 if vertex == source + i else 2**40 for i in range(3)]
+        return hops, 0, min(hops) == 0
+
+    def message(self, state):
+        return [x + 1 for x in state.hops], 1
+
+    def apply(self, state, combined):
+        hops = [min(x, y) for x, y in zip(state.hops, combined.hops, strict=True)]
+        closer = 0
+        for i in range(3):
+            closer += 1 if hops[i] < state.hops[i] else 0
+        return hops, state.heard + combined.count, closer > 0
+
+
+class Votes(hb.Program):
+    """Vectors that are read one by one, beside one that a method combines."""
+
+    state = {"votes": (np.uint32, 2), "on": (bool, 2)}  # noqa: RUF012
+    message_type = (np.uint32, 2)
+
+    def initial(self, vertex):
+        return [vertex * 7919 % 97, 1], [vertex > 3, False]
+
+    def message(self, state):
+        return state.votes
+
+    def apply(self, state, messages, iteration):
+        total, most = state.votes, [0, 0]
+        for message in messages:
+            total = [x + y % 3 for x, y in zip(total, message, strict=True)]
+            most = [max(x, y) for x, y in zip(most, message, strict=True)]
+        return total, [most[0] > most[1], state.on[0]], iteration < 3
+
+
+class Outermost(hb.Program):
+    """A method combines vectors."""
+
+    state = {"box": (np.int32, 4)}  # noqa: RUF012
+    message_type = (np.int32, 4)
+    identity = (1000, 1000, -1000, -1000)
+
+    def combine(self, first, second):
+        low = [min(first[i], second[i]) for i in range(2)]
+        return [low[0], low[1], max(first[2], second[2]), max(first[3], second[3])]
+
+    def initial(self, vertex):
+        place = [vertex * 7919 % 101, vertex * 104729 % 103]
+        return [place[0], place[1], place[0], place[1]]
+
+    def message(self, state):
+        return state.box
+
+    def apply(self, state, combined):
+        ends = [min(x, y) for x, y in zip(state.box, combined, strict=True)]
+        return [ends[i] if i < 2 else max(state.box[i], combined[i]) for i in range(4)]
+
+
+class Bottleneck(hb.Program):
+    """Fields of edges: how much fits along a path, and along open edges only; also backwards."""
+
+    state = {"width": np.int32, "open": bool}  # noqa: RUF012
+    message_type = {"width": np.int32, "back": np.int32}  # noqa: RUF012
+    combine = {"width": hb.maximum, "back": hb.maximum}  # noqa: RUF012
+    edges = {"capacity": np.int32, "is_open": bool}  # noqa: RUF012
+
+    def initial(self, vertex, source):
+        return (1000, True, True) if vertex == source else (0, False, False)
+
+    def message(self, state, edge):
+        return min(state.width, edge.capacity) if edge.is_open else 0, 0
+
+    def message_back(self, state, edge):
+        return 0, min(state.width, edge.capacity) // 2
+
+    def apply(self, state, combined):
+        width = max(state.width, combined.width, combined.back)
+        return width, state.open or combined.width > 0
+
+
 def collected_cases(source: int) -> dict:
     """Return programs with parameters, the weights' type, and the most iterations."""
     return {
@@ -259,4 +382,28 @@ def collected_cases(source: int) -> dict:
         "any one": (AnyOne(), {"every": 1 + source % 3}, None, None),
         "countdown": (Countdown(), {}, None, None),
         "hubs": (Hubs(), {"rounds": 4}, None, None),
+        "sketches": (Sketches(), {"rounds": 3, "start": "rows"}, np.int32, None),
+        "hops": (Hops(), {"source": source}, None, None),
+        "bottleneck": (
+            Bottleneck(),
+            {"source": source, "capacity": "entries", "is_open": "flags"},
+            None,
+            None,
+        ),
+        "votes": (Votes(), {}, None, None),
+        "outermost": (Outermost(), {}, None, None),
+    }
+
+
+def with_arrays(parameters: dict, graph: hb.CSRGraph) -> dict:
+    """Return parameters with arrays for words: vectors of vertices, fields of edges."""
+    draw, entries = np.random.default_rng(2).integers, graph.num_stored_edges
+    arrays = {
+        "rows": draw(-9, 9, (graph.num_vertices, 2)),
+        "entries": draw(1, 900, entries).astype(np.int32),
+        "flags": draw(0, 4, entries) > 0,
+    }
+    return {
+        name: arrays[value] if isinstance(value, str) else value
+        for name, value in parameters.items()
     }

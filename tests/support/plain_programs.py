@@ -50,12 +50,12 @@ class PlainRun:
     def __init__(self, program: hb.Program, graph, parameters, alone: bool, seed: int = 0) -> None:
         self.program, self.graph, self.parameters = program, graph, parameters
         self.n = graph.num_vertices
-        self.kinds = {name: np.dtype(kind).name for name, kind in program.state.items()}
+        self.kinds = {name: np.dtype(kind) for name, kind in program.state.items()}
         declared = program.message_type or next(iter(program.state.values()))
         declared = declared if isinstance(declared, dict) else {"": declared}
-        self.message_kinds = {name: np.dtype(kind).name for name, kind in declared.items()}
+        self.message_kinds = {name: np.dtype(kind) for name, kind in declared.items()}
         self.monoid = monoid_of(program)
-        self.identity = self._identity()
+        self.identity, self.edges = self._identity(), [*program.edges]
         self.random = random.Random(seed)
         self.receivers = self._receivers()
         self.senders: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
@@ -78,21 +78,20 @@ class PlainRun:
     def _identity(self) -> Any:
         """Return the message that counts as none; None if there is none."""
         if "" in self.message_kinds:
-            kind = np.dtype(self.message_kinds[""])
-            return None if self.monoid is None else self.monoid.identity(kind)
+            return None if self.monoid is None else _identity(self.monoid, self.message_kinds[""])
         neutral = getattr(self.program, "identity", None)
         if neutral is None:
             pairs = zip(self.program.combine.values(), self.message_kinds.values(), strict=True)
-            neutral = tuple(monoid.identity(np.dtype(kind)) for monoid, kind in pairs)
+            neutral = tuple(_identity(monoid, kind) for monoid, kind in pairs)
         return None if None in neutral else self._message(neutral)
 
     def _message(self, sent: Any) -> Any:
         """Return a message of the declared types; its fields are attributes if it has some."""
         if "" in self.message_kinds:
-            return convert(sent, self.message_kinds[""])
+            return _stored(sent, self.message_kinds[""])
         kinds = self.message_kinds.items()
         parts = [
-            (name, convert(part, kind)) for (name, kind), part in zip(kinds, sent, strict=True)
+            (name, _stored(part, kind)) for (name, kind), part in zip(kinds, sent, strict=True)
         ]
         return SimpleNamespace(**dict(parts))
 
@@ -132,13 +131,13 @@ class PlainRun:
         """Return a state of the fields' types, and what was returned beside it."""
         values = returned if isinstance(returned, tuple) else (returned,)
         fields = zip(self.kinds.items(), values, strict=False)
-        state = SimpleNamespace(**{name: convert(value, kind) for (name, kind), value in fields})
+        state = SimpleNamespace(**{name: _stored(value, kind) for (name, kind), value in fields})
         return state, values[len(self.kinds)] if len(values) > len(self.kinds) else None
 
     def _begin(self) -> list[int]:
         first, kind = next(iter(self.kinds.items()))
         rests = self.monoid is not None and "" in self.message_kinds
-        resting = self.monoid.identity(np.dtype(kind)) if rests else None
+        resting = self.monoid.identity(kind) if rests and not kind.shape else None
         self.states, active = [], []
         for vertex in range(self.n):
             state, is_active = self._stored(self._call("initial", vertex))
@@ -174,6 +173,7 @@ class PlainRun:
             known = {"state": self.states[u], "receiver": self.states[v]}
             if self.graph.weights is not None:
                 known["weight"] = self.graph.weights[k]
+            known["edge"] = SimpleNamespace(**{n: self.parameters[n][k] for n in self.edges})
             message = self._message(self._call(method, u, **known))
             if not self.takes or self._receives(v, message):
                 messages.setdefault(v, []).append(message)
@@ -183,12 +183,12 @@ class PlainRun:
             return messages
         if self.monoid is None:
             fields = self.program.combine.items()
-            parts = [reduce(m.of, [getattr(x, name) for x in messages]) for name, m in fields]
+            parts = [_merged(m, [getattr(x, name) for x in messages]) for name, m in fields]
             return self._message(parts)
-        if "" not in self.message_kinds:
+        if "" not in self.message_kinds or self.monoid.operation == "a method":
             return reduce(lambda one, two: self._message(self.monoid.of(one, two)), messages)
         if self.monoid != hb.most_frequent:
-            return reduce(self.monoid.of, messages)
+            return _merged(self.monoid, messages)
         counts = Counter(message for message in messages if message != self.identity)
         most = max(counts.values(), default=0)
         return min((m for m in counts if counts[m] == most), default=messages[0])
@@ -235,13 +235,33 @@ class PlainRun:
                 converged = bool(self._call("finished", None, num_active=len(active)))
         converged = converged or not self._goes_on(active)
         state = {
-            name: np.array([getattr(s, name) for s in self.states], kind)
+            name: np.array([getattr(s, name) for s in self.states], kind.base)
             for name, kind in self.kinds.items()
         }
         return Outcome(state, self.iteration, converged, self.totals)
 
     def _goes_on(self, active: list[int]) -> bool:
         return bool(active) if self.program.all_active else bool(self.counts[active].any())
+
+
+def _stored(value: Any, kind: np.dtype) -> Any:
+    """Return a number, or the tuple of a vector, of a type."""
+    if not kind.shape:
+        return convert(value, kind.name)
+    return tuple(convert(one, kind.base.name) for one in value)
+
+
+def _identity(monoid: Any, kind: np.dtype) -> Any:
+    if kind.shape and monoid.operation == "a method":
+        return _stored(monoid.neutral, kind)
+    neutral = monoid.identity(kind.base)
+    return (neutral,) * kind.shape[0] if kind.shape and neutral is not None else neutral
+
+
+def _merged(monoid: Any, messages: list[Any]) -> Any:
+    if not isinstance(messages[0], tuple):
+        return reduce(monoid.of, messages)
+    return tuple(reduce(monoid.of, numbers) for numbers in zip(*messages, strict=True))
 
 
 class PlainSweeps(PlainRun):
@@ -274,7 +294,7 @@ class PlainSweeps(PlainRun):
                 due = set(range(self.n))
             goes_on = bool(due)
         state = {
-            name: np.array([getattr(s, name) for s in self.states], kind)
+            name: np.array([getattr(s, name) for s in self.states], kind.base)
             for name, kind in self.kinds.items()
         }
         return Outcome(state, self.iteration, not goes_on, self.totals)
@@ -287,7 +307,7 @@ class PlainSweeps(PlainRun):
                 of_edge = "weight" in self.methods["message"][1]
                 weight = {"weight": self.graph.weights[k]} if of_edge else {}
                 sent = self._call("message", u, state=self.states[u], **weight)
-                messages.append(convert(sent, self.message_kinds[""]))
+                messages.append(_stored(sent, self.message_kinds[""]))
         identity = convert(self.identity, self.message_kinds[""])
         total = reduce(self.monoid.of, messages, identity)
         if not self.program.all_active and total == identity:

@@ -1,13 +1,16 @@
-"""A value for each vertex, read from a file as commands write it with --out.
+"""A value or a vector for each vertex, read from a file as commands write it with --out.
 
 CSV, other text with separators, Parquet and .npz have a column of vertices beside the values; with
-one column, and in .npy, the values are in the order of the vertices.
+one column, and in .npy, the values are in the order of the vertices. A vector has a column for each
+element: factor[0], factor[1] and so on; in .npy it is a row.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +29,15 @@ if TYPE_CHECKING:
 _VERTEX = "vertex"
 
 
+def columns_of(values: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Return values of vertices with a column for each element of a vector."""
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for name, array in values.items():
+        one = {name: array}
+        columns |= one if array.ndim == 1 else {f"{name}[{i}]": a for i, a in enumerate(array.T)}
+    return columns
+
+
 def read_values(
     path: Path, name: str, num_vertices: int, names: NameArray | None, missing: int | None = None
 ) -> npt.NDArray[Any]:
@@ -33,8 +45,8 @@ def read_values(
 
     Files without a column of vertices may have any number of values.
 
-    If there are several columns of values, `name` is that of the column. Integers in text have type
-    int32 if they fit, else int64.
+    If there are several columns of values, `name` is that of the column, or of the vector. Integers
+    in text have type int32 if they fit, else int64.
 
     Vertices may lack a value if it is given as `missing`. Then those with names need their column.
 
@@ -54,7 +66,17 @@ def read_values(
         raise GraphFileError(
             f"{path}: is not a table of values ({reason}); write lines of vertex,value"
         ) from None
-    values = _numbers(path, table, _column(path, table, name))
+    elements = [c for c in table.columns if re.fullmatch(rf"{re.escape(name)}\[\d+\]", str(c))]
+    if elements:
+        wanted = [f"{name}[{i}]" for i in range(len(elements))]
+        if sorted(wanted) != sorted(map(str, elements)):
+            raise GraphFileError(
+                f"{path}: the columns of {name!r} are {', '.join(elements)}; give all from "
+                f"{name}[0] on"
+            )
+        values = np.column_stack([_numbers(path, table, column) for column in wanted])
+    else:
+        values = _numbers(path, table, _column(path, table, name))
     if _VERTEX not in table:
         _check_order(path, names, missing)
         return values

@@ -23,16 +23,17 @@ _SHARED_FROM = 1 << 17
 
 
 def by_old_ids(found: Array, old_of_new: VertexArray, size: int, outside: Any = 0) -> Array:
-    """Return values by old ids, shape (size,), of the type of `found`.
+    """Return values by old ids, of the type of `found`, in a first dimension of `size`.
 
-    `found` has the values of the vertices `old_of_new`; other vertices get the value `outside`, or
-    theirs in this array.
+    `found` has the values or rows of the vertices `old_of_new`; other vertices get the value
+    `outside`, or theirs in this array.
     """
-    if found.size < size:
-        restored = np.full(size, outside, found.dtype)
+    shape = size, *found.shape[1:]
+    if len(found) < size:
+        restored = np.full(shape, outside, found.dtype)
     else:
-        restored = np.empty(size, found.dtype)
-    if found.size < _SHARED_FROM:
+        restored = np.empty(shape, found.dtype)
+    if len(found) < _SHARED_FROM or found.ndim > 1:
         restored[old_of_new] = found
     else:
         bits = np.dtype(f"u{found.itemsize}")  # so that few types are compiled

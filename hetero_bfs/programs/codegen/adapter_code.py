@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.method_source import MESSAGES, Source
+from hetero_bfs.programs.codegen.method_source import MESSAGES, Source, length_of, vector_of
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Monoid, any_one
 
@@ -70,8 +70,8 @@ class Adapters:
     def merges(self) -> list[str]:
         """Return the code of each combined field of `combined` and `message`, without a method."""
         rows = zip(
-            self.plan.monoids.values(), self.plan.messages.values(), self.names("combined"),
-            self.names("message"), strict=True,
+            map(self.plan.combines, self.plan.messages), self.plan.messages.values(),
+            self.names("combined"), self.names("message"), strict=True,
         )  # fmt: skip
         return [self.merged(*row) for row in rows]
 
@@ -168,6 +168,8 @@ class Adapters:
         name = source.name
         if source.type == MESSAGES:
             return self.messages
+        if source.owner == "edge":
+            return self.truth(f"at_edge_{name}") if source.type == "bool" else f"at_edge_{name}"
         if source.owner == "receiver":
             return self._field(name, "v")
         if source.owner in ("message", "combined"):
@@ -186,14 +188,24 @@ class Adapters:
             return f"{self.array('fractions')}[{self.fractions.index(name)}]"
         if name in ("vertex", "degree"):
             return self._number("names" if name == "vertex" else "degree", vertex)
-        if name in self.plan.parameters.arrays:
-            code = f"{self.array(f'parameter_{name}')}[{vertex}]"
+        if vector_of(name)[0] in self.plan.parameters.arrays:
+            code = self.entry("parameter", name, vertex)
             return self.truth(code) if source.type == "bool" else code
         return "weight" if name == "weight" else self.of_run(name)
 
     def _field(self, name: str, vertex: str) -> str:
-        code = f"{self.array(f'state_{name}')}[{vertex}]"
+        code = self.entry("state", name, vertex)
         return self.truth(code) if self.plan.fields[name] == "bool" else code
+
+    def entry(self, array: str, name: str, vertex: str) -> str:
+        """Return the code of a vertex's number in an array, as of a field of the state."""
+        vector, index = vector_of(name)
+        place = vertex if index < 0 else self.place_in(f"{array}_{vector}", vertex, index)
+        return f"{self.array(f'{array}_{vector}')}[{place}]"
+
+    def place_in(self, array: str, vertex: str, index: int) -> str:
+        """Return the place of an element in an array of vectors."""
+        raise NotImplementedError
 
     def _number(self, array: str, vertex: str) -> str:
         """Return the code of a vertex's entry of `array`, as int64."""
@@ -206,7 +218,8 @@ def starts_active(adapters: Adapters, prefix: str) -> str:
     `prefix` is the prefix of the variables that hold its state.
     """
     plan = adapters.plan
-    has_rest = plan.monoid != any_one and "" in plan.messages  # a state that is not sent at first
+    of_numbers = "" in plan.messages and not length_of(next(iter(plan.kinds.values())))
+    has_rest = plan.monoid != any_one and of_numbers  # a state that is not sent at first
     if plan.all_active or (not has_rest and not adapters.returns_activity("initial")):
         return f"return {adapters.dialect.literal(True, 'bool')}"
     if adapters.returns_activity("initial"):

@@ -8,6 +8,7 @@ import numpy as np
 
 from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
 from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, SingleDialect
+from hetero_bfs.programs.codegen.method_source import length_of
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.schema import TOTALS
 
@@ -37,6 +38,9 @@ class _DeviceAdapters(Adapters):
 
     def of_run(self, name: str) -> str:
         return "integers[0]" if name == "num_vertices" else name
+
+    def place_in(self, array: str, vertex: str, index: int) -> str:
+        return f"(ulong){vertex} * {lengths(self.plan)[array]} + {index}"
 
     def _number(self, array: str, vertex: str) -> str:
         return f"(long){array}[{vertex}]"
@@ -160,6 +164,10 @@ class _DeviceAdapters(Adapters):
                 f"if (!({sends}))",
                 "    return false;",
                 *([weight] if plan.uses_weights else []),
+                *(
+                    f"const {_stored(kind)} at_edge_{name} = {lists}edge_{name}[{entry}];"
+                    for name, kind in plan.edge_kinds.items()
+                ),
                 self._assigned(names, method, "u"),
             ]
 
@@ -188,7 +196,7 @@ class _DeviceAdapters(Adapters):
             lines.append("bool is_active;")
             results.append("is_active")
         lines.append(self._assigned(results, method))
-        return lines + [f"{array}_{name}[v] = state_new_{name};" for name in fields]
+        return lines + [f"{self.entry(array, name, 'v')} = state_new_{name};" for name in fields]
 
     def _measured(self) -> list[str]:
         """Return the lines that add the vertex's shares to the sums."""
@@ -232,8 +240,10 @@ class _DeviceAdapters(Adapters):
         ]
         if self.plan.collects:
             kinds = fields.items()
-            lines += [f"const {C_TYPES[k]} state_new_{n} = new_{n}[v];" for n, k in kinds]
-            lines += [f"state_{name}[v] = state_new_{name};" for name in fields]
+            lines += [
+                f"const {C_TYPES[k]} state_new_{n} = {self.entry('new', n, 'v')};" for n, k in kinds
+            ]
+            lines += [f"{self.entry('state', name, 'v')} = state_new_{name};" for name in fields]
             lines += ["const bool is_active = combined == 2;"]
         else:
             lines += self._store("apply")
@@ -248,17 +258,30 @@ class _DeviceAdapters(Adapters):
 
 def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
     """List the program's own arrays on a device: name, type in OpenCL C, whether it is constant."""
-    arrays = [(f"state_{name}", _stored(kind), False) for name, kind in plan.fields.items()]
-    if plan.collects:
-        arrays += [(f"new_{name}", _stored(kind), False) for name, kind in plan.fields.items()]
+    kept = ("state", "new") if plan.collects else ("state",)
+    arrays = [
+        (f"{one}_{name}", _stored(kind), False) for one in kept for name, kind in plan.kinds.items()
+    ]
     arrays += [
         (f"parameter_{name}", _stored(array.dtype.name), True)
         for name, array in plan.parameters.arrays.items()
     ]
+    arrays += [
+        (f"{lists}edge_{name}", _stored(kind), True)
+        for lists in ("", "backward_") for name, kind in plan.edge_kinds.items()
+    ]  # fmt: skip
     arrays += [("names", "uint", True), ("degree", "uint", True), ("integers", "long", True)]
     if plan.parameters.fractions:
         arrays.append(("fractions", "double", True))
     return [*arrays, ("totals", "TOTAL", False)]
+
+
+def lengths(plan: Plan) -> dict[str, int]:
+    """Return the number of elements of vectors, by the name of their array."""
+    kept, kinds = ("state", "new"), plan.kinds.items()
+    found = {f"{one}_{name}": length_of(kind) for one in kept for name, kind in kinds}
+    found |= {f"parameter_{n}": a.shape[1] for n, a in plan.parameters.arrays.items() if a.ndim > 1}
+    return {name: length for name, length in found.items() if length}
 
 
 def _splits(plan: Plan) -> bool:
@@ -269,7 +292,8 @@ def _splits(plan: Plan) -> bool:
 
 
 def _stored(kind: str) -> str:
-    return "uchar" if kind == "bool" else C_TYPES[kind]
+    base = kind.rpartition(")")[2]
+    return "uchar" if base == "bool" else C_TYPES[base]
 
 
 def _device_function(head: str, lines: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from hetero_bfs.programs.codegen.method_source import (
     MethodSource,
     Source,
     listed,
+    vector_of,
 )
 
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
@@ -75,6 +76,9 @@ class Expressions:
         return any(isinstance(n, ast.Name) and n.id in known for n in ast.walk(node))
 
     def _constant(self, node: ast.expr) -> Value:
+        return self.literal(self.constant(node), node)
+
+    def constant(self, node: ast.expr) -> Any:
         """Evaluate an expression without variables at translation."""
         try:
             value = self.source.evaluate(node)
@@ -87,6 +91,10 @@ class Expressions:
         if not is_constant:
             self.refuse(node, f"`{ast.unparse(node)}`, a new number each time",
                          "give the run an array of numbers as a parameter")  # fmt: skip
+        return value
+
+    def literal(self, value: Any, node: ast.expr) -> Value:
+        """Return a constant's value."""
         if isinstance(value, np.generic) and value.dtype.name in FIELD_TYPES:
             kind = value.dtype.name
             return Value(self.dialect.literal(value.item(), kind), kind, False, declared(kind))
@@ -117,7 +125,7 @@ class Expressions:
         self.used.setdefault((source.owner, source.name), source)
         digits = declared(source.type, source.weak)
         if not source.owner:
-            digits = self.method.digits.get(source.name, digits)
+            digits = self.method.digits.get(vector_of(source.name)[0], digits)
         return Value(parameter_name(source), source.type, source.weak, digits)
 
     def _attribute(self, node: ast.Attribute) -> Value:

@@ -99,6 +99,9 @@ class _HostAdapters(Adapters):
         place = {"iteration": loop.ITERATION, "num_active": loop.NUM_ACTIVE}[name]
         return f"arrays.loop[{place}]"
 
+    def place_in(self, array: str, vertex: str, index: int) -> str:
+        return f"{vertex}, {index}"
+
     def _number(self, array: str, vertex: str) -> str:
         return f"np.int64(arrays.{array}[{vertex}])"
 
@@ -182,11 +185,12 @@ class _HostAdapters(Adapters):
         take = [f"    return takes(arrays, v, {names}), {names}", f"return False, {none}"]
 
         def along(method: str, lists: str, entry: str) -> list[str]:
-            weight = [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
+            held = [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
+            held += [f"at_edge_{n} = arrays.{lists}edge_{n}[{entry}]" for n in plan.edge_kinds]
             return [
                 f"u = np.int64(arrays.{lists}neighbours[{entry}])",
                 "if sends(active, u):",
-                *(f"    {line}" for line in [*weight, f"{names} = {self._call(method, 'u')}"]),
+                *(f"    {line}" for line in [*held, f"{names} = {self._call(method, 'u')}"]),
                 *take,
             ]
 
@@ -205,7 +209,7 @@ class _HostAdapters(Adapters):
         if self.returns_activity(method):
             results.append("is_active")
         lines = [self._assigned(results, method)]
-        return lines + [f"arrays.{array}_{name}[v] = state_{name}" for name in fields]
+        return lines + [f"{self.entry(array, name, 'v')} = state_{name}" for name in fields]
 
     def _measured(self) -> list[str]:
         if not self.plan.totals:
@@ -234,10 +238,10 @@ class _HostAdapters(Adapters):
 
     def _apply(self) -> str:
         fields = self.plan.fields
-        lines = [f"before_{name} = arrays.state_{name}[v]" for name in fields]
+        lines = [f"before_{name} = {self.entry('state', name, 'v')}" for name in fields]
         if self.plan.collects:
-            lines += [f"state_{name} = arrays.new_{name}[v]" for name in fields]
-            lines += [f"arrays.state_{name}[v] = state_{name}" for name in fields]
+            lines += [f"state_{name} = {self.entry('new', name, 'v')}" for name in fields]
+            lines += [f"{self.entry('state', name, 'v')} = state_{name}" for name in fields]
             lines += ["is_active = combined == 2"]
         else:
             lines += self._store("apply")

@@ -14,6 +14,8 @@ from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.digits import Digits
 
@@ -21,6 +23,29 @@ MESSAGES = "messages"
 """Type of the parameter `messages`."""
 
 FIELD_TYPES = ("bool", "int32", "int64", "uint32", "uint64", "float32", "float64")
+
+
+def length_of(kind: str) -> int:
+    """Return the number of elements of a vector's type, such as "(8,)float32"; 0 of a number's."""
+    return int(np.dtype(kind).shape[0]) if kind.startswith("(") else 0
+
+
+def scalars(kinds: Mapping[Any, str]) -> dict[str, str]:
+    """Return names and types with vectors spread: element 3 of `factor` has the name 3_factor."""
+    spread: dict[str, str] = {}
+    for name, kind in kinds.items():
+        length = length_of(kind)
+        base = str(np.dtype(kind).base.name) if length else kind
+        spread |= {f"{i}_{name}": base for i in range(length)} if length else {name: base}
+    return spread
+
+
+def vector_of(name: str) -> tuple[str, int]:
+    """Return the vector and the index of a name by `scalars`; -1 if it is a number's name."""
+    if not name[:1].isdigit():
+        return name, -1
+    index, _, vector = name.partition("_")
+    return vector, int(index)
 
 
 class Source(NamedTuple):
@@ -40,9 +65,9 @@ class Method:
     of each parameter that has some, such as "state", and `names` the other names that parameters
     may have here. `messages` has the types of a message's fields, or one type by the name "".
     `results` are the types of the returned values, `optional` that of one more that may be
-    returned. `digits` has those of Python's numbers and the caller's arrays, where the type does
-    not say. `stored` tells where each result is stored, for errors: a result that would lose digits
-    there is refused.
+    returned. All other types may be those of vectors, such as "(8,)float32". `digits` has those of
+    Python's numbers and the caller's arrays, where the type does not say. `stored` tells where each
+    result is stored, for errors: a result that would lose digits there is refused.
     """
 
     program: Any

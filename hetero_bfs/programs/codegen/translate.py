@@ -14,13 +14,9 @@ from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.digits import TOLD, declared, holds, holds_number
-from hetero_bfs.programs.codegen.expressions import (
-    Expressions,
-    Value,
-    common,
-    parameter_name,
-)
+from hetero_bfs.programs.codegen.digits import declared
+from hetero_bfs.programs.codegen.elements import Vector
+from hetero_bfs.programs.codegen.expressions import Value, common, parameter_name
 from hetero_bfs.programs.codegen.method_source import (
     MESSAGES,
     Evaluated,
@@ -30,9 +26,11 @@ from hetero_bfs.programs.codegen.method_source import (
     as_load,
     listed,
     nesting,
-    walk_outside_functions,
+    scalars,
+    vector_of,
     word,
 )
+from hetero_bfs.programs.codegen.returns import Returns
 
 _DEEPEST = 120
 """Most nested brackets in a line: Python parses 200, OpenCL C compilers 256."""
@@ -44,7 +42,7 @@ _MOST_INDENTED = 60
 class Function:
     """A translated method: `code` defines it by `name` with `parameters`.
 
-    `num_results` is the number of values it returns; dialects return several values differently.
+    `num_results` is the number of numbers it returns; dialects return several of them differently.
     `first` has type and digits of the first value before its conversion, without code.
     """
 
@@ -98,16 +96,14 @@ class _OtherKind(Exception):
 
 
 @dataclass
-class Statements(Expressions):
+class Statements(Returns):
     """Translates the statements of one method."""
 
-    kinds: dict[str, Value] = field(default_factory=dict)  # known types of variables, without code
     lines: list[str] = field(default_factory=list)
     depth: int = 1
-    held: int = 0
     loops: int = 0
     fetched: set[str] = field(default_factory=set)  # variables that hold messages
-    first: Value | None = None  # the first returned value, without code
+    lengths: dict[str, int] = field(default_factory=dict)  # elements of variables; 0: a number
 
     def run(self) -> Function:
         definition, place = self.source.definition, self.source.place
@@ -128,16 +124,16 @@ class Statements(Expressions):
             name = getattr(node, "arg", None) or getattr(node, "id", None)
             if isinstance(name, str) and not name.isascii():
                 self.refuse(node, f"the name {name!r}", "use letters of ASCII")
-        self.num_results = self._count_results()
+        self.num_results = self.count_results()
         if not self._block(definition.body):
             self.refuse(definition, "an end without return", "return a value on every path")
         name = f"user_{self.method.name}"
         sources = list(self.used.values())
         parameters = [(parameter_name(source), source.type) for source in sources]
-        results = self._result_types()
+        results = self.result_types()
         code = self.dialect.function(name, parameters, results, self.lines)
         assert self.first is not None  # every path returns
-        return Function(name, sources, self.num_results, code, self.first)
+        return Function(name, sources, len(results), code, self.first)
 
     def _note_assigned(self) -> None:
         names = (n for n in ast.walk(self.source.definition) if isinstance(n, ast.Name))
@@ -166,7 +162,8 @@ class Statements(Expressions):
     def _statement(self, node: ast.stmt) -> bool:
         self.statement = node
         if isinstance(node, ast.Return):
-            self._return(node)
+            for line in self.dialect.return_values(self._returned(node)):
+                self._emit(line)
             return True
         if isinstance(node, ast.If):
             return self._if(node)
@@ -208,9 +205,17 @@ class Statements(Expressions):
         if node.orelse:
             self.refuse(node, "`else` of a loop", "set a variable in the loop, and test it")
         before = dict(self.local)
+        if isinstance(node, ast.For) and (bodies := self.written_out(node)) is not None:
+            for body in bodies:
+                self._block(body)
+            return
         self.loops += 1
         if isinstance(node, ast.While):
-            self._emit(self.dialect.begin_while(self.condition(node.test)))
+            emitted, test = len(self.lines), self.condition(node.test)
+            if len(self.lines) > emitted:
+                self.refuse(node, f"`{ast.unparse(node.test)}` as the condition of a loop",
+                             "compute it in the loop, and `break`")  # fmt: skip
+            self._emit(self.dialect.begin_while(test))
             heads: list[str] = []
         elif isinstance(node.iter, ast.Name) and node.iter.id in self.parameters:
             heads = self._begin_messages(node)
@@ -249,11 +254,11 @@ class Statements(Expressions):
             self.refuse(node, f"`{word(node)}`", "write for message in messages:")
         self.used.setdefault((source.owner, source.name), source)
         name, held = node.target.id, {}
-        taken = {key.split(".")[0] for key in self.local} | {*self.parameters}
+        taken = {vector_of(key.split(".")[0])[0] for key in self.local} | {*self.parameters}
         if name in taken:
             self.refuse(node, f"{name!r} as a message and as something else", "use another name")
         self.fetched.add(name)
-        for field_, kind in self.method.messages.items():
+        for field_, kind in scalars(self.method.messages).items():
             code = f"m_{self.loops}_{field_}"
             held[code] = kind
             self.local[f"{name}.{field_}" if field_ else name] = Value(
@@ -283,116 +288,73 @@ class Statements(Expressions):
         if isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple):
             if len(target.elts) != len(source.elts):
                 self.refuse(node, "an assignment of unlike tuples", "give each variable a value")
-            values = [self.value(item) for item in source.elts]
-            held = []
-            for value in values:  # evaluate all before assigning any
-                self.held += 1
-                held.append(self._declare(f"held_{self.held}", value, node))
-            for item, value in zip(target.elts, held, strict=True):
-                self._assign_one(item, value)
+            values = [self.item(item) for item in source.elts]
+            held = [self._held(value) for value in values]  # all before assigning any
+            for item, one in zip(target.elts, held, strict=True):
+                self._assign_one(item, one)
             return
         if isinstance(node, ast.AugAssign):
             spread = ast.BinOp(left=as_load(node.target), op=node.op, right=source)
-            value = self.value(ast.copy_location(spread, node))
+            self._assign_one(target, self.value(ast.copy_location(spread, node)))
         else:
-            value = self.value(source)
-        self._assign_one(target, value)
+            self._assign_one(target, self.item(source))
 
-    def _assign_one(self, target: ast.expr, value: Value) -> None:
+    def hold(self, value: Value) -> Value:
+        if self.dialect.is_literal(value.code):
+            return value
+        self.held += 1
+        name = f"{self.held}_"
+        self.dialect.variables[name] = value.type
+        self._emit(self.dialect.assign(f"v_{name}", value.code))
+        return value._replace(code=f"v_{name}")
+
+    def _held(self, value: Value | Vector) -> Value | Vector:
+        return self.hold(value) if isinstance(value, Value) else [self.hold(one) for one in value]
+
+    def _assign_one(self, target: ast.expr, value: Value | Vector) -> None:
         if not isinstance(target, ast.Name):
+            whole = "make a new vector, as in x = [2 * y for y in x]"
             self.refuse(
                 target,
                 f"an assignment to `{ast.unparse(target)}`",
-                "assign to variables, and return the new state",
-            )
+                whole if isinstance(target, ast.Subscript)
+                else "assign to variables, and return the new state",
+            )  # fmt: skip
         if target.id in self.parameters or target.id in self.fetched or target.id == "self":
             kind = "message" if target.id in self.fetched else "parameter"
             self.refuse(target, f"an assignment to {kind} {target.id!r}", "use another name")
-        self._declare(target.id, value, target)
+        length = 0 if isinstance(value, Value) else len(value)
+        if self.lengths.setdefault(target.id, length) != length or value == []:
+            self.refuse(target, f"{target.id!r} with another number of elements",
+                         "use two variables")  # fmt: skip
+        if isinstance(value, Value):
+            self._declare(target.id, value, target)
+            return
+        names = [f"{i}_{target.id}" for i in range(length)]
+        held = [self.hold(one) for one in value]  # all before assigning any
+        widened = [self._widens(*pair, target) for pair in zip(names, held, strict=True)]
+        if any(widened):
+            raise _OtherKind
+        for name, one in zip(names, held, strict=True):
+            self._declare(name, one, target)
 
-    def _declare(self, name: str, value: Value, node: Any) -> Value:
+    def _declare(self, name: str, value: Value, node: Any) -> None:
+        if self._widens(name, value, node):
+            raise _OtherKind
+        kind = self.kinds[name]
+        self.dialect.variables[name] = kind.type
+        self._emit(self.dialect.assign(f"v_{name}", self.converted(value, kind.type, node)))
+        self.local[name] = kind._replace(code=f"v_{name}")
+
+    def _widens(self, name: str, value: Value, node: Any) -> bool:
+        """Note the type of a variable; return whether it has another one than inferred so far."""
         known = self.kinds.setdefault(name, value._replace(code=""))
         both = {known.type, value.type}
         if len(both) > 1 and ("bool" in both or not (known.weak or value.weak)):
             self.refuse(
                 node,
-                f"{name!r} as {known.type} and as {value.type}",
+                f"{vector_of(name)[0]!r} as {known.type} and as {value.type}",
                 "use two variables, or convert",
             )
-        kind = known if both == {"bool"} else common(known, value)
-        if kind != known:
-            self.kinds[name] = kind
-            raise _OtherKind
-        self.dialect.variables[name] = kind.type
-        self._emit(self.dialect.assign(f"v_{name}", self.converted(value, kind.type, node)))
-        self.local[name] = kind._replace(code=f"v_{name}")
-        return self.local[name]
-
-    def _return(self, node: ast.Return) -> None:
-        items = self._items(node.value, node)
-        kinds = self._result_types()
-        first = items[0]._replace(code="")
-        self.first = first if self.first is None else common(self.first, first)
-        for item, kind, where in zip(items, kinds, self.method.stored, strict=False):
-            self._check_digits(item, kind, where, node)
-        codes = [self.converted(item, kind, node) for item, kind in zip(items, kinds, strict=True)]
-        for line in self.dialect.return_values(codes):
-            self._emit(line)
-
-    def _check_digits(self, item: Value, kind: str, where: str, node: ast.Return) -> None:
-        kept = holds(kind, item.digits)
-        what = TOLD.get(item.digits, item.type)
-        if self.dialect.is_literal(item.code):
-            number = self.dialect.number(item.code)
-            kept, what = holds_number(kind, number), repr(number)
-        if not kept:
-            raise ProgramError(
-                f"{self.source.place(node)}: `{word(node)}` returns {what} for {where}, which "
-                f"{'are' if where == 'messages' else 'is'} {kind} and would lose digits; declare "
-                f"{where} with a type that holds it, or convert by np.{kind}(...)"
-            )
-
-    def _result_types(self) -> list[str]:
-        kinds = [*self.method.results, *([self.method.optional] if self.method.optional else [])]
-        return kinds[: self.num_results]
-
-    def _items(self, node: ast.expr | None, place: ast.AST) -> list[Value]:
-        if isinstance(node, ast.IfExp) and self._length(node) > 1:
-            test = self.condition(node.test)
-            pairs = zip(self._items(node.body, place), self._items(node.orelse, place), strict=True)
-            return [self.choice(test, *pair, place) for pair in pairs]
-        if isinstance(node, ast.Tuple):
-            return [self.value(item) for item in node.elts]
-        if node is None:
-            self.refuse(place, "a return without a value", "return a value")
-        return [self.value(node)]
-
-    def _length(self, node: ast.expr | None) -> int:
-        if isinstance(node, ast.IfExp):
-            lengths = {self._length(node.body), self._length(node.orelse)}
-            if len(lengths) > 1:
-                self.refuse(node, "a choice of unlike tuples", "return as many values on each path")
-            return lengths.pop()
-        return len(node.elts) if isinstance(node, ast.Tuple) else 1
-
-    def _count_results(self) -> int:
-        least = len(self.method.results)
-        most = least + (self.method.optional is not None)
-        counts = set()
-        for node in walk_outside_functions(self.source.definition):
-            if isinstance(node, ast.Return):
-                counts.add(self._length(node.value))
-                if not least <= self._length(node.value) <= most:
-                    wanted = f"{least}" if least == most else f"{least} or {most}"
-                    self.refuse(node, f"{self._length(node.value)} returned values",
-                                 f"return {wanted}: {self._meaning()}")  # fmt: skip
-        if len(counts) > 1:
-            self.refuse(
-                self.source.definition, "unlike returns", "return as many values on each path"
-            )
-        return counts.pop() if counts else least
-
-    def _meaning(self) -> str:
-        if self.method.name in ("initial", "apply"):
-            return f"{', '.join(self.method.stored)}, and if you like whether it is active"
-        return listed(self.method.results)
+        self.kinds[name] = known if both == {"bool"} else common(known, value)
+        return self.kinds[name] != known

@@ -13,6 +13,7 @@ from typing import Any
 
 from hetero_bfs.programs.codegen.dialects import SingleDialect
 from hetero_bfs.programs.codegen.digits import declared
+from hetero_bfs.programs.codegen.elements import Vector
 from hetero_bfs.programs.codegen.expressions import Value, parameter_name
 from hetero_bfs.programs.codegen.method_source import Method, MethodSource, Source
 from hetero_bfs.programs.codegen.translate import Function, Statements, translated
@@ -97,18 +98,19 @@ class _Twin(Statements):
         for item, name in zip(target.elts, names, strict=True):
             self._assign_one(item, _number(f"v_{name}", "float64"))
 
-    def _assign_one(self, target: ast.expr, value: Value) -> None:
-        if isinstance(target, ast.Subscript):
+    def written_out(self, node: ast.For) -> None:
+        """Leave all loops: arrays are read at any index."""
+
+    def _assign_one(self, target: ast.expr, value: Value | Vector) -> None:
+        if isinstance(target, ast.Subscript) and isinstance(value, Value):
             self._emit(f"{self._item(target)} = {self.converted(value, 'float64', target)};")
         else:
             super()._assign_one(target, value)
 
-    def _return(self, node: ast.Return) -> None:
-        items = self._items(node.value, node)
+    def _returned(self, node: ast.Return) -> list[str]:
+        items = [self.value(part) for part in self.parts(node)]
         self.results = self.results or tuple(item.type for item in items)
-        pairs = zip(items, self.results, strict=True)
-        for line in self.dialect.return_values([self.converted(*pair, node) for pair in pairs]):
-            self._emit(line)
+        return [self.converted(*pair, node) for pair in zip(items, self.results, strict=True)]
 
 
 def _number(code: str, kind: str) -> Value:

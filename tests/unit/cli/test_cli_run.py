@@ -64,6 +64,33 @@ class Largest(hb.Program):
     def measure(self, state):
         return state.largest
 """
+WIDEST = """
+import numpy as np
+
+import hetero_bfs as hb
+
+
+class Widest(hb.Program):
+    state = {"width": np.float64, "ends": (np.int32, 2)}
+    combine = hb.maximum
+    edges = {"capacity": np.float64, "is_open": bool}
+
+    def initial(self, vertex, source, start):
+        return (1000 if vertex == source else 0), start, vertex == source
+
+    def message(self, state, edge):
+        return min(state.width, edge.capacity) if edge.is_open else 0.0
+
+    def apply(self, state, combined):
+        return max(state.width, combined), [state.ends[1], state.ends[0]]
+"""
+EDGES_OF_WIDEST = """to,capacity,from,is_open
+b,5,a,1
+c,7,a,1
+d,6,b,1
+d,2,c,1
+e,9,d,0
+"""
 SPARSE = ["--device", "cpu", "--json", "-"]
 
 
@@ -352,3 +379,27 @@ def test_values_that_cannot_be_used(tmp_path, text, said):
     with pytest.raises(GraphFileError, match=r"v\.csv: ") as caught:
         read_values(path, "label", 3, None)
     assert said in str(caught.value)
+
+
+def test_fields_of_edges_are_columns_and_vectors_too(capsys, program, tmp_path):
+    (tmp_path / "edges.csv").write_text(EDGES_OF_WIDEST)
+    names = ["a", "b", "c", "d", "e"]
+    start = pd.DataFrame({"vertex": names, "start[1]": range(5), "start[0]": range(10, 15)})
+    start.to_csv(tmp_path / "start.csv", index=False)
+    given = [
+        "run", program(WIDEST), tmp_path / "edges.csv", "--directed", "--renumber", *SPARSE[:2],
+        "--vertex", "source=a", "--argument", f"start=@{tmp_path / 'start.csv'}",
+    ]  # fmt: skip
+    out = tmp_path / "out.csv"
+    assert run(*given, "--columns", "from,to", "--out", out) == 0
+    table = pd.read_csv(out, index_col="vertex").loc[names]
+    assert table["width"].tolist() == [1000, 5, 7, 5, 0]
+    assert table["ends[0]"].tolist() == [10, 1, 2, 3, 4]
+    assert table["ends[1]"].tolist() == [0, 11, 12, 13, 14]
+    capsys.readouterr()
+    assert run(*given) == 1
+    assert "--columns source,target" in one_line(capsys)
+    text = EDGES_OF_WIDEST.replace("capacity", "size")
+    (tmp_path / "edges.csv").write_text(text)
+    assert run(*given, "--columns", "from,to") == 1
+    assert "column 'capacity' is not there" in one_line(capsys)
