@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from hetero_bfs.errors import ArgumentError, GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.graph_files import GraphFile, Wanted
+from hetero_bfs.graph.io.graph_files import GraphFile, Wanted, system_errors
 from hetero_bfs.graph.io.writing import named_by_edges, write
+from hetero_bfs.graph.vertex_names import NameTable
+from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.support.checks import check_flag, check_type
 from hetero_bfs.support.messages import setting
 
@@ -51,7 +54,8 @@ def read(
     Parameters
     ----------
     path : path
-        A file, a pipe, or "-" for standard input. The page "File formats" lists the suffixes.
+        A file, a pipe, "-" for standard input, or a folder whose files of edges are the parts of
+        one graph. The page "File formats" lists the suffixes.
     directed : bool
         How to read the edges. Edge lists and general matrices do not say whether they are directed.
         An undirected file read as directed gives every edge in both directions. A directed `.sg`,
@@ -89,6 +93,8 @@ def read(
     if format is not None:
         check_type("format", format, str, 'a suffix, such as ".csv"')
     wanted = Wanted(directed, weighted, renumber, _checked_columns(columns))
+    if _is_folder(path):
+        return _read_parts(Path(path), lambda part: read(part, *wanted, format))
     file = path if isinstance(path, GraphFile) else GraphFile(path, format)
     row = file.format
     if wanted.columns is not None and not row.has_columns:
@@ -99,6 +105,42 @@ def read(
     if renumber and graph.names is None and row.first_id:
         graph.__dict__["names"] = np.arange(row.first_id, graph.num_vertices + row.first_id)
     return graph
+
+
+def _is_folder(path: Any) -> TypeGuard[str | os.PathLike[str]]:
+    return not isinstance(path, GraphFile) and os.path.isdir(path)
+
+
+def _read_parts(folder: Path, read_part: Callable[[Path], EdgeList | CSRGraph]) -> EdgeList:
+    """Read the files of a folder, in the order of their names, as one graph.
+
+    Files whose names begin with a dot or an underscore are ignored, as Spark's marks are.
+    """
+    with system_errors(folder):
+        found = sorted(one for one in folder.iterdir() if one.name[0] not in "._")
+    if not found:
+        raise GraphFileError(f"{folder}: the folder holds no files; name one with files of edges")
+    parts: list[EdgeList] = []
+    for path in found:
+        part = read_part(path)
+        if not isinstance(part, EdgeList):
+            raise GraphFileError(f"{path}: neighbour lists are no part; convert it to .el or .csv")
+        parts.append(part)
+    first, ends = parts[0], [(part.src, part.dst) for part in parts]
+    names, num_vertices = None, max(part.num_vertices for part in parts)
+    if first.names is not None:
+        table = NameTable()
+        for part in parts:
+            table.add(part.names)
+        names, numbers = table.finish()
+        num_vertices = names.size
+        ends = [(new[s], new[d]) for new, (s, d) in zip(numbers, ends, strict=True)]
+    src, dst = (np.concatenate([pair[end] for pair in ends]) for end in range(2))
+    weights = None
+    if first.weights is not None:
+        weights = np.concatenate([needed_weights(part) for part in parts])
+    about = first.directed, weights, first.duplicates, names
+    return EdgeList.trusted(src, dst, num_vertices, *about)
 
 
 def _checked_columns(columns: Any) -> tuple[str, ...] | None:
@@ -118,12 +160,16 @@ def vertices_by_header(path: str | os.PathLike[str] | GraphFile) -> int | None:
 
     Raises `GraphFileError` as `read` does, for errors up to the end of the header.
     """
+    if _is_folder(path):
+        return None
     file = path if isinstance(path, GraphFile) else GraphFile(path)
     return None if file.format.size is None else file.format.function("size")(file)
 
 
 def has_names(path: str | os.PathLike[str] | GraphFile) -> bool:
     """Tell whether a file's header says that its vertices have names; errors as for sizes."""
+    if _is_folder(path):
+        return False
     file = path if isinstance(path, GraphFile) else GraphFile(path)
     return file.format.named is not None and bool(file.format.function("named")(file))
 

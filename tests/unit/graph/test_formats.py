@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import lzma
 import os
 import re
@@ -28,6 +29,7 @@ from weighted_triples import triples
 import hetero_bfs as hb
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.io.formats import BY_SUFFIX, COMPRESSIONS, FORMATS
 
@@ -220,6 +222,46 @@ def test_parquet_arrow_and_feather(tmp_path: Path) -> None:
     error_of(put(tmp_path / "no.arrow", b"ARROW1 not"), "is not a file that pyarrow reads")
     with pytest.raises(GraphFileError, match=r"column 'k' holds .*vertex ids are integers"):
         io.read(tmp_path / "g.parquet", columns=["k", "dst"])
+
+
+@pytest.mark.parametrize("renumber", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_files_of_a_folder_are_one_graph(
+    tmp_path: Path, renumber: bool, weighted: bool
+) -> None:
+    """In any text format; ids or names are those of the whole graph."""
+    random = np.random.default_rng(5)
+    ends = random.choice([3, 5, 8, 13, 200, 4000], (40, 2))
+    rows = [f"{u} {v} {w}" for (u, v), w in zip(ends, random.integers(1, 90, 40), strict=True)]
+    whole = tmp_path / "whole.wel"
+    whole.write_text("\n".join(rows) + "\n")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "a.wel").write_text("\n".join(rows[:7]) + "\n")
+    table = ["source,target,weight", *(row.replace(" ", ",") for row in rows[7:30])]
+    (folder / "b.csv").write_text("\n".join(table) + "\n")
+    with gzip.open(folder / "c.txt.gz", "wt") as stream:
+        stream.write("\n".join(rows[30:]) + "\n")
+    (folder / "_SUCCESS").write_text("")
+    (folder / ".hidden").write_text("no edges")
+    found, expected = (
+        io.read(path, weighted=weighted, renumber=renumber) for path in (folder, whole)
+    )
+    assert isinstance(found, EdgeList)
+    for name in ("src", "dst", "weights", "names"):
+        one, other = getattr(found, name), getattr(expected, name)
+        assert (one is None) == (other is None)
+        if other is not None:
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype
+    assert found.num_vertices == expected.num_vertices
+
+
+def test_neighbour_lists_are_no_part(tmp_path: Path) -> None:
+    (tmp_path / "a.el").write_text("0 1\n")
+    hb.CSRGraph.from_edges([0], [1]).save(tmp_path / "b.sg")
+    with pytest.raises(GraphFileError, match=r"b.sg: neighbour lists are no part"):
+        io.read(tmp_path)
 
 
 def test_networkx_writes_edge_lists(tmp_path: Path) -> None:

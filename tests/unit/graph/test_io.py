@@ -212,7 +212,7 @@ def test_missing_directory_and_unreadable(tmp_path: Path) -> None:
     error_of(tmp_path / "none.xyz", "no such file")
     for name in ("d.txt", "d.hbg", "d"):
         (tmp_path / name).mkdir()
-        error_of(tmp_path / name, "is a directory")
+        error_of(tmp_path / name, "the folder holds no files")
     error_of(tmp_path / ("x" * 300 + ".txt"), "cannot be read", "name too long")
 
 
