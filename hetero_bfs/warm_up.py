@@ -156,7 +156,7 @@ def _programs() -> None:
 
     with hb.Engine(_graph(directed=True), **_engine_options) as engine:
         for options in ({}, {"mode": "layered", "root": 0}, {"mode": "asynchronous"}):
-            engine.run(Labels(), **options)
+            engine.run(Labels(), hb.RunOptions(**options))
 
 
 def _files() -> None:
