@@ -111,7 +111,7 @@ def test_a_job_compiles_what_calls_use():
         assert was_compiled(job)
 
 
-@pytest.mark.parametrize("job", ["graphs", "searches", "programs", "files"])
+@pytest.mark.parametrize("job", ["graphs", "csgraph", "checks", "programs", "files"])
 def test_jobs_call_what_there_is(job, monkeypatch):
     monkeypatch.setenv(COMPILING_VARIABLE, "wait,quiet")
     monkeypatch.setitem(warm_up._engine_options, "device", "cpu")
