@@ -12,7 +12,7 @@ The second searches by 1 to 64 simulated ranks, at a fixed scale and at a fixed 
 per rank (2^14), and predicts the exchanges (scaling_model.py).
 
 Both write their rows to `scaling-runs.csv` or `scaling-simulated.csv`, replacing rows of the same
-scales, and then scaling.md and scaling.png of all rows. scaling-commands.csv keeps the commands.
+scales, and then scaling.md and scaling.svg of all rows. scaling-commands.csv keeps the commands.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import pandas as pd
 from scaling_model import Network, extrapolate
 from tables import markdown, provenance
 
+from hetero_bfs.study.style import draw_spread
 from hetero_bfs.support.files import replacing
 
 _RANKS, _SCALE, _THREADS = 8192, 40, 64
@@ -18,7 +19,7 @@ scale 41. Fugaku, 198 TTEPS on 152,064 nodes."""
 
 
 def write(folder: Path, command: str) -> None:
-    """Write scaling.md and scaling.png of the rows in a folder."""
+    """Write scaling.md and scaling.svg of the rows in a folder."""
     runs = _read(folder / "scaling-runs.csv")
     simulated = _read(folder / "scaling-simulated.csv")
     commands = folder / "scaling-commands.csv"
@@ -35,7 +36,7 @@ def write(folder: Path, command: str) -> None:
         text += ["", f"## On paper: scale {_SCALE} on {_RANKS:,} ranks", "", *_paper(simulated)]
     with replacing(folder / "scaling.md") as stream:
         stream.write("\n".join(text) + "\n")
-    draw(runs, simulated, folder / "scaling.png")
+    draw(runs, simulated, folder / "scaling.svg")
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -175,8 +176,8 @@ def draw(runs: pd.DataFrame, simulated: pd.DataFrame, path: Path) -> None:
     """Draw TEPS of the runs, and predicted seconds and TEPS of simulated ranks."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(11, 3.8), dpi=120, layout="constrained")
-    left, middle, right = picture.subplots(1, 3)
+    picture = Figure(figsize=(5.6, 10), layout="constrained")
+    left, middle, right = picture.subplots(3, 1)
     if not runs.empty:
         medians = _medians(runs)
         medians = medians[medians["of_scale"] == medians["scale"]]
@@ -187,7 +188,16 @@ def draw(runs: pd.DataFrame, simulated: pd.DataFrame, path: Path) -> None:
             code, ranks, threads = key
             label = f"{code}, {ranks} x {threads}"
             left.plot(group["scale"], group["teps"], line, color=color, marker=marker, label=label)
-        left.set(yscale="log", xlabel="scale", ylabel="harmonic mean TEPS", title="by mpirun")
+            names = ["code", "ranks", "threads"]
+            rounds = runs[(runs[names] == key).all(axis=1) & (runs["of_scale"] == runs["scale"])]
+            ends = rounds.groupby("scale")["teps"].quantile([0.25, 0.75]).unstack()
+            draw_spread(left, ends.index, ends[0.25], ends[0.75])
+        left.set(
+            yscale="log",
+            xlabel="scale",
+            ylabel="harmonic mean TEPS",
+            title="by mpirun: medians, quartiles of the rounds",
+        )
         left.set_xticks(sorted(medians["scale"].unique()))
         left.legend(fontsize=7, title="ranks x threads", title_fontsize=7)
     for series, color, marker in (("strong", "#000000", "o"), ("weak", "#D55E00", "^")):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hetero_bfs.devices.machine import DeviceInfo
 
 _SCALE = 10
+_ROAD = 100  # vertices
 _TIMEOUT_SECONDS = 1200.0
 _NICENESS = 10  # of a process beside another one
 _WEIGHTS = ("int32", "float32", "float64")
@@ -109,6 +110,7 @@ def _csgraph() -> None:
     graph = _graph()
     arrays = np.ones(graph.indices.size), graph.indices.astype(np.int32), graph.indptr
     matrix = csr_array(arrays)
+    hb.bfs(matrix, 0)
     for directed in (True, False):
         for unweighted in (True, False):
             hb.csgraph.dijkstra(matrix, directed, 0, True, unweighted)
@@ -127,9 +129,18 @@ def _networkx() -> None:
     bidirectional_shortest_path(convert_from_nx(nx.path_graph(9)), 0, 8)
 
 
+def _road() -> Any:
+    """Return a graph of high diameter, which other kernels number and search."""
+    import hetero_bfs as hb
+
+    return hb.CSRGraph.from_edges(range(_ROAD - 1), range(1, _ROAD))
+
+
 def _engines() -> None:
     import hetero_bfs as hb
 
+    with hb.Engine(_road(), **_engine_options) as engine:
+        engine.bfs_many(range(8))
     for directed in (False, True):
         with hb.Engine(_graph(directed), **_engine_options) as engine:
             engine.bfs(0)
@@ -156,7 +167,24 @@ def _programs() -> None:
 
     with hb.Engine(_graph(directed=True), **_engine_options) as engine:
         for options in ({}, {"mode": "layered", "root": 0}, {"mode": "asynchronous"}):
-            engine.run(Labels(), **options)
+            engine.run(Labels(), hb.RunOptions(**options))
+
+
+def _checks() -> None:
+    import hetero_bfs as hb
+
+    for directed in (False, True):
+        graph = _graph(directed)
+        with hb.Engine(graph, **_engine_options) as engine:
+            found = engine.bfs(0)
+            hb.validate(graph, 0, found.parent, found.level)
+            hb.check_components(graph, engine.connected_components().component)
+            hb.check_colouring(graph, engine.colour().colour)
+            hb.check_pagerank(graph, engine.pagerank().rank)
+    for dtype in _WEIGHTS:
+        weighted = _graph(dtype=dtype)
+        paths = hb.sssp(weighted, 0)
+        hb.check_paths(weighted, 0, paths.distance, paths.parent)
 
 
 def _files() -> None:
@@ -198,6 +226,7 @@ _AT_FIRST_USE: dict[str, Callable[[], None]] = {
 }
 JOBS: dict[str, Callable[[], None]] = {
     **_AT_FIRST_USE,
+    "checks": _checks,
     "programs": _programs,
     "files": _files,
     "graph500": _graph500,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
+import textwrap
 import tomllib
 from itertools import groupby
 from pathlib import Path
@@ -29,6 +30,8 @@ HERE = Path(__file__).parent
 TOP = HERE.parents[1]
 TAILS = TOP / "benchmarks/results/h200-16-cores/tails-levels.csv"
 STUDY = TOP / "benchmarks/results/h200-16-cores/study-kronecker20"
+
+WIDTH = 5.6  # inches, so narrow that texts stay readable on a screen of 400 pixels
 
 LOOKS = {  # Okabe and Ito's palette; a marker and a line style each, for readers without colours
     "TC": ("#0072B2", "o", "-", "TC  top-down, CPU"),
@@ -83,7 +86,7 @@ def draw_search() -> Figure:
         for column, column_of in enumerate(members)
         for place, v in enumerate(column_of)
     }
-    figure, axes = plt.subplots(figsize=(8.4, 4.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 4.0), layout="constrained")
     for column, found in enumerate(members[1:], 1):
         frontier = set(members[column - 1])
         unvisited = [v for v, at_level in enumerate(level) if not 0 <= at_level < column]
@@ -93,8 +96,9 @@ def draw_search() -> Figure:
         used = {(v, u) for u, v in down} if name == "top-down" else set(up)
         lines = [(at[u], at[v]) for v, u in sorted(used) if v in set(found) and u in frontier]
         axes.add_collection(LineCollection(lines, colors=colour, linewidths=0.5, alpha=0.5))
-        counts = f"top-down {len(down)}\nbottom-up {len(up)}"
-        axes.text(column - 0.5, 0.6, name, ha="center", va="bottom", weight="bold", color=colour)
+        counts = f"{len(down)}\n{len(up)}"
+        axes.text(column - 0.5, 0.6, name, ha="center", va="bottom", fontsize=9, weight="bold",
+                  color=colour)  # fmt: skip
         axes.text(column - 0.5, -0.53, counts, ha="center", va="top", fontsize=9)
     for column, column_of in enumerate(members):
         axes.scatter(
@@ -102,9 +106,10 @@ def draw_search() -> Figure:
         )
         count = len(column_of)
         axes.text(column, 0.53, f"{count} {'vertices' if count > 1 else 'vertex'}", ha="center",
-                  fontsize=9)  # fmt: skip
-    axes.text(-0.45, -0.53, "edges\nlooked at:", ha="center", va="top", fontsize=9)
-    axes.set_xlim(-0.8, len(members) - 0.6)
+                  fontsize=8)  # fmt: skip
+    axes.text(-0.6, -0.53, "top-down\nbottom-up", ha="center", va="top", fontsize=9)
+    axes.text(-0.6, -0.5, "edges\nlooked at:", ha="center", va="bottom", fontsize=9)
+    axes.set_xlim(-1.1, len(members) - 0.6)
     axes.set_ylim(-0.7, 0.7)
     axes.axis("off")
     return figure
@@ -143,7 +148,7 @@ def draw_migration() -> Figure:
         clock += seconds
     whole = float(rows[0]["whole us"])
     runs.append(("", "launches, waits, completing parents", clock, whole))
-    figure, axes = plt.subplots(figsize=(8.4, 2.8), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 2.6), layout="constrained")
     middle = {"G": 1.0, "C": 0.0}
     for strategy, label, start, end in runs:
         at = middle[strategy[1]] if strategy else 0.5
@@ -170,7 +175,7 @@ def draw_migration() -> Figure:
 
 def draw_partition(num_ranks: int = 3, num_vertices: int = 12) -> Figure:
     """Vertices dealt out to ranks, and the messages of a push between them."""
-    figure, axes = plt.subplots(figsize=(8.4, 3.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 2.6), layout="constrained")
     colours = ["#0072B2", "#E69F00", "#009E73"]
     frontier, neighbours = (4, 6), {4: (1, 3, 8), 6: (3, 5, 10)}
     at = {
@@ -216,12 +221,12 @@ def draw_levels(graph: str = "kronecker20") -> Figure:
     schedule = _read_schedule(graph)
     levels = sorted(edges)
     figure, (top, bottom) = plt.subplots(
-        2, 1, figsize=(8.4, 5.2), sharex=True, height_ratios=(1, 3.4), layout="constrained"
+        2, 1, figsize=(WIDTH, 4.8), sharex=True, height_ratios=(1, 3.4), layout="constrained"
     )
     top.bar(levels, [edges[level] for level in levels], color="#999999", width=0.5)
     top.set_yscale("log")
     top.set_ylabel("edges of\nthe frontier")
-    top.set_title("One search of Kronecker 20, level by level (NVIDIA H200, 16 Xeon cores)")
+    top.set_title("One search of Kronecker 20 (NVIDIA H200, 16 Xeon cores)", fontsize=10)
     for name, (colour, marker, line, label) in LOOKS.items():
         times = [seconds[name, level] * 1e6 for level in levels]
         bottom.plot(levels, times, line, marker=marker, color=colour, label=label, ms=5, lw=1.4)
@@ -241,7 +246,7 @@ def draw_levels(graph: str = "kronecker20") -> Figure:
     bottom.set_ylabel("microseconds")
     bottom.set_xlabel("level")
     bottom.set_xticks(levels)
-    bottom.legend(fontsize=8, frameon=False, loc="upper right")
+    figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=2)
     _clean(top)
     _clean(bottom)
     return figure
@@ -275,7 +280,7 @@ def _clean(axes: Axes) -> None:
 def draw_architecture() -> Figure:
     """Packages as layers, from the command line down; imports go down only."""
     layers = _layers()
-    figure, axes = plt.subplots(figsize=(8.4, 0.62 * len(layers) + 0.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.62 * len(layers) + 0.5), layout="constrained")
     for row, names in enumerate(reversed(layers)):
         width = 10.0 / len(names)
         for place, name in enumerate(names):
@@ -311,8 +316,9 @@ def _box(axes: Axes, left: float, bottom: float, width: float, name: str) -> Non
     narrow = width < 10
     middle = bottom + 0.48
     if narrow:
-        axes.text(left + 0.2, middle + 0.15, name, va="center", weight="bold", fontsize=9.5)
-        axes.text(left + 0.2, middle - 0.18, CAPTIONS[name], va="center", fontsize=7.5)
+        caption = textwrap.fill(CAPTIONS[name], int(6.4 * width))
+        axes.text(left + 0.2, middle + 0.33, name, va="top", weight="bold", fontsize=9)
+        axes.text(left + 0.2, middle - 0.34, caption, va="bottom", fontsize=7.5)
     else:
         axes.text(left + 0.2, middle, name, va="center", weight="bold", fontsize=9.5)
         axes.text(left + 2.0, middle, CAPTIONS[name], va="center", fontsize=8.5)
@@ -321,6 +327,7 @@ def _box(axes: Axes, left: float, bottom: float, width: float, name: str) -> Non
 def main() -> None:
     """Write every picture beside this script."""
     mpl.rcParams["svg.hashsalt"] = "hetero_bfs"  # the same file from the same data
+    mpl.rcParams["svg.fonttype"] = "none"  # small files
     drawn = {
         "search": draw_search, "levels": draw_levels, "migration": draw_migration,
         "partition": draw_partition, "architecture": draw_architecture,

@@ -140,7 +140,7 @@ def _add_bfs(commands: Any) -> None:
     add_file(
         command,
         "--mask",
-        "ignore these vertices: one id a line, or NumPy .npy of ids or of flags",
+        "ignore these vertices: one id or name a line, or NumPy .npy of ids or of flags",
     )
     add("--reverse", action="store_true", help="follow edges backwards (with --directed)")
     add_file(command, "--out", f"write parents (-1 unreached) {_TO}")

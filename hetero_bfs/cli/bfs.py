@@ -25,15 +25,16 @@ from hetero_bfs.scheduling.trace import format_levels
 
 
 def run(options: Namespace) -> int:
-    named = None if may_have_names(options) else vertices_by_header(options.graph)
-    mask = None if options.mask is None else read_vertices(options.mask)
-    if named is not None:  # check the vertices before reading the edges
-        _query(options, named, mask)
+    named = may_have_names(options)
+    counted = None if named else vertices_by_header(options.graph)
+    mask = None if options.mask is None else read_vertices(options.mask, named)
+    if counted is not None:  # check the vertices before reading the edges
+        _query(options, counted, mask)
     edges = read_graph(options, options.graph, weighted=False)
     options.source = numbered(edges, options.source)
     if options.target is not None:
         (options.target,) = numbered(edges, [options.target])
-    if mask is not None and edges.names is not None and mask.dtype != bool:
+    if mask is not None and named and mask.dtype != bool:
         mask = np.array(numbered(edges, mask.tolist()), np.int64)
     query = _query(options, edges.num_vertices, mask)
     searched: EdgeSource | SearchGraph = edges

@@ -288,7 +288,7 @@ def doctor(options: Namespace) -> int:
 
 def warm_up(options: Namespace) -> int:
     """Compile what searches need; return 1 if a job failed."""
-    from hetero_bfs.cli.terminal import ended_at_once
+    from hetero_bfs.cli.terminal import end_even_if_stuck, ended_at_once
     from hetero_bfs.devices.opencl.driver import choose_devices, usable_devices
     from hetero_bfs.support import private_cache
     from hetero_bfs.warm_up import count_jobs, warm_up
@@ -305,6 +305,7 @@ def warm_up(options: Namespace) -> int:
         result = outcome.problem or f"{outcome.functions} functions compiled"
         number = f"{len(outcomes)} of {total}"
         messages.announce(f"{number}: {outcome.job}: {result}, {outcome.seconds:.1f} s")
+    end_even_if_stuck()  # compiles what other commands call
     failed = [outcome for outcome in outcomes if outcome.problem is not None]
     functions = sum(outcome.functions for outcome in outcomes)
     print(f"{functions} functions compiled, {len(failed)} of {total} jobs failed", file=text)

@@ -36,7 +36,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ForkError, GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.graph.list_checks import range_fault
+from hetero_bfs.graph.list_checks import refuse_changed
 from hetero_bfs.graph.lists import ListedEdges
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import weight_dtype_of
@@ -154,11 +154,7 @@ class KeptGraph:
         """
         if isinstance(graph, CSRGraph):
             if not (is_private(graph.indptr) and is_private(graph.indices)):
-                fault = range_fault(graph.indptr, graph.indices)
-                if fault is not None:
-                    raise GraphError(
-                        f"{fault.text}; the graph's arrays changed after it was made: make it anew"
-                    )
+                refuse_changed(graph.indptr, graph.indices, graph.num_vertices)
             return graph
         if self._lists is None:
             self._lists = CSRGraph.from_edge_source(cast(EdgeSource, graph))

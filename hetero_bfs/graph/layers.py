@@ -42,7 +42,7 @@ def layered(graph: CSRGraph, root: int) -> CSRGraph:
     check_type("graph", graph, CSRGraph, "a CSRGraph")
     check_vertex(root, graph.num_vertices)
     order, ends = layers_of(graph.indptr, graph.indices, root, longest_lists(graph))
-    made = permute(graph, inverse(order, order.size))
+    made = permute(graph, order, inverse(order, order.size))
     names = order.astype(np.int64) if graph.names is None else graph.names[order]
     counts = graph.directed, graph.num_input_edges, graph.input_degree[order]
     found = CSRGraph.trusted(made.indptr, made.indices, *counts, made.weights, names)

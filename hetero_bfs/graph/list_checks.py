@@ -60,6 +60,15 @@ def range_fault(indptr: IntegerArray, indices: IntegerArray) -> Fault | None:
     return offsets_fault(indptr, indices.size) or ids_fault(indices, indptr.size - 1)
 
 
+def refuse_changed(indptr: IntegerArray, indices: IntegerArray, num_vertices: int) -> None:
+    """Raise `GraphError` if the caller's arrays changed after a graph was made of them."""
+    fault = offsets_fault(indptr, indices.size) or ids_fault(indices, num_vertices)
+    if fault is not None:
+        raise GraphError(
+            f"{fault.text}; the graph's arrays changed after it was made: make it anew"
+        )
+
+
 def offsets_fault(indptr: IntegerArray, num_ids: int) -> Fault | None:
     """Find an offset that breaks the rise from 0 to `num_ids`."""
     falls = indptr[1:] < indptr[:-1]

@@ -69,6 +69,9 @@ def relabel(degree: VertexArray, order: str) -> Relabelling:
         old_of_new = np.empty(int(np.count_nonzero(degree)), np.uint32)
         order_by_falling_degree(degree, new_of_old, old_of_new)
         return Relabelling(new_of_old, old_of_new, "degree")
+    if degree.all():
+        identity = np.arange(degree.size, dtype=np.uint32)
+        return Relabelling(identity, identity, "compact")
     old_of_new = np.flatnonzero(degree).astype(np.uint32)
     return Relabelling(inverse(old_of_new, degree.size), old_of_new, "compact")
 
@@ -78,8 +81,8 @@ def is_skewed(degree: VertexArray) -> bool:
     count = np.count_nonzero(degree)
     if count == 0:
         return True
-    total = float(degree.sum(dtype=np.float64))
-    squares = float(np.dot(degree.astype(np.float64), degree))
+    degrees = degree.astype(np.float64)
+    total, squares = float(degrees.sum()), float(np.dot(degrees, degrees))
     return bool(squares * count >= SKEWED * total * total)
 
 

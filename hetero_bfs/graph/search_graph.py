@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.graph.csr import CSRGraph, replace_weights
 from hetero_bfs.graph.edge_source import (
@@ -15,8 +16,10 @@ from hetero_bfs.graph.edge_source import (
     VertexArray,
     check_edge_source,
 )
+from hetero_bfs.graph.list_checks import refuse_changed
 from hetero_bfs.graph.lists import (
     COUNTING,
+    PLACING,
     Steps,
     check_memory,
     count_ends,
@@ -29,6 +32,9 @@ from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.graph.weights import NO_WEIGHTS
 from hetero_bfs.support.checks import check_choice
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
+
+if TYPE_CHECKING:
+    from hetero_bfs.graph.kernels.buckets import Buckets
 
 RELABELLING, LOCALITY = "relabelling", "ordering by locality"
 """Steps of the construction that the graph's order needs and the given order does not."""
@@ -149,21 +155,28 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         return as_given(edges)  # without another copy
     check_memory(edges)
     steps = Steps()
-    counts = count_ends(edges, transpose=edges.directed)
+    counts: list[VertexArray] | None = None
+    if isinstance(edges, CSRGraph) and not edges.directed:
+        degree = edges.degree()
+    else:
+        counts = count_ends(edges, transpose=edges.directed)
+        degree = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]
     steps.end(COUNTING)
-    total = counts[0][0] + counts[1][0] if edges.directed else counts[0][0]
-    relabelling = relabel(total, order)
+    relabelling = relabel(degree, order)
     steps.end(RELABELLING)
-    buckets = [cut_into_buckets(rows, relabelling) for rows in counts]
-    raw_degree, *_ = [shrink(rows, edges.num_vertices) for rows in counts]
-    del counts, total
-    steps.end("cutting buckets")
-    graphs = []
-    for i, way in enumerate(buckets):
-        lists = place_and_sort(edges, relabelling, way, i == 1, steps)
-        indptr, indices, degree, weights = lists
-        counts_of = edges.directed, edges.num_input_edges, degree
-        graphs.append(CSRGraph.trusted(indptr, indices, *counts_of, weights))
+    raw_degree = degree if counts is None else counts[0][0]
+    if isinstance(edges, CSRGraph) and relabelling.order != "degree":
+        graphs = _in_their_order(edges, relabelling)
+        steps.end(PLACING)
+    else:
+        counts = counts or count_ends(edges, transpose=False)
+        buckets = [cut_into_buckets(rows, relabelling) for rows in counts]
+        raw_degree, *_ = [shrink(rows, edges.num_vertices) for rows in counts]
+        steps.end("cutting buckets")
+        graphs = [
+            _sorted_lists(edges, relabelling, way, i == 1, steps) for i, way in enumerate(buckets)
+        ]
+    del counts, degree
     if order in ("auto", "locality") and relabelling.order == "compact":
         relabelling, graphs = _order_by_locality(graphs, relabelling, order == "locality")
         steps.end(LOCALITY)
@@ -181,6 +194,43 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
         step_seconds=steps.seconds,
         names=getattr(edges, "names", None),
     )
+
+
+def _sorted_lists(
+    edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool, steps: Steps
+) -> CSRGraph:
+    indptr, indices, degree, weights = place_and_sort(
+        edges, relabelling, buckets, transposed, steps
+    )
+    counts = edges.directed, edges.num_input_edges, degree
+    return CSRGraph.trusted(indptr, indices, *counts, weights)
+
+
+def _in_their_order(graph: CSRGraph, relabelling: Relabelling) -> list[CSRGraph]:
+    """Copy the lists, and the transpose's if directed, in an order that keeps them sorted.
+
+    Vertices that leave have empty lists, so all entries stay where they are.
+    """
+    old_of_new = relabelling.old_of_new
+    indptr = aligned_empty(old_of_new.size + 1, np.int64)
+    np.take(graph.indptr, old_of_new, out=indptr[:-1], mode="clip")
+    indptr[-1] = graph.num_stored_edges
+    indices = _copy(graph.indices)  # the caller's arrays may change, so the copies are checked
+    refuse_changed(indptr, indices, graph.num_vertices)
+    if old_of_new.size < graph.num_vertices:
+        np.take(relabelling.new_of_old, indices, out=indices, mode="clip")
+        refuse_changed(indptr, indices, old_of_new.size)
+    degree = np.diff(indptr).astype(np.uint32)
+    weights = None if graph.weights is None else _copy(graph.weights)
+    counts = graph.directed, graph.num_input_edges, degree
+    copied = CSRGraph.trusted(indptr, indices, *counts, weights)
+    return [copied, copied.transpose] if graph.directed else [copied]
+
+
+def _copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    copied = aligned_empty(array.size, array.dtype)
+    copied[:] = array
+    return copied
 
 
 def as_given(graph: CSRGraph) -> SearchGraph:
@@ -205,18 +255,21 @@ def _order_by_locality(
     of_entry = 8 if weights is None else 8 + 2 * weights.itemsize
     if not always and free_bytes() < of_entry * graphs[0].num_stored_edges * len(graphs):
         return relabelling, graphs
-    renumbered = by_locality(graphs[0], relabelling, always)
-    if renumbered is None:
+    found = by_locality(graphs[0], always)
+    if found is None:
         return relabelling, graphs
-    return renumbered[0], [permute(graph, renumbered[1]) for graph in graphs]
+    old_of_new, new_of_old = order, position = found
+    if relabelling.num_searched < relabelling.new_of_old.size:
+        old_of_new = relabelling.old_of_new[order]
+        new_of_old = inverse(old_of_new, relabelling.new_of_old.size)
+    renumbered = Relabelling(new_of_old, old_of_new, "locality")
+    return renumbered, [permute(graph, order, position) for graph in graphs]
 
 
-def by_locality(
-    graph: CSRGraph, relabelling: Relabelling, always: bool
-) -> tuple[Relabelling, VertexArray] | None:
-    """Number vertices by locality if searches take many levels, or `always`.
+def by_locality(graph: CSRGraph, always: bool) -> tuple[VertexArray, VertexArray] | None:
+    """Order vertices by locality if searches take many levels, or `always`.
 
-    Returns the new relabelling and the new position of each vertex; None to keep the order.
+    Returns the vertex at each position, and the position of each vertex; None to keep the order.
     """
     from hetero_bfs.graph.kernels.locality import order_by_locality, order_by_partitions
 
@@ -227,22 +280,19 @@ def by_locality(
         return None
     if not graph.directed:
         order_by_partitions(indptr, indices, order, position, distance)
-    old_of_new = relabelling.old_of_new[order]
-    new_of_old = inverse(old_of_new, relabelling.new_of_old.size)
-    return Relabelling(new_of_old, old_of_new, "locality"), position
+    return order, position
 
 
-def permute(graph: CSRGraph, position: VertexArray) -> CSRGraph:
-    """Renumber vertices: v becomes position[v] (uint32).
+def permute(graph: CSRGraph, order: VertexArray, position: VertexArray) -> CSRGraph:
+    """Renumber vertices: order[v] becomes v; `position` inverts `order` (both uint32).
 
     The new graph's `input_degree` is the length of its neighbour lists.
     """
     from hetero_bfs.graph.kernels.locality import permute_lists
     from hetero_bfs.graph.kernels.sorting import sort_lists
 
-    order = inverse(position, position.size)
     degree = aligned_empty(graph.num_vertices, np.uint32)
-    np.take(graph.degree(), order, out=degree)
+    np.take(graph.degree(), order, out=degree, mode="clip")  # "raise" copies
     indptr = aligned_empty(graph.num_vertices + 1, np.int64)
     np.cumsum(degree, out=indptr[1:])
     indices = aligned_empty(graph.num_stored_edges, np.uint32)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hetero_bfs.study import style
+from hetero_bfs.study.searches import quartile_names
 from hetero_bfs.training.regret import ORACLE, summarise
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def levels(table: pd.DataFrame) -> Figure:
             if len(line) > _MARKERS_UP_TO:
                 look["markevery"] = len(line) // 10
             axes.plot(line["level"], line["seconds"], **look)
+            style.draw_spread(axes, line["level"], *quartiles(line, "seconds"))
         axes.set_yscale("log")
         style.seconds_axis(axes.yaxis)
         axes.locator_params(axis="x", integer=True)
@@ -68,9 +70,21 @@ def cells(table: pd.DataFrame, column: str, names: str = "selector") -> pd.DataF
     return table.pivot_table(column, "graph", names, sort=False)
 
 
+def quartiles(table: pd.DataFrame, what: str) -> list[pd.Series]:
+    """Return the columns of quartiles of a quantity; none if they were not measured."""
+    names = [name for name in quartile_names(what) if name in table]
+    return [table[name] for name in names if table[name].notna().any()]
+
+
+def spread(table: pd.DataFrame, what: str, names: str = "selector") -> tuple[pd.DataFrame, ...]:
+    """Return `cells` of the columns of quartiles."""
+    return tuple(cells(table, str(one.name), names) for one in quartiles(table, what))
+
+
 def throughput(table: pd.DataFrame) -> Figure:
     label = "GTEPS ($10^9$ traversed edges / s)"
-    return style.bars(style.Cells("", label, cells(table, "harmonic_mean_gteps")))
+    means = cells(table, "harmonic_mean_gteps")
+    return style.bars(style.Cells("", label, means, spread=spread(table, "gteps")))
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
@@ -85,14 +99,28 @@ def energy(table: pd.DataFrame) -> Figure | None:
 def by_domain(
     table: pd.DataFrame, columns: dict[str, str], label: str, ratio: bool = False
 ) -> Figure | None:
-    """Draw columns in a panel for each domain; None if no meter measured anything."""
+    """Draw columns in a panel for each domain; None if no meter measured anything.
+
+    Titles name the meters, and below stand the domains that were not measured.
+    """
     found = [
-        style.Cells(title + what, label, cells(part, column), ratio)
+        style.Cells(f"{title} ({_meters(part)}){what}", label, cells(part, column), ratio)
         for domain, title in _DOMAINS.items()
         for column, what in columns.items()
         if not (part := table[(table["domain"] == domain) & table[column].notna()]).empty
     ]
-    return style.bars(*found) if found else None
+    if not found:
+        return None
+    figure = style.bars(*found)
+    measured = table.loc[table[[*columns]].notna().any(axis=1), "domain"]
+    missing = [title for domain, title in _DOMAINS.items() if domain not in set(measured)]
+    if missing:
+        figure.supxlabel(f"not measured: {', '.join(missing)}", fontsize=9)
+    return figure
+
+
+def _meters(table: pd.DataFrame) -> str:
+    return ", ".join(table["meters"].dropna().unique())
 
 
 def relabelling(table: pd.DataFrame) -> Figure:
@@ -108,13 +136,14 @@ def relabelling(table: pd.DataFrame) -> Figure:
             "search time as given / relabelled",
             cells(table, "speedup"),
             ratio=True,
+            spread=spread(table, "speedup"),
         ),
     )
 
 
 def predictions(table: pd.DataFrame) -> Figure:
     names = style.order_of(table["strategy"])
-    columns = min(len(names), 3)
+    columns = min(len(names), 2)
     figure, panels = style.panels(len(names), 3.0, columns, sharex=True, sharey=True)
     both = table[["measured_seconds", "predicted_seconds"]].to_numpy()
     ends = both[both > 0].min() / 1.5, both.max() * 1.5
@@ -141,7 +170,7 @@ def _scatter(axes: Axes, table: pd.DataFrame, name: str, ends: tuple[float, floa
     style.tidy(axes, title, "measured time (s)", "predicted time (s)")
 
 
-_MOST_COLUMNS = 14
+_MOST_COLUMNS = 9
 _DARKEST = 8.0  # log10 of the regret in percent drawn black: so large that text stays readable
 
 
@@ -226,7 +255,7 @@ def _shaded(percent: pd.DataFrame, what: str, columns: str, rows: str) -> Figure
         if np.isfinite(value):
             text = f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
             axes.text(x, y, text, ha="center", va="center", fontsize=8)
-    axes.set_xticks(range(percent.shape[1]), percent.columns)
+    axes.set_xticks(range(percent.shape[1]), percent.columns, rotation=30, ha="right")
     axes.set_yticks(range(count), percent.index)
     style.tidy(axes, f"regret: {what}, minus 1, in %", columns, rows)
     axes.grid(False)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numba
 import numpy as np
 
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
@@ -116,7 +115,7 @@ def measure_frog(study: Study, options: StudyOptions, info: DeviceInfo | None) -
         for name in families
     ]
     planned += graphs_of(replace(options, scales=(), families=False), info)
-    threads = options.engine.threads or numba.get_num_threads()
+    threads = options.threads
     for number, graph in enumerate(planned, 1):
         announce(f"{graph.name}, graph {number} of {len(planned)}")
         edges = weighted(graph.graph.make())

@@ -74,11 +74,15 @@ def _compression_row(subject: Subject, iterations: int) -> Row:
             "share": sent / max(whole, 1)}  # fmt: skip
 
 
+_MOST_MARKED = 100  # iterations whose points have markers
+
+
 def _draw_nonzeros(table: pd.DataFrame) -> Figure:
     figure, panels = style.panels(table["graph"].nunique(), 2.6)
     for axes, (name, one) in zip(panels, table.groupby("graph", sort=False), strict=True):
-        axes.plot(one["iteration"], one["x"], "o-", ms=3, color="#0072B2", label="x: senders")
-        axes.plot(one["iteration"], one["y"], "s--", ms=3, color="#D55E00", label="y: receivers")
+        size = 3 if len(one) < _MOST_MARKED else 0
+        axes.plot(one["iteration"], one["x"], "o-", ms=size, color="#0072B2", label="x: senders")
+        axes.plot(one["iteration"], one["y"], "s--", ms=size, color="#D55E00", label="y: receivers")
         axes.set_yscale("log")
         axes.locator_params(axis="x", integer=True)
         style.tidy(axes, str(name), "iteration", "non-zeros")

@@ -19,7 +19,7 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.study.findings import format_seconds
-from hetero_bfs.study.searches import Row, Subject, add_note
+from hetero_bfs.study.searches import Row, Subject, add_note, quartile_row
 from hetero_bfs.support.messages import progress
 from hetero_bfs.timeline.rendering import timeline_svg
 from hetero_bfs.timeline.spans import Span, spans_of
@@ -74,6 +74,7 @@ def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]
             **_columns(subject, one),
             **{name: getattr(one.features, name) for name in _COUNTS},
             "seconds": one.seconds,
+            **quartile_row("seconds", one.rounds),
             "fastest": one.seconds == least[one.key, one.features.level],
             "rounds": len(one.rounds),
         }

@@ -29,7 +29,7 @@ def no_figure(_: pd.DataFrame) -> None:
 class Section:
     """One figure with its table.
 
-    `name` is the stem of its PNG and CSV files. `columns` are the CSV's columns, also of a table
+    `name` is the stem of its SVG and CSV files. `columns` are the CSV's columns, also of a table
     without rows. `finding` returns the result in a sentence. `draw` returns a figure, an SVG as
     text, or None without measurements, and `brief` a small table for the page, with a caption.
     `nothing` replaces all three if the table has no rows.
@@ -70,7 +70,7 @@ GRAPH_COLUMNS = ("graph", "family", "scale")
 LEVEL_COLUMNS = (
     *GRAPH_COLUMNS,
     *names("key level strategy frontier_vertices frontier_edges unvisited_vertices"),
-    *names("unvisited_edges seconds fastest rounds"),
+    *names("unvisited_edges seconds first_quartile_seconds third_quartile_seconds fastest rounds"),
 )
 THROUGHPUT_COLUMNS = (
     *GRAPH_COLUMNS,
@@ -80,7 +80,8 @@ THROUGHPUT_COLUMNS = (
 _RELABELLING_COLUMNS = (
     *GRAPH_COLUMNS,
     *names("vertices removed_vertices removed_share order selector kind"),
-    *names("relabelled_seconds as_given_seconds speedup keys rounds"),
+    *names("relabelled_seconds as_given_seconds speedup"),
+    *names("first_quartile_speedup third_quartile_speedup keys rounds"),
 )
 _PREDICTION_COLUMNS = (
     *GRAPH_COLUMNS,
@@ -99,7 +100,8 @@ SECTIONS = (
         "Every strategy runs every level of the same search from the same state, without migration "
         "and conversion of the frontier. Lower is better. Where the lines cross, another strategy "
         "becomes the best one, and a selector gains. The figure and the table have the first key "
-        "of each graph, the CSV file has all.",
+        "of each graph, the CSV file has all. Black lines reach from the first to the third "
+        "quartile of the rounds.",
         LEVEL_COLUMNS,
         findings.levels_finding,
         figures.levels,
@@ -110,7 +112,8 @@ SECTIONS = (
         "GTEPS by strategy and selector (Figure 4)",
         "Whole searches, from the key to the complete parent array. More is better. Hatched bars "
         "are single strategies, the others selectors. A key's time is the median of its rounds. "
-        "GTEPS is the harmonic mean over keys, as in Graph500.",
+        "GTEPS is the harmonic mean over keys, as in Graph500. Black lines reach from the first to "
+        "the third quartile of the keys.",
         THROUGHPUT_COLUMNS,
         findings.throughput_finding,
         figures.throughput,
@@ -136,7 +139,8 @@ SECTIONS = (
         "Relabelling drops vertices without edges and numbers the others anew. Every strategy and "
         "selector searches the graph with and without it. The second panel shows the median search "
         "time in the given order over the median after relabelling. At 2 the relabelled graph is "
-        "searched in half the time; below 1 relabelling makes searches slower.",
+        "searched in half the time; below 1 relabelling makes searches slower. Black lines reach "
+        "from the first to the third quartile of the keys.",
         _RELABELLING_COLUMNS,
         findings.relabelling_finding,
         figures.relabelling,
@@ -253,16 +257,16 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 class Part:
     """A section with its results, for the page; `brief` is a table of text and may be empty.
 
-    The picture is a PNG or an SVG. Without measurements there is no picture, and `finding` gives
-    the reason.
+    Without measurements there is no picture, and `finding` gives the reason. A picture that names
+    what the pointer is on is part of the page, others are images.
     """
 
     section: Section
     finding: str
     caption: str
     brief: pd.DataFrame
-    png: bytes | None = None
     svg: str | None = None
+    is_inline: bool = False
 
 
 def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], foot: str) -> str:
@@ -284,16 +288,15 @@ def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], 
 
 def _section(part: Part) -> str:
     picture, kinds = "", ["csv"]
-    if part.png is not None:
-        image = base64.b64encode(part.png).decode("ascii")
-        picture = (
-            f'<img alt="{escape(part.section.title)}. {escape(part.finding)}" '
-            f'src="data:image/png;base64,{image}">'
-        )
-        kinds.append("png")
-    elif part.svg is not None:
-        picture = part.svg
+    if part.svg is not None:
         kinds.append("svg")
+        picture = part.svg
+        if not part.is_inline:
+            image = base64.b64encode(part.svg.encode()).decode("ascii")
+            picture = (
+                f'<img alt="{escape(part.section.title)}. {escape(part.finding)}" '
+                f'src="data:image/svg+xml;base64,{image}">'
+            )
     shown = f"<figure>{picture}</figure>\n" if picture else ""
     if part.section.reading and (picture or not part.brief.empty):
         shown = f"<p>{part.section.reading}</p>\n{shown}"

@@ -7,11 +7,10 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
-from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numba
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from hetero_bfs.algorithms.program_runs import ProgramRuns
@@ -25,7 +24,7 @@ from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.study import figures, style
 from hetero_bfs.study.page import Section, claims_section
-from hetero_bfs.study.searches import Row, StudyOptions
+from hetero_bfs.study.searches import Row, StudyOptions, quartile_names, quartile_row
 from hetero_bfs.support.messages import announce
 from hetero_bfs.training.measured_programs import Distances, weighted
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FAR = 2147483647
+FloatArray = npt.NDArray[np.float64]
 
 
 class Levels(Program):
@@ -100,7 +100,7 @@ class Subject(NamedTuple):
 
 def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Subject]:
     """Yield a graph of each kind, of the largest scale, open for runs."""
-    scale, threads = max(options.scales), options.engine.threads or numba.get_num_threads()
+    scale, threads = max(options.scales), options.threads
     own: dict[str, dict[str, Any]] = {
         "grid": {"rows": 1 << scale // 2}, "bipartite": {"scale": scale - 1, "degree": 8}
     }  # fmt: skip
@@ -112,10 +112,17 @@ def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Subject
             yield Subject(kind, graph, int(np.argmax(graph.degree())), runs)
 
 
-def medians(rounds: int, contestants: list[Callable[[], ProgramResult]]) -> list[float]:
-    """Return the median seconds of each contestant; they run in turn, after a run that compiles."""
-    times = [[one().seconds for one in contestants] for _ in range(rounds + 1)][1:]
-    return [median(column) for column in zip(*times, strict=True)]
+def seconds_of(rounds: int, contestants: list[Callable[[], ProgramResult]]) -> FloatArray:
+    """Return seconds, a row for each contestant; they run in turn, after a run that compiles."""
+    times = [[one().seconds for one in contestants] for _ in range(rounds + 1)]
+    return np.array(times[1:]).T
+
+
+def ratio_row(name: str, over: FloatArray, under: FloatArray | None = None) -> Row:
+    """Return the ratio of the medians of seconds, and quartiles of the ratios of the rounds."""
+    if under is None:
+        return dict.fromkeys((name, *quartile_names(name)))
+    return {name: np.median(over) / np.median(under), **quartile_row(name, over / under)}
 
 
 def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
@@ -125,10 +132,10 @@ def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
         runs: list[Callable[[], ProgramResult]] = [
             partial(subject.run, name, place=place) for place in subject.places
         ]
-        cpu, *device = medians(options.rounds, runs)
-        row = {"graph": subject.name, "program": name, "cpu_seconds": cpu}
-        row["device_seconds"] = device[0] if device else None
-        rows.append(row | {"device_over_cpu": cpu / device[0] if device else None})
+        cpu, *device = seconds_of(options.rounds, runs)
+        row = {"graph": subject.name, "program": name, "cpu_seconds": np.median(cpu)}
+        row["device_seconds"] = np.median(device[0]) if device else None
+        rows.append(row | ratio_row("device_over_cpu", cpu, *device))
     return rows
 
 
@@ -138,7 +145,8 @@ def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
 def draw_ratios(table: pd.DataFrame, column: str, label: str) -> Figure | None:
     """Draw a bar for each graph and program; None if nothing was measured."""
     found = figures.cells(table.dropna(subset=[column]), column, "program")
-    return None if found.empty else style.bars(style.Cells("", label, found, ratio=True))
+    ends = figures.spread(table, column, "program")
+    return None if found.empty else style.bars(style.Cells("", label, found, True, ends))
 
 
 def _speed_finding(table: pd.DataFrame) -> str:
@@ -153,7 +161,14 @@ def speed_section(figure: str) -> Section:
         f"Speed of the device over the CPU ({figure})",
         "Seconds of the CPU over those of the device, for the same program. PageRank has 20 "
         "iterations. Above 1 the device is faster.",
-        ("graph", "program", "cpu_seconds", "device_seconds", "device_over_cpu"),
+        (
+            "graph",
+            "program",
+            "cpu_seconds",
+            "device_seconds",
+            "device_over_cpu",
+            *quartile_names("device_over_cpu"),
+        ),
         _speed_finding,
         partial(draw_ratios, column="device_over_cpu", label="CPU seconds over device seconds"),
     )

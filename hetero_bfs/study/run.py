@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numba
 import pandas as pd
 
 from hetero_bfs import energy
@@ -62,7 +61,7 @@ def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
 
 
 def program_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    threads = options.engine.threads or numba.get_num_threads()
+    threads = options.threads
     info = subject.engine.device_info
     found = regret_of_programs(subject.edges, info, threads, options.rounds)
     return [{**subject.row(), **row} for row in found]
@@ -210,10 +209,9 @@ def _write(
         table = study.table(section)
         part = _part(section, table, foot)
         parts.append(part)
-        if part.png is not None:
-            files[f"{section.name}.png"] = part.png
         if part.svg is not None:
-            files[f"{section.name}.svg"] = svg_file(part.svg).encode()
+            text = svg_file(part.svg) if part.is_inline else part.svg
+            files[f"{section.name}.svg"] = text.encode()
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
     text = page(paper.title, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
@@ -239,8 +237,8 @@ def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
     figure = section.draw(table)
     part = Part(section, section.finding(table), *section.brief(table))
     if isinstance(figure, str):
-        return replace(part, svg=figure)
-    return part if figure is None else replace(part, png=style.to_png(figure, foot))
+        return replace(part, svg=figure, is_inline=True)
+    return part if figure is None else replace(part, svg=style.to_svg(figure, foot))
 
 
 def describe(machine: dict[str, Any]) -> str:

@@ -70,6 +70,12 @@ class StudyOptions:
     regenerate: bool = False
     engine: EngineOptions = field(default_factory=EngineOptions)
 
+    @property
+    def threads(self) -> int:
+        import numba
+
+        return self.engine.threads or numba.get_num_threads()
+
     def completed_for(self, info: DeviceInfo | None) -> StudyOptions:
         """Return the options with scales that suit the device, and with `quick` applied."""
         scales = tuple(dict.fromkeys(self.scales))
@@ -336,6 +342,16 @@ def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mappin
     }
 
 
+def quartile_names(what: str) -> tuple[str, str]:
+    """Return the names of the columns that hold the quartiles of a quantity."""
+    return f"first_quartile_{what}", f"third_quartile_{what}"
+
+
+def quartile_row(what: str, values: Sequence[float] | npt.NDArray[np.float64]) -> Row:
+    ends = np.quantile(values, (0.25, 0.75)).tolist()
+    return dict(zip(quartile_names(what), ends, strict=True))
+
+
 def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
     """Search the graph with and without relabelling, alternately, by every configuration.
 
@@ -354,7 +370,8 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
                     engine = engines[order]
                     engine.set_selector(config.selector)
                     seconds[order, number, turn] = seconds_back_to_back(engine, keys)
-    with_it, without = np.median(np.median(seconds, axis=2), axis=2)
+    of_key = np.median(seconds, axis=2)
+    with_it, without = np.median(of_key, axis=2)
     vertices, removed = subject.graph.num_vertices, plain.num_searched - subject.graph.num_searched
     return [
         {
@@ -368,6 +385,7 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
             "relabelled_seconds": with_it[number],
             "as_given_seconds": without[number],
             "speedup": without[number] / with_it[number],
+            **quartile_row("speedup", of_key[1, number] / of_key[0, number]),
             "keys": len(keys),
             "rounds": options.rounds,
         }

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH_INCHES = 9.5
-DOTS_PER_INCH = 120
-_FOOTER_INCHES = 0.55
-_FOOTER_CHARACTERS = 180
-_MOST_BARS, _MOST_GROUPS = 72, 10  # of a panel
-_FEW_BARS = 24  # with numbers that stand upright
+WIDTH_INCHES = 5.6
+"""So narrow that texts stay readable on a screen of 400 pixels."""
+_FOOTER_INCHES = 0.85
+_FOOTER_CHARACTERS = 105
+_TITLE_CHARACTERS = 60
+_MOST_BARS, _MOST_GROUPS = 42, 6  # of a panel
+_FEW_BARS = 12  # with numbers that stand upright
 _WIDE = 30  # ratio of values that needs a logarithmic axis
-_MOST_LEGEND_COLUMNS = 8
+_MOST_LEGEND_COLUMNS = 4
 PALETTE = (
     *("#56B4E9", "#D55E00", "#CC79A7", "#999999"),
     *("#009E73", "#E69F00", "#0072B2", "#332288"),
@@ -101,7 +102,6 @@ def new_figure(
     share = _FOOTER_INCHES / height
     figure = Figure(
         figsize=(WIDTH_INCHES, height),
-        dpi=DOTS_PER_INCH,
         layout=ConstrainedLayoutEngine(rect=(0.0, share, 1.0, 1.0 - share)),
     )
     axes = figure.subplots(rows, columns, squeeze=False, **options)
@@ -109,7 +109,7 @@ def new_figure(
 
 
 def tidy(axes: Axes, title: str, x_label: str, y_label: str) -> None:
-    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_title(textwrap.fill(title, _TITLE_CHARACTERS), fontsize=10, loc="left")
     axes.set_xlabel(x_label, fontsize=9)
     axes.set_ylabel(y_label, fontsize=9)
     axes.tick_params(labelsize=8)
@@ -127,7 +127,7 @@ def seconds_axis(axis: Any) -> None:
 
 
 def panels(
-    count: int, height_inches: float, most_columns: int = 2, **options: Any
+    count: int, height_inches: float, most_columns: int = 1, **options: Any
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of a number of axes, in rows of this height."""
     columns = min(count, most_columns)
@@ -141,13 +141,14 @@ def panels(
 class Cells(NamedTuple):
     """Values of a panel of bars: a row for each graph, a column for each bar of a group.
 
-    Ratios have a line at 1.
+    Ratios have a line at 1. `spread` has the first and third quartiles, if known.
     """
 
     title: str
     label: str
     values: pd.DataFrame
     ratio: bool = False
+    spread: tuple[pd.DataFrame, ...] = ()
 
 
 def bars(*tables: Cells) -> Figure:
@@ -156,12 +157,15 @@ def bars(*tables: Cells) -> Figure:
     An axis is logarithmic if its values differ much. Strategies are hatched.
     """
     parts = [
-        table._replace(values=table.values.iloc[begin : begin + size])
+        table._replace(
+            values=table.values[begin : begin + size],
+            spread=tuple(ends[begin : begin + size] for ends in table.spread),
+        )
         for table in tables
         for size in [min(_MOST_GROUPS, max(_MOST_BARS // table.values.shape[1], 1))]
         for begin in range(0, len(table.values), size)
     ]
-    figure, axes = panels(len(parts), 3.4, most_columns=1)
+    figure, axes = panels(len(parts), 3.4)
     for one, part in zip(axes, parts, strict=True):
         _draw_bars(one, part)
     legend_above(figure, axes)
@@ -172,7 +176,7 @@ def _draw_bars(axes: Axes, part: Cells) -> None:
     names = order_of(part.values.columns)
     width = 0.8 / len(names)
     many = part.values.size > _FEW_BARS
-    size, rotation = (6, 90) if many else (7, 0)
+    size, rotation = (7, 90) if many else (8, 0)
     low, high = part.values.min(axis=None), part.values.max(axis=None)
     if low > 0 and high > _WIDE * low:
         axes.set_yscale("log")
@@ -182,9 +186,10 @@ def _draw_bars(axes: Axes, part: Cells) -> None:
         color = looks()[name].color if name in looks() else PALETTE[number % len(PALETTE)]
         label = name if len(names) > 1 else None
         hatch = "///" if name in STRATEGIES else None
-        drawn = axes.bar(
+        values = part.values[name].to_numpy(float)
+        axes.bar(
             places,
-            part.values[name],
+            values,
             0.92 * width,
             color=color,
             label=label,
@@ -192,8 +197,21 @@ def _draw_bars(axes: Axes, part: Cells) -> None:
             edgecolor="white",
             linewidth=0.3,
         )
-        texts = ["" if np.isnan(v) else _short(v) for v in part.values[name]]
-        axes.bar_label(drawn, texts, fontsize=size, rotation=rotation, padding=2)
+        quartiles = [ends[name].to_numpy(float) for ends in part.spread]
+        draw_spread(axes, places, *quartiles)
+        for place, value, top in zip(
+            places, values, np.fmax.reduce([values, *quartiles]), strict=True
+        ):
+            if not np.isnan(value):
+                axes.annotate(
+                    _short(value),
+                    (place, top),
+                    (0, 3),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=size,
+                    rotation=rotation,
+                )
     if part.ratio:
         axes.axhline(1.0, color="#444444", linewidth=0.8, linestyle="--")
     graphs = [textwrap.fill(str(graph), 16) for graph in part.values.index]
@@ -203,6 +221,14 @@ def _draw_bars(axes: Axes, part: Cells) -> None:
     axes.grid(False, axis="x")
     if axes.get_yscale() == "linear":
         axes.margins(y=0.3 if many else 0.12)
+
+
+def draw_spread(axes: Axes, places: Any, *quartiles: Any) -> None:
+    """Draw a line from the first to the third quartile at each place; nothing without quartiles."""
+    if quartiles:
+        axes.vlines(places, *quartiles, color="#222222", linewidth=0.9, zorder=3)
+        for ends in quartiles:
+            axes.plot(places, ends, "_", color="#222222", markersize=3.5, zorder=3)
 
 
 def _short(value: float) -> str:
@@ -236,11 +262,16 @@ def legend_above(figure: Figure, axes: Iterable[Axes]) -> None:
     )
 
 
-def to_png(figure: Figure, footer: str) -> bytes:
+def to_svg(figure: Figure, footer: str) -> str:
+    """Return a figure as SVG with the footer below, the same text for the same figure."""
+    from matplotlib import rc_context
+
     lines = textwrap.wrap(footer, _FOOTER_CHARACTERS)
     figure.text(
         0.008, 0.012, "\n".join(lines), fontsize=6.5, color="#555555", va="bottom", ha="left"
     )
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", metadata={"Description": footer, "Software": None})
+    stream = io.StringIO()
+    with rc_context({"svg.hashsalt": "hetero_bfs", "svg.fonttype": "none"}):
+        metadata = {"Description": footer, "Date": None, "Creator": None}
+        figure.savefig(stream, format="svg", metadata=metadata)
     return stream.getvalue()

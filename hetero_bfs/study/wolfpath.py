@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from hetero_bfs.devices.machine import DeviceInfo
@@ -65,13 +66,14 @@ def _iterations_row(subject: Subject, name: str, options: StudyOptions) -> Row:
         return result
 
     waits = [wait] if place == "device" else []
-    layered_seconds, seconds, *found = common.medians(options.rounds, [layers, run, *waits])
-    with_flags = found[0] if found else None
+    of_layers, of_runs, *found = common.seconds_of(options.rounds, [layers, run, *waits])
+    seconds = np.median(of_runs)
+    with_flags = np.median(found[0]) if found else None
     return {
         "graph": subject.name, "program": name, "place": place,
         "sweeps": layers().iterations, "iterations": run().iterations,
-        "layered_seconds": layered_seconds, "synchronous_seconds": seconds,
-        "speedup": seconds / layered_seconds, "with_flags_seconds": with_flags,
+        "layered_seconds": np.median(of_layers), "synchronous_seconds": seconds,
+        **common.ratio_row("speedup", of_runs, of_layers), "with_flags_seconds": with_flags,
         "flags_over": with_flags / seconds if with_flags else None,
     }  # fmt: skip
 
@@ -122,7 +124,8 @@ PAPER = Paper(
             "host waits for the device after each iteration of the synchronous mode.",
             names(
                 "graph program place sweeps iterations layered_seconds synchronous_seconds "
-                "speedup with_flags_seconds flags_over"
+                "speedup first_quartile_speedup third_quartile_speedup with_flags_seconds "
+                "flags_over"
             ),
             _iterations_finding,
             partial(common.draw_ratios, column="speedup", label="synchronous over layered seconds"),

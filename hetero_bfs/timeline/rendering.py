@@ -20,7 +20,7 @@ from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.support.files import replacing
 from hetero_bfs.timeline.spans import Span, lanes_of, spans_of
 
-_WIDTH, _LEFT, _RIGHT = 960, 96, 16
+_WIDTH, _LEFT, _RIGHT = 620, 96, 16
 _TOP, _LANE_HEIGHT, _BAR_HEIGHT = 8, 30, 22
 _AXIS_HEIGHT = 34
 _LETTER = 7.2  # upper bound of a letter's average width at 12 px

@@ -41,7 +41,7 @@ def reference_source(platform: Platform) -> int:
     return int(neighbours[platform.graph.degree[neighbours].argmin()])
 
 
-_MOST_REFERENCE_LEVELS = 1 << 14
+_MOST_REFERENCE_LEVELS = 1 << 12
 """A reference search ends here: it starts at a hub, so later levels are a tail, too."""
 
 
@@ -107,9 +107,9 @@ def _others(candidates: Sequence[Strategy], pairs: Sequence[Pair]) -> list[Strat
     return [strategy for strategy in candidates if strategy not in paired]
 
 
-_PROBED_LEVELS = 32
+_PROBED_LEVELS = 16
 _PROBE_REPEATS = 3
-_REPEAT_SECONDS = 0.02
+_REPEAT_SECONDS = 0.005
 """A probe is repeated if it took at most this long."""
 
 
@@ -307,7 +307,8 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
         search.run(levels)
     recording = search.recording()
     seconds = recording.records[:, schema.SECONDS]
-    if not (seconds[1:] == seconds[:-1]).any():
+    on_device = any(strategy.place for strategy in selector.candidates)
+    if not on_device or not (seconds[1:] == seconds[:-1]).any():
         return Probe(recording, search.seconds)
     apart = Search(platform, source, selector, level_by_level=True)
     apart.run(levels)

@@ -86,7 +86,7 @@ class Selection:
 
     @property
     def reference_levels(self) -> int:
-        """Levels of the reference search, at most 2**14, which the first access runs."""
+        """Levels of the reference search, at most 2**12, which the first access runs."""
         return len(self._reference_states())
 
     def _reference_states(self) -> npt.NDArray[np.float64]:

@@ -305,10 +305,11 @@ OF_DAMAGED_FILES = (
 """Errors that NumPy raises for damaged files."""
 
 
-def read_vertices(path: Path) -> npt.NDArray[Any]:
+def read_vertices(path: Path, named: bool = False) -> npt.NDArray[Any]:
     """Return the ids (int64) of a text file, one per line, or the array of a .npy file.
 
-    Empty lines, and lines that begin with #, are ignored. Raises `GraphFileError` if the file
+    Empty lines, and lines that begin with #, are ignored. Lines may be names if vertices are
+    `named`; all are then returned as text. Raises `GraphFileError` if the file
     cannot be read, or a line is not an id.
     """
     with system_errors(path), open(path, "rb") as file:
@@ -320,10 +321,13 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
                 raise GraphFileError(
                     f"{path}: is not a NumPy array ({reason}); write it by numpy.save"
                 ) from None
-        ids = []
+        ids: list[Any] = []
         for number, line in enumerate(file, 1):
             text = line.strip()
             if text and not text.startswith(b"#"):
+                if named:
+                    ids.append(text.decode("utf-8", "replace"))
+                    continue
                 try:
                     if not text.removeprefix(b"-").isdigit():  # Python reads 1_0, too
                         raise ValueError
@@ -333,4 +337,4 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
                     raise GraphFileError(
                         f"{path}:{number}: {shown!r} is not a vertex id; give one id a line"
                     ) from None
-    return np.array(ids, np.int64)
+    return np.array(ids, object if named else np.int64)

@@ -76,6 +76,12 @@ def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
         ids = ids_that_fit()
         where = f"{file}:{head.vertices_line}"
         if head.konect is not None:
+            if wanted.renumber and head.konect.form == "bip":
+                raise GraphFileError(
+                    f"{file}:1: both sides of a bipartite KONECT file have ids from 1 on, which "
+                    "cannot name vertices; read it without --renumber (renumber=True): "
+                    f"{head.konect.sides()}"
+                )
             ids = head.konect.ids(where)
         elif head.num_vertices:
             ids.check_count(head.num_vertices, where)
@@ -93,9 +99,7 @@ def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
         )
     if head.konect is not None:
         src, dst, num_vertices = head.konect.numbered(src, dst, where)
-        names = None
-        if wanted.renumber and head.konect.form != "bip":
-            names = np.arange(1, num_vertices + 1)
+        names = np.arange(1, num_vertices + 1) if wanted.renumber else None
         return EdgeList.trusted(src, dst, num_vertices, wanted.directed, weights, names=names)
     num_vertices = head.num_vertices or 0
     if num_lines > 0:
@@ -232,13 +236,17 @@ class Konect:
             ids_that_fit().check_count(left + right, where)
         return src, dst + dst.dtype.type(left), left + right
 
+    def sides(self) -> str:
+        """Say how the vertices of a bipartite file are numbered."""
+        after = "behind the left ones" if self.left is None else f"from {self.left} on"
+        return f"its left vertices are numbered from 0 on and its right ones {after}"
+
     def note(self, directed: bool) -> str:
         """Return a note for the user on the ids, and on dropped directions."""
         if self.form == "bip":
-            after = "behind the left ones" if self.left is None else f"from {self.left} on"
             return (
-                "a bipartite KONECT file: its left vertices are numbered from 0 on and its right "
-                f"ones {after}, also for --source; in the file both start at 1"
+                f"a bipartite KONECT file: {self.sides()}, also for --source; in the file both "
+                "start at 1"
             )
         text = "KONECT's ids are 1-based: vertex 1 of the file is 0, also for --source"
         if self.form == "asym" and not directed:

@@ -24,6 +24,7 @@ _SMALL_COMPONENT = 1 << 11  # vertices that fit in the caches in any order
 _THIN = 16  # vertices of a mean level; such levels share cache lines, and a walk's order is local
 _DIGIT_BITS = np.uint64(11)
 _DIGITS = 1 << 11
+_ONE = np.uint64(1)
 
 
 class _Marks(NamedTuple):
@@ -48,19 +49,19 @@ def _walk(indptr, indices, start, first, marks, order, distance):
     order[first] = start
     position[start] = first if final else _SEEN
     distance[start] = 0
-    end = first + 1
-    i = first
+    i, end = np.uint64(first), np.uint64(first + 1)  # unsigned: indices are not tested
     while i < end:
-        u = order[i]
-        for k in range(indptr[u], indptr[u + 1]):
+        u = np.uint64(order[i])
+        further = distance[u] + np.uint32(1)
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + _ONE])):
             v = indices[k]
             if position[v] == wanted:
-                position[v] = end if final else _SEEN
-                distance[v] = distance[u] + np.uint32(1)
+                position[v] = np.uint32(end) if final else _SEEN
+                distance[v] = further
                 order[end] = v
-                end += 1
-        i += 1
-    return end, np.int64(distance[order[end - 1]]) + 1
+                end += _ONE
+        i += _ONE
+    return np.int64(end), np.int64(distance[order[end - _ONE]]) + 1
 
 
 @kernel

@@ -92,6 +92,12 @@ def test_hbg_keeps_names(friends, tmp_path, capsys):
     graph.rename(tmp_path / "F.HBG")
     assert run("bfs", tmp_path / "F.HBG", "--source", "zoe", *CPU) == 0
     assert json.loads(capsys.readouterr().out)["source"] == "zoe"
+    mask.write_text("# closed\nzed\n")
+    assert run("bfs", tmp_path / "F.HBG", "--source", "zoe", "--mask", mask, *CPU) == 0
+    assert json.loads(capsys.readouterr().out)["reached"] == 1
+    mask.write_text("nobody\n")
+    assert run("bfs", tmp_path / "F.HBG", "--source", "zoe", "--mask", mask, *CPU) == 1
+    assert "no vertex is named 'nobody'" in capsys.readouterr().err
     path = tmp_path / "numbers.txt"
     path.write_text("7 9\n9 11\n11 13\n")
     mask.write_text("9\n")

@@ -131,3 +131,10 @@ def test_devices_are_tested_beside_a_first_use_before_its_code_counts(monkeypatc
         *("Engine", "searches", "components", "Engine noted", "graphs", "graphs noted"),
         *("Engine", "Engine noted", "PageRanks", "PageRanks noted"),
     ]
+
+
+@pytest.mark.parametrize("job", ["graphs", "csgraph", "checks", "programs", "files"])
+def test_jobs_call_what_there_is(job, monkeypatch):
+    monkeypatch.setenv(COMPILING_VARIABLE, "wait,quiet")
+    monkeypatch.setitem(warm_up._engine_options, "device", "cpu")
+    warm_up.JOBS[job]()

@@ -15,7 +15,8 @@ from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.model_selectors import migration_names, model_selector
-from hetero_bfs.scheduling.strategies import available
+from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.strategies import STRATEGIES, available
 
 # In an engine, on the host alone: a model that expects a quarter of an hour of everything.
 
@@ -117,6 +118,8 @@ def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeyp
             assert levels == 3
 
     monkeypatch.setattr(correction, "Search", Searched)
-    found = correction._run(None, 0, None, 3)
+    found = correction._run(None, 0, FixedSelector(STRATEGIES["TG"]), 3)
     assert found.recording.records[:, schema.SECONDS].tolist() == [1.0, 2.0, 3.0]
     assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)
+    on_host = correction._run(None, 0, FixedSelector(STRATEGIES["TC"]), 3)  # tiny levels share one
+    assert on_host.recording.records[:, schema.SECONDS].tolist() == [1.5, 1.5, 1.5]

@@ -278,6 +278,54 @@ def test_a_csr_graph_builds_the_same_search_graph(one_thread, edges):
         assert found == list(zip(rows, columns, strict=True))
 
 
+@settings(max_examples=60)
+@given(
+    edges=edge_lists(min_vertices=0),
+    order=st.sampled_from(["given", "compact", "locality"]),
+    weighted=st.booleans(),
+)
+def test_lists_that_keep_their_order_are_copied(one_thread, edges, order, weighted):
+    """Sorted lists that are renumbered in their order need no sorting; the graph is the same."""
+    if weighted:
+        weights = (edges.src * 7 + edges.dst * 7) % 11 + 1.0
+        edges = EdgeList.from_arrays(
+            edges.src, edges.dst, edges.num_vertices, edges.directed, weights
+        )
+    sorted_anew = build_search_graph(edges, order)
+    copied = build_search_graph(CSRGraph.from_edge_source(edges), order)
+    for one, other in (
+        (sorted_anew, copied),
+        (sorted_anew.relabelling, copied.relabelling),
+        (sorted_anew.graph, copied.graph),
+        (sorted_anew.graph.transpose, copied.graph.transpose),
+    ):
+        for name, value in vars(one).items():
+            if isinstance(value, np.ndarray):
+                np.testing.assert_array_equal(value, getattr(other, name), name)
+                assert value.dtype == getattr(other, name).dtype
+
+
+def test_copied_lists_are_checked():
+    src = np.arange(9)
+    graph = CSRGraph.from_edges(src, src + 1, num_vertices=12)
+    graph = CSRGraph(
+        indptr := np.array(graph.indptr),
+        indices := np.array(graph.indices),
+        False,
+        9,
+        graph.input_degree,
+    )
+    indices[3] = 11  # a vertex without edges
+    with pytest.raises(GraphError, match="arrays changed after it was made"):
+        build_search_graph(graph)
+    indices[3] = 4_000_000_000
+    with pytest.raises(GraphError, match="arrays changed after it was made"):
+        build_search_graph(graph)
+    indices[3], indptr[4] = 3, 1 << 40
+    with pytest.raises(GraphError, match="arrays changed after it was made"):
+        build_search_graph(graph, "given")
+
+
 def test_edges_in_both_directions_are_no_duplicates():
     once = random_graph(60, 200, 9)
     both = Twice(np.concatenate([once.src, once.dst]), np.concatenate([once.dst, once.src]), 60)

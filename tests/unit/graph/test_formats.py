@@ -414,7 +414,6 @@ NAMED = [
     ("comments.txt", "# c\na b # c\n% d\nb c\n", ["a", "b", "c"]),
     ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", [1, 2, 3]),
     ("out.konect", "% sym unweighted\n% 1 3 3\n1 2\n", [1, 2, 3]),
-    ("konect.tsv", "% bip unweighted\n% 3 2 2\n1 1\n1 2\n2 1\n", None),
     ("true.csv", "True,1.0\n1.5,NA\n", ["1.0", "1.5", "NA", "True"]),
 ]
 
@@ -567,6 +566,8 @@ def test_konect_names_and_sizes(tmp_path: Path) -> None:
     path = put(tmp_path / "out.moreno", "% bip unweighted\n% 3 2 2\n1 1\n1 2\n2 1\n")
     found = io.read(path)
     assert (found.num_vertices, pairs(found)) == (4, [(0, 2), (0, 3), (1, 2)])
+    with pytest.raises(GraphFileError, match=r"without --renumber .*right ones from 2 on"):
+        io.read(path, renumber=True)
 
 
 # Damaged files

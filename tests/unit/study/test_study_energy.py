@@ -160,10 +160,32 @@ def test_without_a_meter_it_says_unmeasured(bare):
     text = (bare / "index.html").read_text()
     assert "unmeasured" in text
     assert "absent: no such zone" in text
-    assert not (bare / "energy.png").exists()
-    assert "energy.png" not in text
+    assert not (bare / "energy.svg").exists()
+    assert "energy.svg" not in text
 
 
 def test_without_a_model_nothing_is_predicted(bare):
     assert table(bare, "predictions").empty
     assert "hetero-bfs train" in (bare / "index.html").read_text()
+
+
+def test_the_figure_names_meters_and_what_was_not_measured():
+    known = {"graph": "k", "selector": "TG", "domain": "device", "meters": "NVML 0"}
+    columns = {"mteps_per_watt": ", idle included"}
+    made = pd.DataFrame([{**known, "mteps_per_watt": 3.0}])
+    drawn = figures.by_domain(made, columns, "MTEPS / W")
+    (axes,) = drawn.axes
+    assert axes.get_title(loc="left") == "energy of the OpenCL device (NVML 0), idle included"
+    missing = "not measured: energy of the CPU, energy of the whole system"
+    assert drawn.get_supxlabel() == missing
+    assert figures.by_domain(made.assign(mteps_per_watt=None), columns, "") is None
+
+
+def test_quartiles_are_drawn_if_they_are_known():
+    table = pd.DataFrame({"graph": ["a", "b"], "selector": "TC", "harmonic_mean_gteps": [2.0, 9.0]})
+    bare = figures.throughput(table)
+    assert not bare.axes[0].collections
+    known = table.assign(first_quartile_gteps=[1.0, 8.0], third_quartile_gteps=[3.0, 9.5])
+    (lines,) = figures.throughput(known).axes[0].collections
+    ends = [segment[:, 1].tolist() for segment in lines.get_segments()]
+    assert ends == [[1.0, 3.0], [8.0, 9.5]]

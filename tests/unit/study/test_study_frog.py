@@ -31,7 +31,7 @@ def test_every_section_has_its_files(made):
     assert {path.stem for path in made.glob("*.csv")} == {section.name for section in sections}
     for section in sections:
         assert list(table(made, section.name).columns) == list(section.columns)
-    assert (made / "classes.png").exists()
+    assert (made / "classes.svg").exists()
 
 
 def test_classes_and_preprocessing(made):

@@ -35,7 +35,7 @@ def test_every_section_has_its_files(made):
     assert {path.stem for path in made.glob("*.csv")} == set(sections)
     for section in paper_named("zhang").sections:
         assert list(table(made, section.name).columns) == list(section.columns)
-    assert (made / "throughput.png").exists()
+    assert (made / "throughput.svg").exists()
     page = (made / "index.html").read_text()
     for title in (
         "Table 2",

@@ -121,7 +121,9 @@ def split_among_owners(num_vertices: int, owners: int) -> npt.NDArray[np.int64]:
     A part has room for all vertices of its owner.
     """
     bits = partition_bits.py_func(owners)
-    owner = owner_of.py_func(np.arange(num_vertices, dtype=np.uint32), owners, bits)
+    begin = np.arange(0, num_vertices, 1 << int(bits), dtype=np.uint32)
+    size = np.diff(begin, append=np.uint32(num_vertices))
     starts = np.zeros(owners + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=owners), out=starts[1:])
+    np.add.at(starts, owner_of.py_func(begin, owners, bits) + 1, size)
+    np.cumsum(starts, out=starts)
     return starts
