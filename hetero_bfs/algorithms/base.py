@@ -1,8 +1,8 @@
 """Base classes of algorithms: a graph prepared for host and device, a run, and its report.
 
 A function in each algorithm's folder checks the arguments of a run. It returns a `Request`: an
-`Analysis` class and a query for it. Each door (a call, an engine, ranks, a command) prepares the
-graph in its own way and passes the query on.
+`Analysis` class and a query for it. Each interface (a call, an engine, ranks, a command) prepares
+the graph in its own way and passes the query on.
 """
 
 from __future__ import annotations

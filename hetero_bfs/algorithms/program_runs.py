@@ -258,7 +258,7 @@ class ProgramRuns(Prepared):
         if plan.stays and (options.schedule or options.where == "both"):
             raise ArgumentError(
                 f"{plan.name} {plan.stays}, and such runs stay on one place and take no schedule; "
-                "leave it out, or the option"
+                'leave out schedule and place="both"'
             )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)

@@ -159,7 +159,7 @@ class Algorithms:
         description="Find the least distances from one vertex of a weighted graph file: an edge "
         "list with a third column, a Matrix Market file of numbers, or another with weights.",
         graph="graph file with weights of at least 0",
-        options={"source": "vertex as in the file"},
+        options={"source": "vertex id from 0 on, or the vertex's name"},
         outputs={
             "out": Output("distance", "write distances (float64, inf unreached)"),
             "parents": Output("parent", "write parents (int64, -1 unreached)"),

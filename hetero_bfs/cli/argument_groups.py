@@ -119,15 +119,15 @@ def add_memory_arguments(command: argparse.ArgumentParser) -> None:
         dest="max_alloc_bytes",
         type=byte_count,
         metavar="BYTES",
-        help="largest part of the edge array (256M)",
+        help="largest part of the edge array, such as 256M (default: the device's limit)",
     )
     add(
         "--device-memory",
         dest="device_memory_bytes",
         type=byte_count,
         metavar="BYTES",
-        help="most memory of the OpenCL device to use (8G; default all); edges that do not fit "
-        "stream from the host",
+        help="most memory of the OpenCL device to use, such as 8G (default: all); edges that do "
+        "not fit stream from the host",
     )
 
 
@@ -244,6 +244,6 @@ def _selector(text: str) -> str:
     if text in NAMED_SELECTORS:
         return text
     raise argparse.ArgumentTypeError(
-        f"{text!r} is none; choose {', '.join(NAMED_SELECTORS)} or a schedule such as fixed:TC,BC "
-        f"of {', '.join(STRATEGIES)}"
+        f"{text!r} is not a selector; choose {', '.join(NAMED_SELECTORS)}, or a schedule such as "
+        f"fixed:TC,BC of the strategies {', '.join(STRATEGIES)}"
     )

@@ -133,7 +133,7 @@ def _add_bfs(commands: Any) -> None:
         action="append",
         required=True,
         metavar="V",
-        help="vertex as in the file; give it several times for several sources",
+        help="vertex id from 0 on, or name; give it several times for several sources",
     )
     add("--depth-limit", type=depth, metavar="N", help="reach no vertex farther than N edges")
     add("--target", type=vertex, metavar="V", help="stop at this vertex; print the path to it")
@@ -212,7 +212,7 @@ def _add_run(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=V",
-        help="argument of the program that is a vertex, as in the file",
+        help="argument of the program that is a vertex: an id from 0 on, or a name",
     )
     add("--max-iterations", type=depth, metavar="N", help="end after N iterations")
     add(
@@ -271,8 +271,8 @@ def _add_train(commands: Any) -> None:
         "--budget",
         type=positive,
         metavar="SECONDS",
-        help="end about then, with a model of what was measured (default with --quick 105; else "
-        "until all is measured)",
+        help="take about this long, and fit a model to what was measured (default: 105 with "
+        "--quick, else until all is measured)",
     )
     add(
         "--power-only",

@@ -47,7 +47,7 @@ def run(options: Namespace) -> int:
     print(
         f"depth {sizes.size - 1}: layers of {sizes.min()} to {sizes.max()} vertices, median "
         f"{np.median(sizes):g}; not reached: {summary['unreached']}\n"
-        f"combined lists of a sweep on the host: {summary['combined_lists']}",
+        f"parts of a sweep on the host: {summary['combined_lists']}",
         f"\nlaunches of a sweep on {info.name}: {summary['launches']}" if info else "",
         sep="",
         file=text,

@@ -286,11 +286,11 @@ def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 def _check_training(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.power_only and options.out is not None:
-        parser.error("--power-only adds to the installed model; --out DIR goes with training")
+        parser.error("--power-only adds watts to the installed model; leave out --out DIR")
     if options.calibrate and (options.power_only or options.power_log):
         parser.error("--calibrate measures no watts; add them with --power-only afterwards")
     if options.source is not None and not options.calibrate:
-        parser.error("--from names the model that --calibrate starts from")
+        parser.error("--from names the model that --calibrate starts from; give --calibrate, too")
     if options.budget is not None and (options.calibrate or options.power_only):
         other = "--calibrate" if options.calibrate else "--power-only"
         parser.error(f"--budget goes with a whole training; {other} measures the same each time")

@@ -145,8 +145,8 @@ def _dense_rows(csgraph: Any) -> Rows:
         raise GraphError(f"csgraph has shape {shape}; a graph's matrix is of shape (N, N)")
     if len(shape) != 2 or csgraph.dtype.kind not in "biuf":
         raise GraphError(
-            f"csgraph is {given!r}, no matrix of numbers; give a sparse one, or "
-            "an array of shape (N, N)"
+            f"csgraph is {given!r}, not a matrix of numbers; give a sparse matrix, or an array of "
+            "shape (N, N)"
         )
     if np.ma.isMaskedArray(csgraph):
         mask = np.ma.getmaskarray(csgraph)  # SciPy needs a mask of the full shape

@@ -161,8 +161,8 @@ def _sources(indices: Any, num_vertices: int) -> npt.NDArray[np.int32]:
     wrong = ~((given >= -num_vertices) & (given < num_vertices))  # NaN is wrong
     if wrong.any():
         raise ArgumentError(
-            f"indices has {given[wrong].flat[0]}; vertices are 0 to {num_vertices - 1}, or as many "
-            "below 0 from the end"
+            f"indices has {given[wrong].flat[0]}; give vertices from 0 to {num_vertices - 1}, or "
+            f"from {-num_vertices} to -1, which count from the end"
         )
     sources = given.astype(np.int32)
     sources[sources < 0] += num_vertices

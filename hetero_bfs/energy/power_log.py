@@ -51,7 +51,7 @@ class PowerLog:
         if self.resolution_seconds > _MOST_STEP_SECONDS:
             raise MeterError(
                 f"the power log {self.path} has a sample every {self.resolution_seconds:.3g} s; "
-                f"a measurement needs one every {_MOST_STEP_SECONDS:g} s at least"
+                f"samples must be at most {_MOST_STEP_SECONDS:g} s apart: set the meter's interval"
             )
         self.patience_seconds = 2 * self.resolution_seconds + 1
 

@@ -190,7 +190,10 @@ class RankEngine(Algorithms, OfOneProcess):
         if plan.counts:
             raise ArgumentError(f"{plan.name} combines by most_frequent, which needs one process")
         if options.mode != "synchronous" or options.where not in ("auto", "cpu"):
-            raise ArgumentError("several ranks run programs in mode synchronous, on the CPU")
+            raise ArgumentError(
+                f"mode is {options.mode!r} and place {options.where!r}; several ranks run programs "
+                'in mode "synchronous" on the CPU only: leave out mode, place and schedule'
+            )
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         return plan, options.limits(1.0)
 

@@ -167,11 +167,11 @@ def weighted_chunks(
         check_equal(src, dst)
         if weights.size != src.size:
             raise GraphError(
-                f"a chunk has {src.size} edges and {weights.size} weights; give as many"
+                f"a chunk has {src.size} edges and {weights.size} weights; give one for each edge"
             )
         fault = nan_fault(weights)
         if fault is not None:
-            raise GraphError(f"weights[{fault.position}] of a chunk is NaN")
+            raise GraphError(f"weights[{fault.position}] of a chunk is NaN; give a number")
         yield convert(src, ids), convert(dst, ids), convert(weights, dtype)
 
 

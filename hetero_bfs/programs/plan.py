@@ -117,11 +117,20 @@ class ProgramClass(MessagePlan):
                                "all_active = True")  # fmt: skip
         without = "all_active" if program.all_active else "active_apply"
         if any_one in self.monoids.values() and (program.all_active or program.active_apply):
-            raise ProgramError(f"{name}: any_one has no identity, which {without} needs")
+            raise ProgramError(
+                f"{name}: any_one has no identity, which {without} needs; combine by hb.minimum, "
+                f"for example, or leave {without} out"
+            )
         if program.all_active and "priority" in self.methods:
-            raise ProgramError(f"{name}: no vertex waits for its priority if all are active")
+            raise ProgramError(
+                f"{name}: no vertex waits for its priority if all are active; leave out `priority` "
+                "or all_active"
+            )
         if program.monotone and (self.monoid != minimum or "priority" not in self.methods):
-            raise ProgramError(f"{name}: a monotone program has `priority` and hb.minimum")
+            raise ProgramError(
+                f"{name}: a monotone program has `priority` and hb.minimum; add them, or leave "
+                "monotone out"
+            )
         if program.monotone and program.along != "out":
             raise ProgramError(f'{name}: a monotone program has along = "out"; leave monotone out')
         self._check_totals()
@@ -163,7 +172,10 @@ class ProgramClass(MessagePlan):
         names = [*totals]
         taken = [total for total in names if total in _RESERVED or names.count(total) > 1]
         if taken:
-            raise ProgramError(f"{name}.totals: {taken[0]!r} is the name of something else, too")
+            raise ProgramError(
+                f"{name}.totals: {taken[0]!r} is already the name of a parameter or of another "
+                "total; rename it"
+            )
         if bool(totals) != ("measure" in self.methods):
             raise ProgramError(f"{name}: `totals` and `measure` go together; define both or none")
 

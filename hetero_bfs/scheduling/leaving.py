@@ -1,8 +1,9 @@
 """Chooses when a run that began on a device ends on the host, since few vertices are left.
 
-A window is some steps of the device. On the host it is a constant, and its edges. The device adds
-the seconds that each window lost there to a sum that never falls below 0, and leaves once the sum
-exceeds the seconds of leaving (the ski-rental rule of program_rule.py). The edges that no vertex
+A window costs the device some steps. It costs the host a constant, and seconds for its edges. The
+device adds the seconds by which each window was slower than on the host to a sum that never falls
+below 0. The run leaves once the sum exceeds the seconds of leaving (the ski-rental rule of
+program_rule.py). The edges that no vertex
 has relaxed yet count as work of the host, so a run does not leave before a second large part of a
 graph. Runs correct all of these costs but that of an edge. The result's transfer to the host is no
 cost of leaving, since a run that stays needs it, too.

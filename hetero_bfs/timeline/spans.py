@@ -96,11 +96,13 @@ def _check(row: Row) -> None:
     for name in _DRAWN_SECONDS:
         value = row.get(name, 0.0)
         if not isinstance(value, (int, float)) or not 0 <= value <= _LONGEST_SECONDS:
-            raise ValueError(f"{name} is {value!r}, which is not a time of a step")
+            raise ValueError(
+                f"{name} is {value!r}; give seconds from 0 to {_LONGEST_SECONDS:g}, as --trace does"
+            )
     column = _step_column(row)
     step = row.get(column, 0)
     if not isinstance(step, (int, float)) or not math.isfinite(step):
-        raise ValueError(f"{column} is {step!r}, which is not a number of a step")
+        raise ValueError(f"{column} is {step!r}; give a finite number, as --trace writes it")
 
 
 def spans_of(*records: Iterable[Row]) -> list[Span]:

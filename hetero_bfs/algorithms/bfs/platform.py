@@ -141,9 +141,9 @@ def open_executor(
     if info.unified_memory:
         edges = int(graph.graph.num_stored_edges // 2 * limit / needed)
         raise BudgetError(
-            f"the graph needs {format_bytes(needed)} on {info.name}, of whose memory "
-            f"{format_bytes(limit)} may be used; there is nothing to stream to, since it shares "
-            f"the host's memory; a graph of about {edges:,} edges of this kind would fit"
+            f"the graph needs {format_bytes(needed)} on {info.name}, and {format_bytes(limit)} of "
+            "its memory may be used; the device shares the host's memory, so there is nothing to "
+            f"stream to; a graph of about {edges:,} edges of this kind would fit"
         )
     budget = device_memory_bytes or int(_USABLE_SHARE * info.memory_bytes)
     plan = plan_stream(

@@ -65,7 +65,10 @@ class Selection:
         else:
             missing = [s.name for s in selector.candidates if s not in self.candidates]
             if missing:
-                raise ModelError(f"{selector.name}: {', '.join(missing)} cannot run here")
+                raise ModelError(
+                    f"{selector.name}: {', '.join(missing)} cannot run here; choose among "
+                    f"{', '.join(s.name for s in self.candidates)}"
+                )
             self.selector = selector.uncorrected
         self.asked = selector, optimize
         self._bind()

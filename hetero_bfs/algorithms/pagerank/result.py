@@ -54,9 +54,8 @@ class PageRank(Iterated):
     def __post_init__(self) -> None:
         if self.traces and not np.isfinite(self.change):
             raise ValidationError(
-                f"PageRank's change is {self.change} after {len(self.traces)} iterations: a rank "
-                "is beyond the numbers of the place that computed it; try another device or "
-                "weights nearer to 1, and report the graph"
+                f"PageRank's change is {self.change} after {len(self.traces)} iterations: a value "
+                "overflowed; try another device or weights nearer to 1, and report the graph"
             )
 
     def highest(self, count: int = 10) -> list[tuple[int, float]]:

@@ -73,7 +73,9 @@ def check_device_name(wanted: str | None) -> None:
     names = [name.strip().lower() for name in wanted.split(",")]
     for word in (USUAL_DEVICE, NO_DEVICE, ALL_DEVICES):
         if word in names and len(names) > 1:
-            raise ArgumentError(f"{setting('device', wanted)}: {word!r} stands alone")
+            raise ArgumentError(
+                f"{setting('device', wanted)}: {word!r} stands alone; leave out the other devices"
+            )
 
 
 def plain_device_name(wanted: str | None) -> str | None:

@@ -365,9 +365,9 @@ def _check_table(file: GraphFile, table: list[_Section], needed: list[_Section])
         found = [(s.dtype, s.num_bytes) for s in table if s.name == section.name]
         if found != [(section.dtype, section.num_bytes)]:
             raise GraphFileError(
-                f"{file}: header: byte {_ALIGNMENT_BYTES}: of section {section.name} the table has "
-                f"{found or 'nothing'}; it must have one of dtype {section.dtype} and "
-                f"{section.num_bytes} bytes: damaged, write the file again"
+                f"{file}: header: byte {_ALIGNMENT_BYTES}: section {section.name} is "
+                f"{found or 'missing'} in the table; one entry of dtype {section.dtype} and "
+                f"{section.num_bytes} bytes is expected: damaged, write the file again"
             )
     _check_weights_entry(file, [s for s in table if s.name == "weights"], needed[1].num_bytes // 4)
 

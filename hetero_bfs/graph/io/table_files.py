@@ -508,7 +508,9 @@ def _edges_of_table(table: Any, wanted: Wanted) -> EdgeList:
     if wanted.weighted:
         weights = as_weights(table.column(names[2]).to_numpy(), f"column {names[2]!r}", "cast")
         if nan_fault(weights) is not None:
-            raise GraphError(f"column {names[2]!r} has a NaN or a missing entry")
+            raise GraphError(
+                f"column {names[2]!r} has a NaN or a missing entry; leave out such rows"
+            )
     return EdgeList.trusted(src, dst, known.size, wanted.directed, weights, names=known)
 
 

@@ -3,8 +3,8 @@
 level.py describes the arrays, job.py the parameters.
 
 If vertices are numbered by partitions (locality.py), each partition has an owner. An owner is a
-share of the work that is the same in every level. Always the same thread does it, unless that
-thread is late. Owners expand their own part of the frontier and claim their own vertices. Few edges
+fixed set of partitions. The same thread does its work in every level, unless that thread is late.
+Owners expand their own part of the frontier and claim their own vertices. Few edges
 lead to other owners' vertices; an owner defers them in its outbox. When the next level starts, each
 owner collects the edges that were deferred to it. If the owners do not run the next level, they
 collect in a separate phase. So the owners synchronise once per level, and few cache lines of the
