@@ -189,6 +189,7 @@ class HostProgram(HostRun):
         return Run(
             self.state(), iterations, converged, self.totals(), records,
             choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
+            edges={name: self.fields[f"backward_edge_{name}"] for name in plan.written_edges},
         )  # fmt: skip
 
     def start(self, plan: Plan, limits: Limits) -> None:
