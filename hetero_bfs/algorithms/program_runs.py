@@ -297,7 +297,7 @@ class ProgramRuns(Prepared):
         names = ready.graph.names
         state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
         edges = {
-            name: in_caller_order(written, ready.graph.entries[1])
+            name: in_caller_order(written, ready.graph.entries["backward_"])
             for name, written in (run.edges or {}).items()
         }
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]

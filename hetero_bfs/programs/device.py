@@ -332,7 +332,7 @@ def _state_sizes(
         "totals": max(len(plan.totals), 1),
     }
     for name in plan.edge_kinds:
-        items |= {f"edge_{name}": num_entries, f"backward_edge_{name}": num_entries}
+        items |= {f"{lists}edge_{name}": num_entries for lists in plan.edge_lists}
     return {
         name: (_BYTES.get(kind, 8) * items.get(name, num_vertices * long.get(name, 1)), np.uint8)
         for name, kind, _ in state_arrays(plan)
@@ -364,9 +364,9 @@ class DeviceState:
             if placed.size:
                 device.write(self.buffers[f"parameter_{name}"], placed.view(np.uint8))
         for name, array in parameters.edges.items():
-            for lists, entries in zip(("", "backward_"), graph.entries, strict=True):
-                if entries.size:
-                    device.write(self.buffers[f"{lists}edge_{name}"], array[entries].view(np.uint8))
+            for lists in plan.edge_lists if array.size else ():
+                placed = array[graph.entries[lists]]
+                device.write(self.buffers[f"{lists}edge_{name}"], placed.view(np.uint8))
 
     def read_fields(
         self, array: str, kinds: Mapping[str, str], size: int

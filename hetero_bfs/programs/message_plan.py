@@ -203,6 +203,11 @@ class MessagePlan:
         return self.edge_kinds if "apply_edge" in self.methods else {}
 
     @property
+    def edge_lists(self) -> list[str]:
+        """Prefixes of the arrays of edges' fields, and of the neighbour lists with their order."""
+        return ["backward_", ""] if self.sends_back else ["backward_"]
+
+    @property
     def sends_back(self) -> bool:
         """Whether messages go against edges, too."""
         return "message_back" in self.methods

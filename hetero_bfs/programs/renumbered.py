@@ -173,8 +173,8 @@ class PlacedGraph:
         return False, width / _NARROWER, width * WIDER_AFTER_PULL / _NARROWER
 
     @cached_property
-    def entries(self) -> tuple[Entries, Entries]:
-        """The caller's entry for each entry of `forward` and of `backward`."""
+    def entries(self) -> dict[str, Entries]:
+        """The caller's entry for each entry of `forward`, by the name "", and "backward_"."""
         return caller_entries(self.graph.graph, self.names, self.way, self.forward, self.backward)
 
     @property

@@ -275,7 +275,7 @@ def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
     ]
     arrays += [
         (f"{lists}edge_{name}", _stored(kind), name not in plan.written_edges)
-        for lists in ("", "backward_") for name, kind in plan.edge_kinds.items()
+        for lists in plan.edge_lists for name, kind in plan.edge_kinds.items()
     ]  # fmt: skip
     arrays += [("names", "uint", True), ("degree", "uint", True), ("integers", "long", True)]
     if plan.parameters.fractions:
