@@ -149,12 +149,12 @@ class ProgramClass(MessagePlan):
 
     def _check_apply_edge(self) -> None:
         """Raise `ProgramError` if a field of an edge has no owner, or two."""
-        ways = "the two ends of an edge would write the same entry"
+        both = "both ends of an edge would write the same entry"
         refused = {
             'there are no fields of edges; add edges = {"flow": numpy.float32}, for example':
                 not self.edge_kinds,
-            f"with message_back {ways}; leave message_back or apply_edge out": self.sends_back,
-            f'with along = "both" {ways}; set along = "out", which in an undirected graph is '
+            f"with message_back {both}; leave message_back or apply_edge out": self.sends_back,
+            f'with along = "both" {both}; set along = "out", which in an undirected graph is '
             "the same": self.program.along == "both",
         }  # fmt: skip
         for reason in (reason for reason, wrong in refused.items() if wrong):

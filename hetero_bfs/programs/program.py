@@ -127,7 +127,7 @@ class Program:
         degree          number of its edges; in a directed graph, edges along which it sends
         num_vertices    number of vertices in the graph
         iteration       number of the iteration, 0 for the first one
-        weight          weight of the edge, in `message`
+        weight          weight of the edge, in `message` and `apply_edge`
         edge            the edge's fields, in `message` and `apply_edge`
         message         a message to the vertex, in `receives`
         combined        all messages to the vertex combined, in `apply`
