@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -320,18 +320,17 @@ def beside(first: str) -> None:
             if job in JOBS and not code_cache.was_compiled(job):
                 with suppress(Exception):  # the caller compiles it, and raises what is wrong
                     JOBS[job]()
-                    if job[0].isupper():
+                    if job == "Engine":
                         _test_devices()  # else the first engine would
                     code_cache.note_compiled(job)
 
 
-@cache
 def _test_devices() -> None:
-    """Test the devices that are in use if none is named, each family once for all processes."""
+    """Test searches on the devices that engines use if none is named."""
     from hetero_bfs.options import EngineOptions
 
-    for info, family in _of_devices(EngineOptions().find_devices()[0]):
-        _run_device(info, family)
+    for info in EngineOptions().find_devices()[0]:
+        _run_device(info, "searches")
 
 
 if __name__ == "__main__":

@@ -258,7 +258,10 @@ def test_limits_and_places(plain_device):
             assert (device.iterations, device.converged) == (limit, False)
             assert (host.iterations, host.converged) == (limit, False)
             np.testing.assert_array_equal(device.label, host.label)
-    with runs_of(edges, plain_device) as runs:
+    with (
+        mock.patch.object(ProgramRuns, "_is_trained", return_value=False),
+        runs_of(edges, plain_device) as runs,
+    ):
         used = [runs.run(Labels(), {}, hb.RunOptions()).traces[0].strategy for _ in range(4)]
         assert [name.startswith("device") for name in used] == [False, False, True, True]
 

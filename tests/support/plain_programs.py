@@ -328,7 +328,7 @@ class PlainSweeps(PlainRun):
                 weight = {"weight": self.graph.weights[k]} if of_edge else {}
                 sent = self._call("message", u, state=self.states[u], **weight)
                 messages.append(_stored(sent, self.message_kinds[""]))
-        identity = convert(self.identity, self.message_kinds[""])
+        identity = _stored(self.identity, self.message_kinds[""])
         total = reduce(self.monoid.of, messages, identity)
         if not self.program.all_active and total == identity:
             return set()

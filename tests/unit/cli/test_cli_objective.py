@@ -125,7 +125,7 @@ def test_missing_watts_are_found_before_the_graph(trained, capsys):
 
 def test_power_only_goes_without_a_folder(tmp_path, capsys):
     assert run("train", "--power-only", "--out", tmp_path) == 2
-    assert "--power-only adds to the installed model" in capsys.readouterr().err
+    assert "--power-only adds watts to the installed model" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("with_watts")

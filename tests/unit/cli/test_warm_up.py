@@ -16,6 +16,7 @@ from made_devices import CPU
 from hetero_bfs import warm_up
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.devices.opencl.verdicts import FAMILIES, Verdict
+from hetero_bfs.options import EngineOptions
 from hetero_bfs.support import code_cache, private_cache
 from hetero_bfs.support.code_cache import was_compiled
 from hetero_bfs.support.environment import COMPILING_VARIABLE
@@ -119,17 +120,16 @@ def test_devices_are_tested_beside_a_first_use_before_its_code_counts(monkeypatc
     jobs = {name: partial(order.append, name) for name in ("graphs", "Engine", "PageRanks")}
     monkeypatch.setattr(warm_up, "JOBS", jobs)
     monkeypatch.setattr(warm_up, "_AT_FIRST_USE", jobs)
-    monkeypatch.setattr(warm_up, "_of_devices", lambda _: [(CPU, "searches"), (CPU, "components")])
+    monkeypatch.setattr(EngineOptions, "find_devices", lambda _: ([CPU], []))
     monkeypatch.setattr(warm_up, "_run_device", lambda _, family: order.append(family))
-    monkeypatch.setattr(code_cache, "was_compiled", lambda _: False)
+    monkeypatch.setattr(code_cache, "was_compiled", lambda name: f"{name} noted" in order)
     monkeypatch.setattr(code_cache, "note_compiled", lambda name: order.append(f"{name} noted"))
     monkeypatch.setattr(os, "nice", lambda _: 0)
     monkeypatch.setattr(signal, "alarm", lambda _: 0)
-    warm_up._test_devices.cache_clear()
     warm_up.beside("Engine")
     assert order == [
-        *("Engine", "searches", "components", "Engine noted", "graphs", "graphs noted"),
-        *("Engine", "Engine noted", "PageRanks", "PageRanks noted"),
+        *("Engine", "searches", "Engine noted"),
+        *("graphs", "graphs noted", "PageRanks", "PageRanks noted"),
     ]
 
 

@@ -119,7 +119,10 @@ def test_log_with_a_gap(tmp_path):
         ("1000,1e300\n", "line 1: '1e300' is not a number of watts"),
         ("1000,1\n2999-01-01,1\n", "line 2: '2999-01-01' is in the future"),
         (f"1000,{'1' * 200_000}\n", "line 1: field larger than field limit"),
-        ("1000,1\n2100,1\n3200,1\n", "a sample every 1.1e+03 s; a measurement needs one every 60"),
+        (
+            "1000,1\n2100,1\n3200,1\n",
+            "a sample every 1.1e+03 s; samples must be at most 60 s apart",
+        ),
     ],
 )
 def test_log_errors_name_file_line_and_value(tmp_path, text, message):

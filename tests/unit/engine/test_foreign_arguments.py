@@ -152,7 +152,7 @@ def engine():
     [
         None, "1", 1j, 10**30, np.datetime64(1, "ns"), np.timedelta64(1, "ns"), np.ma.masked,
         np.ma.array(3.0, mask=True), np.ma.array(np.ones(4), mask=[0, 1, 0, 0]), np.longdouble(1),
-        np.ones(3), np.ones((4, 1)), np.ones((1, 4)), np.ones(4, "M8[s]"), np.ones(4, complex),
+        np.ones(3), np.ones((1, 4)), np.ones(4, "M8[s]"), np.ones(4, complex),
         np.ones(4, object), np.array(["1"] * 4), np.ones(4, "f2"), np.ones(4, [("a", int)]),
         [1.0] * 4, {0: 1.0}, OnADevice(), Decimal(1), pd.Series([1.0] * 4), pd.NA,
     ],
@@ -162,6 +162,11 @@ def test_arguments_of_programs_that_are_refused(engine, value):
         engine.run(Least(), value=value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+def test_a_vector_for_each_vertex_is_no_number(engine):
+    with pytest.raises(hb.ProgramError, match=r"a vector of 1 in `return value`.*takes a number"):
+        engine.run(Least(), value=np.ones((4, 1)))
 
 
 def test_arguments_of_programs_in_other_memory(engine):

@@ -134,7 +134,7 @@ def test_headers_that_make_no_sense(tmp_path: Path) -> None:
     refused("byte 32", "6 input edges, 0 of them self-loops", "vertices are 10", loops=0)
     refused("byte 32", "7 input edges, 1 of them", input=7)
     refused("byte 32", f"{2**63 + 5} input edges", input=2**63 + 5, loops=2**63)
-    refused("section indices", "nothing", table=["indptr", "input_degree"])
+    refused("section indices is missing", table=["indptr", "input_degree"])
     refused("section indptr", table=["indptr", "indptr", "indices", "input_degree"])
     refused("section indptr", "'<f8'", edit=entry_edited(16, b"<f8"))
     refused("byte 112", "'indices' starts at byte 0", edit=entry_edited(48 + 24, bytes(8)))
