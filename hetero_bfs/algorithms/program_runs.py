@@ -20,6 +20,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
+from hetero_bfs.programs.edge_fields import in_caller_order
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
@@ -295,11 +296,15 @@ class ProgramRuns(Prepared):
                 trials.expect({(mode, where): value for where, value in expected.items()})
         names = ready.graph.names
         state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
+        edges = {
+            name: in_caller_order(written, ready.graph.entries["backward_"])
+            for name, written in (run.edges or {}).items()
+        }
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
         converged = run.converged or plan.is_endless
         return ProgramResult(
             state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
-            mode, run.migrated_bytes,
+            mode, run.migrated_bytes, edges,
         )  # fmt: skip
 
 

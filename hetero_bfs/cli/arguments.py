@@ -228,6 +228,7 @@ def _add_run(commands: Any) -> None:
         help="vertex where the levels of mode layered begin (default: that of a file of `layers`)",
     )
     add_file(command, "--out", f"write all fields of the state {_TO}")
+    add_file(command, "--edges-out", f"write source, target and fields of edges {_TO}")
     add_trace(command, "iteration")
     add_device_arguments(command)
     add_memory_arguments(command)

@@ -98,40 +98,70 @@ def save_values(
 ) -> None:
     """Write values of each vertex: CSV, Parquet or NumPy's .npz with the names, or .npy.
 
-    `values` has an array for each column; several are the fields of a structured array in .npy.
-    Without names the vertices are their numbers. In columns `of_vertices` the values are vertices:
-    CSV and Parquet have their names, and nothing for -1.
+    `values` has an array for each column. Without names the vertices are their numbers. In columns
+    `of_vertices` the values are vertices: CSV and Parquet have their names, and nothing for -1.
     """
-    import zipfile
-
     import numpy as np
 
-    from hetero_bfs.graph.vertex_names import named_values
-
     suffix = path.suffix.lower()
-    if suffix not in (".csv", ".npz", ".parquet"):
-        arrays = [*values.values()]
-        kinds = [(name, array.dtype) for name, array in values.items()]
-        one = arrays[0] if len(arrays) == 1 else np.rec.fromarrays(arrays, kinds)
-        save_array(path, one)
+    if suffix not in _TABLES:
+        _save_columns(path, values)
         return
     vertices = np.arange(next(iter(values.values())).size) if names is None else names
-    if suffix == ".npz":
-        held = vertices.astype(str) if vertices.dtype.kind == "O" else vertices
-        with replacing(path, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
-            for name, array in {"vertex": held, **values}.items():  # savez has names of its own
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
-        return
-    import pandas
-
     columns: dict[str, Any] = {"vertex": vertices, **values}
-    for column in columns.keys() & of_vertices:
+    for column in columns.keys() & of_vertices if suffix != ".npz" else ():
+        import pandas
+
+        from hetero_bfs.graph.vertex_names import named_values
+
         named: Any = named_values(vertices, columns[column])
         if vertices.dtype.kind != "O":
             dtype: Any = vertices.dtype.name.capitalize().replace("Ui", "UI")
             named = pandas.array(named, dtype=dtype)
         columns[column] = named
+    _save_columns(path, columns)
+
+
+def save_edges(path: Path, graph: Any, fields: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write fields of edges as `save_values` does; `graph` is what `read_graph` returned.
+
+    An undirected graph has two entries an edge. In .npy vertices have no names.
+    """
+    import numpy as np
+
+    from hetero_bfs.graph.csr import CSRGraph
+
+    lists = CSRGraph.from_edge_source(graph)
+    named = lists.names is not None and path.suffix.lower() in _TABLES
+    vertices: Any = lists.names if named else np.arange(lists.num_vertices)
+    ends = np.repeat(vertices, lists.degree()), vertices[lists.indices]
+    _save_columns(path, dict(zip(("source", "target"), ends, strict=True)) | dict(fields))
+
+
+_TABLES = ".csv", ".npz", ".parquet"
+
+
+def _save_columns(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns; in .npy several are the fields of a structured array."""
+    import zipfile
+
+    import numpy as np
+
+    suffix = path.suffix.lower()
+    if suffix not in _TABLES:
+        arrays = [*columns.values()]
+        kinds = [(name, array.dtype) for name, array in columns.items()]
+        save_array(path, arrays[0] if len(arrays) == 1 else np.rec.fromarrays(arrays, kinds))
+        return
+    if suffix == ".npz":
+        with replacing(path, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
+            for name, array in columns.items():  # savez has names of its own
+                held = array.astype(str) if array.dtype.kind == "O" else array
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, held, allow_pickle=False)
+        return
+    import pandas
+
     frame = pandas.DataFrame(columns)
     with replacing(path, "wb") as stream:
         if suffix == ".csv":

@@ -32,7 +32,7 @@ from hetero_bfs.support.messages import naming_options
 def outputs(command: str) -> list[str]:
     """Return the arguments that name files to write."""
     row = table.commands().get(command)
-    arrays = ["output", "out", "levels"] if row is None else [*row.outputs]
+    arrays = ["output", "out", "edges_out", "levels"] if row is None else [*row.outputs]
     return [*arrays, "trace", "json"]
 
 
@@ -91,7 +91,7 @@ def _check_files(options: Namespace) -> None:
                 taken[os.path.realpath(path)] = "an input"
     for name in outputs(options.command):
         path = getattr(options, name, None)
-        option = "OUT" if name == "output" else f"--{name}"
+        option = "OUT" if name == "output" else f"--{name.replace('_', '-')}"
         if path is None:
             continue
         if str(path) == "-":
@@ -110,7 +110,7 @@ def _check_files(options: Namespace) -> None:
                 f"{option} {path} is in OUT_DIR, which holds a study and nothing else; name a file "
                 "beside it"
             )
-        if name in ("out", "levels") and str(path).lower().endswith(".parquet"):
+        if name in ("out", "edges_out", "levels") and str(path).lower().endswith(".parquet"):
             from hetero_bfs.graph.io.table_files import import_arrow
 
             import_arrow(path)

@@ -13,7 +13,7 @@ from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.cli.algorithms import print_summary, summary_of
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_values
+from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_edges, save_values
 from hetero_bfs.cli.info import range_of
 from hetero_bfs.cli.output import as_json, print_notes, write_record, write_trace
 from hetero_bfs.cli.program_file import load_program
@@ -52,6 +52,8 @@ def run(options: Namespace) -> int:
     print_notes(report.notes())
     if options.out is not None:
         save_values(options.out, columns_of(result.state), names, ())
+    if options.edges_out is not None:
+        save_edges(options.edges_out, edges, result.edges)
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
     print_summary(options, report, device)
@@ -98,6 +100,13 @@ def _check_options(options: Namespace, known: ProgramClass) -> None:
         raise ArgumentError(
             f"{name}.state: 'vertex' is the column of vertices that --out writes; rename it"
         )
+    if options.edges_out is not None and not known.written_edges:
+        raise ArgumentError(f"{name} has no method apply_edge; leave out --edges-out, or add it")
+    for end in ("source", "target") if options.edges_out is not None else ():
+        if end in known.edge_kinds:
+            raise ArgumentError(
+                f"{name}.edges: {end!r} is a column of vertices that --edges-out writes; rename it"
+            )
     if known.edge_kinds and options.columns is None:
         raise ArgumentError(
             f"{name} reads columns of edges, {', '.join(known.edge_kinds)}; name the columns of "

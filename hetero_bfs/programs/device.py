@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import Any, ClassVar
 
@@ -231,8 +231,10 @@ class DeviceProgram(DeviceRun):
         done, converged, records = self.run_on(limits.max_iterations)
         self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # a guess for the next run
         sent = self.bytes_sent - before
-        state, totals = self.state.read_fields(self._n), self.state.read_totals()
-        return Run(state, done, converged, totals, records, sent)
+        read, entries = self.state.read_fields, self.graph.num_stored_edges
+        state, totals = read("state", plan.kinds, self._n), self.state.read_totals()
+        edges = read("backward_edge", plan.written_edges, entries)
+        return Run(state, done, converged, totals, records, sent, edges=edges)
 
     def start(self, plan: Plan, limits: Limits) -> int:
         self.state.write_parameters(plan, self.graph)
@@ -330,7 +332,7 @@ def _state_sizes(
         "totals": max(len(plan.totals), 1),
     }
     for name in plan.edge_kinds:
-        items |= {f"edge_{name}": num_entries, f"backward_edge_{name}": num_entries}
+        items |= {f"{lists}edge_{name}": num_entries for lists in plan.edge_lists}
     return {
         name: (_BYTES.get(kind, 8) * items.get(name, num_vertices * long.get(name, 1)), np.uint8)
         for name, kind, _ in state_arrays(plan)
@@ -362,18 +364,17 @@ class DeviceState:
             if placed.size:
                 device.write(self.buffers[f"parameter_{name}"], placed.view(np.uint8))
         for name, array in parameters.edges.items():
-            for lists, entries in zip(("", "backward_"), graph.entries, strict=True):
-                if entries.size:
-                    device.write(self.buffers[f"{lists}edge_{name}"], array[entries].view(np.uint8))
+            for lists in plan.edge_lists if array.size else ():
+                placed = array[graph.entries[lists]]
+                device.write(self.buffers[f"{lists}edge_{name}"], placed.view(np.uint8))
 
-    def read_fields(self, num_vertices: int) -> dict[str, npt.NDArray[Any]]:
-        state = {}
-        for name, kind in self._plan.kinds.items():
-            array = np.empty(num_vertices, kind)
-            if num_vertices:
-                self._device.read(array.view(np.uint8), self.field(name))
-            state[name] = array
-        return state
+    def read_fields(
+        self, array: str, kinds: Mapping[str, str], size: int
+    ) -> dict[str, npt.NDArray[Any]]:
+        fields = {name: np.empty(size, kind) for name, kind in kinds.items()}
+        for name, values in fields.items() if size else ():
+            self._device.read(values.view(np.uint8), self.buffers[f"{array}_{name}"])
+        return fields
 
     def read_totals(self) -> dict[str, float]:
         if not self._plan.totals:

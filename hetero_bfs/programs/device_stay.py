@@ -222,7 +222,7 @@ class DeviceStay:
         return self._program.bytes_sent - self._bytes_before
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return self._program.state.read_fields(self._n)
+        return self._program.state.read_fields("state", self._program.plan.kinds, self._n)
 
     def totals(self) -> dict[str, float]:
         return self._program.state.read_totals()

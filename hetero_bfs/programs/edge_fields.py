@@ -47,8 +47,9 @@ def checked_edges(
 
 def caller_entries(
     graph: CSRGraph, names: VertexArray, along: str, forward: CSRGraph, backward: CSRGraph
-) -> tuple[Entries, Entries]:
-    """Return the entry of the caller's CSR arrays for each entry of `forward` and of `backward`.
+) -> dict[str, Entries]:
+    """Return the entry of the caller's CSR arrays for each entry of `forward`, by the name "", and
+    of `backward`, by "backward_".
 
     `graph` has the renumbered vertices, `names` their numbers in the caller's graph. `forward` and
     `backward` have the receivers and the senders of messages sent `along` its edges.
@@ -61,13 +62,20 @@ def caller_entries(
 
     if along != "both":
         against = np.bool_(along == "in")
-        return found(forward, against), found(backward, ~against)
+        return {"": found(forward, against), "backward_": found(backward, ~against)}
     own = np.zeros(forward.num_vertices, np.int64)  # its entries come before the transposed ones
     own[: graph.num_vertices] = graph.degree()
     degree = forward.degree()
     place = np.arange(forward.num_stored_edges) - np.repeat(forward.indptr[:-1], degree)
     both = found(forward, place >= np.repeat(own, degree))
-    return both, both
+    return {"": both, "backward_": both}
+
+
+def in_caller_order(written: npt.NDArray[Any], entries: Entries) -> npt.NDArray[Any]:
+    """Return a field that the program has written, given its entries' places by `entries`."""
+    field = np.empty_like(written)
+    field[entries] = written
+    return field
 
 
 def _keys(lists: CSRGraph, ids: Keys, flipped: Any) -> Keys:

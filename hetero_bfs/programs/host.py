@@ -156,8 +156,8 @@ class HostProgram(HostRun):
         for kept in ("state", "new") if plan.collects else ("state",):
             fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.kinds.items()}
         for name, kind in plan.edge_kinds.items():
-            fields[f"edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
-            fields[f"backward_edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
+            for lists in plan.edge_lists:
+                fields[f"{lists}edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"] = np.empty((n, *array.shape[1:]), array.dtype)
         return fields
@@ -189,6 +189,7 @@ class HostProgram(HostRun):
         return Run(
             self.state(), iterations, converged, self.totals(), records,
             choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
+            edges={name: self.fields[f"backward_edge_{name}"] for name in plan.written_edges},
         )  # fmt: skip
 
     def start(self, plan: Plan, limits: Limits) -> None:
@@ -229,9 +230,8 @@ class HostProgram(HostRun):
         for name, array in parameters.arrays.items():
             fields[f"parameter_{name}"][:] = array[self.graph.names]
         for name, array in parameters.edges.items():
-            forward, backward = self.graph.entries
-            fields[f"edge_{name}"][:] = array[forward]
-            fields[f"backward_edge_{name}"][:] = array[backward]
+            for lists in plan.edge_lists:
+                fields[f"{lists}edge_{name}"][:] = array[self.graph.entries[lists]]
 
     def _set_width(self, width: float) -> None:
         from hetero_bfs.programs.kernels import loop, monotone_loop

@@ -26,8 +26,12 @@ from hetero_bfs.programs.program import (
 )
 
 REQUIRED = ("initial", "message", "apply")
-OPTIONAL = ("message_back", "receives", "measure", "finished", "priority", "combine")
+OPTIONAL = (
+    "message_back", "apply_edge", "receives", "measure", "finished", "priority", "combine",
+)  # fmt: skip
 SENDING = ("message", "message_back")
+OF_EDGES = (*SENDING, "apply_edge")
+"""Methods that read an edge and the states of both ends."""
 
 _MOST_ELEMENTS = 64
 
@@ -194,6 +198,16 @@ class MessagePlan:
         return {name: type_name(kind) for name, kind in self.program.edges.items()}
 
     @property
+    def written_edges(self) -> dict[str, str]:
+        """The types of the fields of edges, if the program changes them."""
+        return self.edge_kinds if "apply_edge" in self.methods else {}
+
+    @property
+    def edge_lists(self) -> list[str]:
+        """Prefixes of the arrays of edges' fields, and of the neighbour lists with their order."""
+        return ["backward_", ""] if self.sends_back else ["backward_"]
+
+    @property
     def sends_back(self) -> bool:
         """Whether messages go against edges, too."""
         return "message_back" in self.methods
@@ -225,9 +239,9 @@ class MessagePlan:
 
     @cached_property
     def uses_weights(self) -> bool:
-        """Whether messages depend on the edge's weight."""
-        sending = [method for method in SENDING if method in self.methods]
-        return any("weight" in parameters_of(self.program, method) for method in sending)
+        """Whether messages, or new fields of edges, depend on the edge's weight."""
+        reading = [method for method in OF_EDGES if method in self.methods]
+        return any("weight" in parameters_of(self.program, method) for method in reading)
 
     @property
     def message_kind(self) -> str:

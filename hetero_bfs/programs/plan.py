@@ -21,9 +21,9 @@ from hetero_bfs.programs.codegen.method_source import (
 )
 from hetero_bfs.programs.codegen.translate import Function, translate
 from hetero_bfs.programs.message_plan import (
+    OF_EDGES,
     OPTIONAL,
     REQUIRED,
-    SENDING,
     TYPES,
     MessagePlan,
     is_name,
@@ -144,6 +144,23 @@ class ProgramClass(MessagePlan):
                     f"{self.name}.edges: {field!r} of {kind!r}; use a mapping of names that no "
                     f"method has as a parameter, and {', '.join(FIELD_TYPES)}"
                 )
+        if "apply_edge" in self.methods:
+            self._check_apply_edge()
+
+    def _check_apply_edge(self) -> None:
+        """Raise `ProgramError` if a field of an edge has no owner, or two."""
+        both = "both ends of an edge would write the same entry"
+        refused = {
+            'there are no fields of edges; add edges = {"flow": numpy.float32}, for example':
+                not self.edge_kinds,
+            f"with message_back {both}; leave message_back or apply_edge out": self.sends_back,
+            f'with along = "both" {both}; set along = "out", which in an undirected graph is '
+            "the same": self.program.along == "both",
+        }  # fmt: skip
+        for reason in (reason for reason, wrong in refused.items() if wrong):
+            code = getattr(self.program.apply_edge, "__code__", None)  # type: ignore[attr-defined]
+            line = f", line {code.co_firstlineno}" if code else ""
+            raise ProgramError(f"{self.name}.apply_edge{line}: {reason}")
 
     def _check_spelling(self) -> None:
         """Raise `ProgramError` if a name of the class is nearly one that programs may have.
@@ -274,7 +291,7 @@ class Plan(ProgramClass):
             names = {n: s for n, s in names.items() if n not in self.parameters.arrays}
         elif name not in ("initial", "priority", "measure"):
             names["iteration"] = Source("", "iteration", "int64", True)
-        if name in SENDING and self.weight_type is not None:
+        if name in OF_EDGES and self.weight_type is not None:
             names["weight"] = Source("", "weight", self.weight_type, False)
         if name in ("apply", "finished"):
             names |= {n: Source("", n, "float64", True) for n in self.totals}
@@ -283,9 +300,10 @@ class Plan(ProgramClass):
         states = {
             "initial": (), "combine": (), "finished": (), "measure": ("state", "previous"),
             "message": ("state", "receiver"), "message_back": ("state", "receiver"),
+            "apply_edge": ("state", "receiver", "previous"),
         }.get(name, ("state",))  # fmt: skip
         owners: dict[str, Mapping[str, str]] = dict.fromkeys(states, self.kinds)
-        if name in SENDING and self.edge_kinds:
+        if name in OF_EDGES and self.edge_kinds:
             owners["edge"] = self.edge_kinds
         if name == "apply" and self.takes_messages:
             names[MESSAGES] = Source("", MESSAGES, MESSAGES, False)
@@ -301,12 +319,13 @@ class Plan(ProgramClass):
             "initial": fields, "apply": fields, "message": sent, "message_back": sent,
             "receives": ["bool"], "finished": ["bool"], "priority": ["float64"],
             "measure": ["float64"] * len(self.totals), "combine": sent,
+            "apply_edge": [*self.edge_kinds.values()],
         }  # fmt: skip
         named = [f"field {field!r}" for field in self.kinds]
         parts = [f"field {field!r} of messages" if field else "messages" for field in kinds]
         stored = {
             "initial": named, "apply": named, "message": parts, "message_back": parts,
-            "combine": parts,
+            "combine": parts, "apply_edge": [f"field {f!r} of edges" for f in self.edge_kinds],
         }  # fmt: skip
         digits = dict(self.parameters.digits)
         if self.weight_type is not None:

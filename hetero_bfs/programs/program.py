@@ -122,17 +122,18 @@ class Program:
     The names of a method's parameters say which values it needs:
 
         state           the vertex's fields (state.distance); in `message` the sender's fields
-        receiver        the receiver's fields, in `message`
+        receiver        the receiver's fields, in `message`; its new ones, in `apply_edge`
         vertex          the vertex's id
         degree          number of its edges; in a directed graph, edges along which it sends
         num_vertices    number of vertices in the graph
         iteration       number of the iteration, 0 for the first one
-        weight          weight of the edge, in `message`
-        edge            the edge's fields, in `message`
+        weight          weight of the edge, in `message` and `apply_edge`
+        edge            the edge's fields, in `message` and `apply_edge`
         message         a message to the vertex, in `receives`
         combined        all messages to the vertex combined, in `apply`
         messages        instead of `combined`: all messages, for loops `for message in messages:`
-        previous        the vertex's fields before `apply`, in `measure`
+        previous        the vertex's fields before `apply`, in `measure`; in `apply_edge` the
+                        receiver's
         num_active      vertices active in the next iteration, in `finished`
 
     All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
@@ -204,6 +205,11 @@ class Program:
         The message that an active vertex sends along an edge.
     message_back(...)
         Optional: the message that an active vertex sends against an edge, beside `message`.
+    apply_edge(...)
+        Optional: the new fields of an edge, a number for each in the order of `edges`. It is called
+        after `apply` of a vertex, for all edges along which the vertex gets messages, whether or
+        not one came. It reads what `message` reads; `state` has the sender's fields before the
+        iteration. The next iteration reads the new fields, and the result has them as `edges`.
     apply(...)
         The new state, returned as by `initial`. By default the vertex is active if it changed.
     receives(...)

@@ -33,8 +33,8 @@ if the run migrated before it."""
 
 
 class Run(NamedTuple):
-    """Result of a run: states in new ids, which the next run overwrites, and a record per
-    iteration.
+    """Result of a run: states in new ids, which the next run overwrites, a record per iteration,
+    and fields of edges that the program has written, in the order of `PlacedGraph.backward`.
 
     `streamed_bytes` counts CSR arrays sent to a device that does not hold them; `migrated_bytes`
     counts state sent between places. `choosing_seconds` is the time of choosing directions on the
@@ -49,6 +49,7 @@ class Run(NamedTuple):
     streamed_bytes: int = 0
     migrated_bytes: int = 0
     choosing_seconds: float = 0.0
+    edges: dict[str, npt.NDArray[Any]] | None = None
 
 
 def weight_sums(weights: npt.NDArray[Any] | None, num_searched: int) -> npt.NDArray[np.float64]:
@@ -172,8 +173,8 @@ class PlacedGraph:
         return False, width / _NARROWER, width * WIDER_AFTER_PULL / _NARROWER
 
     @cached_property
-    def entries(self) -> tuple[Entries, Entries]:
-        """The caller's entry for each entry of `forward` and of `backward`."""
+    def entries(self) -> dict[str, Entries]:
+        """The caller's entry for each entry of `forward`, by the name "", and "backward_"."""
         return caller_entries(self.graph.graph, self.names, self.way, self.forward, self.backward)
 
     @property

@@ -35,6 +35,8 @@ class ProgramResult(Traced):
         The mode that ran; see `RunOptions`.
     migrated_bytes : int
         Bytes transferred between the CPU and a device, without the final states.
+    edges : mapping of name to array, shape (CSRGraph.num_stored_edges,)
+        The fields of edges that `apply_edge` has written, in the order of `CSRGraph.indices`.
     """
 
     state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
@@ -46,6 +48,7 @@ class ProgramResult(Traced):
     streamed_bytes: int = 0
     mode: ModeName = "synchronous"
     migrated_bytes: int = 0
+    edges: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         state: Mapping[str, npt.NDArray[Any]] = self.__dict__.get("state", {})  # empty while copied

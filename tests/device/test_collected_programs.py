@@ -14,6 +14,7 @@ from collected_programs import (
     Second,
     Summary,
     collected_cases,
+    edge_cases,
     with_arrays,
 )
 from graphs import edge_lists, nasty
@@ -42,6 +43,7 @@ def confirm(edges, case, device, order, way, direction, threads=2) -> None:
     """Run a program on the host and on a device, twice each, and compare all with plain Python."""
     program, parameters, dtype, limit = case
     edges = edges if dtype is None else weighted(edges, dtype)
+    way = "out" if way == "both" and hasattr(program, "apply_edge") else way
     program.along, graph = way, hb.CSRGraph.from_edge_source(edges)
     parameters = with_arrays(parameters, graph)
     plain = PlainRun(program, graph, parameters, True, threads)
@@ -55,6 +57,10 @@ def confirm(edges, case, device, order, way, direction, threads=2) -> None:
             for name, array in expected.state.items():
                 assert result.state[name].dtype == array.dtype
                 np.testing.assert_array_equal(result.state[name], array, name)
+            assert result.edges.keys() == expected.edges.keys()
+            for name, array in expected.edges.items():
+                assert result.edges[name].dtype == array.dtype
+                np.testing.assert_array_equal(result.edges[name], array, name)
             assert result.totals == expected.totals
             assert (result.iterations, result.converged) == (expected.iterations, True)
             if direction != "auto":
@@ -222,3 +228,12 @@ def test_what_does_not_fit_together_is_refused():
         for program, message in wrong:
             with pytest.raises(hb.ProgramError, match=message):
                 runs.run(program, {}, hb.RunOptions())
+
+
+@settings(max_examples=15, deadline=None)
+@given(edge_lists(), st.data())
+def test_fields_of_edges_are_written(plain_device, edges, data):
+    case = data.draw(st.sampled_from([*edge_cases().values()]))
+    order, way = (data.draw(st.sampled_from(x)) for x in (("given", "auto"), ("out", "in")))
+    direction, threads = data.draw(st.sampled_from(DIRECTIONS)), data.draw(st.integers(1, 3))
+    confirm(edges, case, plain_device, order, way, direction, threads)

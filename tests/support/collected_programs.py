@@ -369,6 +369,94 @@ class Bottleneck(hb.Program):
         return width, state.open or combined.width > 0
 
 
+class Toll(hb.Program):
+    """Edges count who passes, and close at times; labels pay for what passed."""
+
+    state = {"label": np.int32, "times": np.int32}  # noqa: RUF012
+    combine = hb.minimum
+    edges = {"toll": np.int32, "is_open": bool}  # noqa: RUF012
+
+    def initial(self, vertex):
+        return vertex * 7919 % 2003, 0
+
+    def message(self, state, edge):
+        return state.label + edge.toll % 5 if edge.is_open else 2**31 - 1
+
+    def apply(self, state, combined):
+        return min(state.label, combined), state.times + 1, combined < state.label
+
+    def apply_edge(self, state, receiver, previous, edge, vertex, iteration):
+        toll = edge.toll + 1 if state.label < previous.label else edge.toll
+        opens = (previous.label - receiver.label + vertex + iteration) % 3 == 1
+        return toll, edge.is_open != opens
+
+
+class Slopes(hb.Program):
+    """All that a new field of an edge can depend on; some vertices take no messages."""
+
+    state = {"x": (np.int64, 2)}  # noqa: RUF012
+    combine = hb.plus
+    message_type = np.int64
+    edges = {"slope": np.int64}  # noqa: RUF012
+    all_active = True
+
+    def initial(self, vertex):
+        return [vertex, 1]
+
+    def receives(self, state):
+        return state.x[0] % 3 != 1
+
+    def message(self, state, edge):
+        return (state.x[0] + edge.slope) % 101
+
+    def apply(self, state, combined):
+        return [(combined + state.x[1]) % 1009, state.x[0]]
+
+    def apply_edge(self, state, receiver, previous, edge, weight, degree, start, vertex):
+        ends = 3 * state.x[0] + 5 * receiver.x[0] + 7 * previous.x[1] + vertex
+        return (edge.slope + ends + weight * degree + start[0]) % 997
+
+    def finished(self, iteration, rounds):
+        return iteration >= rounds
+
+
+class Wear(hb.Program):
+    """Edges wear out while vertices apply without messages."""
+
+    state = {"rest": np.int32, "heard": np.float32}  # noqa: RUF012
+    message_type = np.float32
+    edges = {"worn": np.float32}  # noqa: RUF012
+    active_apply = True
+
+    def initial(self, vertex):
+        return vertex % 4, 0, vertex % 3 == 0
+
+    def receives(self, message):
+        return message < 64
+
+    def message(self, state, edge):
+        return edge.worn + np.float32(state.rest)
+
+    def apply(self, state, messages):
+        heard = state.heard
+        for message in messages:
+            heard = max(heard, message)
+        return max(state.rest - 1, 0), heard, state.rest > 0
+
+    def apply_edge(self, receiver, edge):
+        return edge.worn * 0.5 + np.float32(receiver.rest)
+
+
+def edge_cases() -> dict:
+    """Return programs that write fields of edges, as `collected_cases` does."""
+    slopes = {"rounds": 3, "start": "rows", "slope": "entries"}
+    return {
+        "toll": (Toll(), {"toll": "entries", "is_open": "flags"}, None, None),
+        "slopes": (Slopes(), slopes, np.int32, None),
+        "wear": (Wear(), {"worn": "entries as floats"}, None, None),
+    }
+
+
 def collected_cases(source: int) -> dict:
     """Return programs with parameters, the weights' type, and the most iterations."""
     return {
@@ -392,6 +480,7 @@ def collected_cases(source: int) -> dict:
         ),
         "votes": (Votes(), {}, None, None),
         "outermost": (Outermost(), {}, None, None),
+        **edge_cases(),
     }
 
 
@@ -402,6 +491,7 @@ def with_arrays(parameters: dict, graph: hb.CSRGraph) -> dict:
         "rows": draw(-9, 9, (graph.num_vertices, 2)),
         "entries": draw(1, 900, entries).astype(np.int32),
         "flags": draw(0, 4, entries) > 0,
+        "entries as floats": draw(0, 99, entries).astype(np.float32),
     }
     return {
         name: arrays[value] if isinstance(value, str) else value

@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from collected_programs import Cores, Countdown, Hubs
+from collected_programs import Cores, Countdown, Hubs, Toll, with_arrays
 from graphs import random_graph
 from kernel_rules import Build
 from sample_programs import (
@@ -52,7 +52,7 @@ from hetero_bfs.programs.device_stay import Packing
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.parameters import Parameters
-from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.plan import Plan, ProgramClass
 from hetero_bfs.programs.renumbered import PlacedGraph, by_colour
 from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess
@@ -74,6 +74,7 @@ _PROGRAMS = (
     (Cores(), {}),
     (Countdown(), {}),
     (Hubs(), {"rounds": 3}),
+    (Toll(), {"toll": "entries", "is_open": "flags"}),
 )
 _CPU = replace(GPU, type="CPU", unified_memory=True)
 DEVICES = {
@@ -191,7 +192,8 @@ def _programs(
     program: Any, parameters: dict[str, Any], graph: SearchGraph, info: DeviceInfo
 ) -> None:
     placed = PlacedGraph(graph)
-    given = Parameters.of(parameters, graph.num_vertices)
+    arrays, kinds = with_arrays(parameters, graph.graph), ProgramClass(program).edge_kinds
+    given = Parameters.of(arrays, graph.num_vertices, kinds, graph.graph.num_stored_edges)
     plan, costs = Plan(program, given, placed.weight_type), first_guess("device", 1)
     device = OpenCLDevice(info)
     classes = np.arange(graph.num_vertices) % 3

@@ -31,6 +31,7 @@ class Outcome(NamedTuple):
     iterations: int
     converged: bool
     totals: dict[str, float]
+    edges: dict[str, np.ndarray] | None = None
 
 
 class PlainRun:
@@ -55,7 +56,8 @@ class PlainRun:
         declared = declared if isinstance(declared, dict) else {"": declared}
         self.message_kinds = {name: np.dtype(kind) for name, kind in declared.items()}
         self.monoid = monoid_of(program)
-        self.identity, self.edges = self._identity(), [*program.edges]
+        self.identity = self._identity()
+        self.edges = {name: parameters[name].tolist() for name in program.edges}
         self.random = random.Random(seed)
         self.receivers = self._receivers()
         self.senders: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
@@ -66,6 +68,7 @@ class PlainRun:
         ends = np.diff(graph.indptr) + np.bincount(graph.indices, minlength=self.n)[: self.n]
         self.counts = np.full(self.n, True) if alone else ends > 0
         names = ["initial", "message", "message_back", "receives", "apply", "measure", "finished"]
+        names += ["apply_edge"]
         self.methods = {name: self._method(name) for name in names if hasattr(program, name)}
         wanted = self.methods["receives"][1] if "receives" in self.methods else None
         self.takes = None if wanted is None else "message" in wanted  # messages one by one
@@ -170,13 +173,27 @@ class PlainRun:
         for v, k in ends:
             if self.takes is False and not self._receives(v):
                 continue
-            known = {"state": self.states[u], "receiver": self.states[v]}
-            if self.graph.weights is not None:
-                known["weight"] = self.graph.weights[k]
-            known["edge"] = SimpleNamespace(**{n: self.parameters[n][k] for n in self.edges})
-            message = self._message(self._call(method, u, **known))
+            known = {"receiver": self.states[v]}
+            message = self._message(self._call(method, u, **known, **self._at_entry(u, k)))
             if not self.takes or self._receives(v, message):
                 messages.setdefault(v, []).append(message)
+
+    def _at_entry(self, u: int, k: int) -> dict[str, Any]:
+        edge = SimpleNamespace(**{name: values[k] for name, values in self.edges.items()})
+        weights = self.graph.weights
+        weight = {} if weights is None else {"weight": weights[k]}
+        return {"state": self.states[u], "edge": edge, **weight}
+
+    def _apply_edges(self, v: int, state: Any, before: Any) -> None:
+        """Write the entries along which a vertex receives; the states are still the old ones."""
+        if "apply_edge" not in self.methods or (self.takes is False and not self._receives(v)):
+            return
+        for u, k in self.senders[v]:
+            known = {"receiver": state, "previous": before, **self._at_entry(u, k)}
+            given = self._call("apply_edge", u, **known)
+            new = given if isinstance(given, tuple) else (given,)
+            for value, (name, kind) in zip(new, self.program.edges.items(), strict=True):
+                self.edges[name][k] = _stored(value, np.dtype(kind))
 
     def _combined(self, messages: list[Any]) -> Any:
         if self.monoid is None and "messages" in self.methods["apply"][1]:
@@ -212,6 +229,7 @@ class PlainRun:
             if is_active is None:
                 is_active = state != before
             changes.append((v, state, before))
+            self._apply_edges(v, state, before)
             if is_active:
                 active.append(v)
         for v, state, _ in changes:
@@ -238,7 +256,9 @@ class PlainRun:
             name: np.array([getattr(s, name) for s in self.states], kind.base)
             for name, kind in self.kinds.items()
         }
-        return Outcome(state, self.iteration, converged, self.totals)
+        kinds = self.program.edges.items() if "apply_edge" in self.methods else ()
+        edges = {name: np.array(self.edges[name], kind) for name, kind in kinds}
+        return Outcome(state, self.iteration, converged, self.totals, edges)
 
     def _goes_on(self, active: list[int]) -> bool:
         return bool(active) if self.program.all_active else bool(self.counts[active].any())

@@ -121,9 +121,29 @@ class Adapters:
             none_found = dialect.begin_if(dialect.negation("found"))
             lines += self._block(none_found, dialect.return_values([none]))
         lines += self._store("apply", "new")
+        lines += self._apply_edge()
         if self.returns_activity("apply"):
             applied = dialect.choice("is_active", active, applied)
         return [*lines, *dialect.return_values([applied])]
+
+    def _apply_edge(self) -> list[str]:
+        """Return the lines that write the fields of the entries along which a vertex receives."""
+        kinds = self.plan.written_edges
+        if not kinds:
+            return []
+        names = [f"new_edge_{name}" for name in kinds]
+        lines = [
+            *self._at_entry("backward_", "c_0"),
+            *self._declared(dict(zip(names, kinds.values(), strict=True))),
+        ]
+        lines.append(self._assigned(names, "apply_edge", "u"))
+        fields = [f"{self.array(f'backward_edge_{name}')}[c_0]" for name in kinds]
+        lines += map(self.dialect.assign, fields, names)
+        return self._block(self.dialect.begin_range(0, "begin", "begin + count"), lines)
+
+    def _at_entry(self, lists: str, entry: str) -> list[str]:
+        """Return the lines that load the other end of an edge as `u`, its weight and its fields."""
+        raise NotImplementedError
 
     def _block(self, head: str, lines: Sequence[str]) -> list[str]:
         end = self.dialect.end_block
@@ -133,7 +153,7 @@ class Adapters:
         """Return the lines that declare variables, given by name and type."""
         return []
 
-    def _assigned(self, to: Sequence[str], method: str) -> str:
+    def _assigned(self, to: Sequence[str], method: str, vertex: str = "v") -> str:
         """Return the line that calls a method and assigns its results."""
         raise NotImplementedError
 
@@ -162,21 +182,23 @@ class Adapters:
         sources = self.functions[method].parameters
         if method == "combine":
             return [f"{s.owner}_{s.name}" if s.owner else s.name for s in sources]
-        return [self._load(source, vertex, held) for source in sources]
+        receivers = "new" if method == "apply_edge" else "state"
+        return [self._load(source, vertex, held, receivers) for source in sources]
 
-    def _load(self, source: Source, vertex: str, held: Sequence[str]) -> str:
+    def _load(self, source: Source, vertex: str, held: Sequence[str], receivers: str) -> str:
         name = source.name
         if source.type == MESSAGES:
             return self.messages
         if source.owner == "edge":
             return self.truth(f"at_edge_{name}") if source.type == "bool" else f"at_edge_{name}"
         if source.owner == "receiver":
-            return self._field(name, "v")
+            return self._field(name, "v", receivers)
         if source.owner in ("message", "combined"):
             return f"{source.owner}_{name}"
         if source.owner:
-            variable = f"{'before' if source.owner == 'previous' else 'state'}_{name}"
-            return variable if variable in held else self._field(name, vertex)
+            before = source.owner == "previous"  # of v, the vertex that applies
+            variable = f"{'before' if before else 'state'}_{name}"
+            return variable if variable in held else self._field(name, "v" if before else vertex)
         if name in ("message", "combined"):
             return self.truth(name) if self.plan.message_type == "bool" else name
         if name in self.plan.totals:
@@ -193,8 +215,8 @@ class Adapters:
             return self.truth(code) if source.type == "bool" else code
         return "weight" if name == "weight" else self.of_run(name)
 
-    def _field(self, name: str, vertex: str) -> str:
-        code = self.entry("state", name, vertex)
+    def _field(self, name: str, vertex: str, array: str = "state") -> str:
+        code = self.entry(array, name, vertex)
         return self.truth(code) if self.plan.fields[name] == "bool" else code
 
     def entry(self, array: str, name: str, vertex: str) -> str:

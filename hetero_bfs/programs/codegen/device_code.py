@@ -158,16 +158,12 @@ class _DeviceAdapters(Adapters):
         sends = "true" if plan.all_active else "active_in[u] == iteration"
 
         def along(method: str, lists: str, entry: str) -> list[str]:
-            weight = f"const WEIGHT weight = {lists}weights[{entry}];"
+            sender, *held = self._at_entry(lists, entry)
             return [
-                f"const uint u = {lists}neighbours[{entry}];",
+                sender,
                 f"if (!({sends}))",
                 "    return false;",
-                *([weight] if plan.uses_weights else []),
-                *(
-                    f"const {_stored(kind)} at_edge_{name} = {lists}edge_{name}[{entry}];"
-                    for name, kind in plan.edge_kinds.items()
-                ),
+                *held,
                 self._assigned(names, method, "u"),
             ]
 
@@ -183,6 +179,17 @@ class _DeviceAdapters(Adapters):
         to = ", ".join(f"{k} *to_{n}" for k, n in zip(self._kinds(), names, strict=True))
         head = f"bool fetch(const OFFSET k, {to}, MESSAGES)"
         return _device_function(head, [*lines, f"return takes({', '.join(given)});"])
+
+    def _at_entry(self, lists: str, entry: str) -> list[str]:
+        weight = f"const WEIGHT weight = {lists}weights[{entry}];"
+        return [
+            f"const uint u = {lists}neighbours[{entry}];",
+            *([weight] if self.plan.uses_weights else []),
+            *(
+                f"const {_stored(kind)} at_edge_{name} = {lists}edge_{name}[{entry}];"
+                for name, kind in self.plan.edge_kinds.items()
+            ),
+        ]
 
     def _declared(self, kinds: Mapping[str, str]) -> list[str]:
         return [f"{C_TYPES[kind]} {name};" for name, kind in kinds.items()]
@@ -267,8 +274,8 @@ def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
         for name, array in plan.parameters.arrays.items()
     ]
     arrays += [
-        (f"{lists}edge_{name}", _stored(kind), True)
-        for lists in ("", "backward_") for name, kind in plan.edge_kinds.items()
+        (f"{lists}edge_{name}", _stored(kind), name not in plan.written_edges)
+        for lists in plan.edge_lists for name, kind in plan.edge_kinds.items()
     ]  # fmt: skip
     arrays += [("names", "uint", True), ("degree", "uint", True), ("integers", "long", True)]
     if plan.parameters.fractions:

@@ -185,10 +185,9 @@ class _HostAdapters(Adapters):
         take = [f"    return takes(arrays, v, {names}), {names}", f"return False, {none}"]
 
         def along(method: str, lists: str, entry: str) -> list[str]:
-            held = [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
-            held += [f"at_edge_{n} = arrays.{lists}edge_{n}[{entry}]" for n in plan.edge_kinds]
+            sender, *held = self._at_entry(lists, entry)
             return [
-                f"u = np.int64(arrays.{lists}neighbours[{entry}])",
+                sender,
                 "if sends(active, u):",
                 *(f"    {line}" for line in [*held, f"{names} = {self._call(method, 'u')}"]),
                 *take,
@@ -200,8 +199,14 @@ class _HostAdapters(Adapters):
             lines = ["if k >= count:", *(f"    {line}" for line in back), *lines]
         return _host_function(f"fetch({self.messages}, k)", lines)
 
-    def _assigned(self, to: Sequence[str], method: str) -> str:
-        return f"{', '.join(to)} = {self._call(method)}"
+    def _at_entry(self, lists: str, entry: str) -> list[str]:
+        plan = self.plan
+        lines = [f"u = np.int64(arrays.{lists}neighbours[{entry}])"]
+        lines += [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
+        return lines + [f"at_edge_{n} = arrays.{lists}edge_{n}[{entry}]" for n in plan.edge_kinds]
+
+    def _assigned(self, to: Sequence[str], method: str, vertex: str = "v") -> str:
+        return f"{', '.join(to)} = {self._call(method, vertex)}"
 
     def _store(self, method: str, array: str = "state") -> list[str]:
         fields = list(self.plan.fields)

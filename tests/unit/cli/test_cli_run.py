@@ -397,9 +397,59 @@ def test_fields_of_edges_are_columns_and_vectors_too(capsys, program, tmp_path):
     assert table["ends[0]"].tolist() == [10, 1, 2, 3, 4]
     assert table["ends[1]"].tolist() == [0, 11, 12, 13, 14]
     capsys.readouterr()
+    assert run(*given, "--columns", "from,to", "--edges-out", out) == 1
+    assert "Widest has no method apply_edge" in one_line(capsys)
     assert run(*given) == 1
     assert "--columns source,target" in one_line(capsys)
     text = EDGES_OF_WIDEST.replace("capacity", "size")
     (tmp_path / "edges.csv").write_text(text)
     assert run(*given, "--columns", "from,to") == 1
     assert "column 'capacity' is not there" in one_line(capsys)
+
+
+WORN = """
+import numpy as np
+
+import hetero_bfs as hb
+
+
+class Worn(hb.Program):
+    state = {"level": np.int64}
+    combine = hb.minimum
+    edges = {"capacity": np.float64, "is_open": bool}
+
+    def initial(self, vertex, source):
+        return (0, True) if vertex == source else (2**40, False)
+
+    def message(self, state):
+        return state.level + 1
+
+    def apply(self, state, combined):
+        return min(state.level, combined)
+
+    def apply_edge(self, state, receiver, edge):
+        return edge.capacity - receiver.level, receiver.level == state.level + 1
+"""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
+def test_written_fields_of_edges(program, tmp_path, suffix):
+    (tmp_path / "edges.csv").write_text(EDGES_OF_WIDEST)
+    out = tmp_path / f"out.{suffix}"
+    given = [
+        "run", program(WORN), tmp_path / "edges.csv", "--directed", "--renumber", *SPARSE[:2],
+        "--vertex", "source=a", "--columns", "from,to",
+    ]  # fmt: skip
+    assert run(*given, "--edges-out", out) == 0
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "npy": np.load, "npz": np.load}[suffix]
+    table = pd.DataFrame({name: read(out)[name] for name in NEW_FIELDS})
+    if suffix == "npy":
+        assert table["source"].tolist() == [0, 0, 1, 2, 3]
+        table[["source", "target"]] = np.array([*"abcde"])[table[["source", "target"]].to_numpy()]
+    assert {name: table[name].tolist() for name in NEW_FIELDS} == NEW_FIELDS
+
+
+NEW_FIELDS = {
+    "source": [*"aabcd"], "target": [*"bcdde"], "capacity": [4.0, 6.0, 4.0, 0.0, 6.0],
+    "is_open": [True] * 5,
+}  # fmt: skip

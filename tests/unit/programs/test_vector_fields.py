@@ -187,3 +187,60 @@ def test_a_field_of_edges_is_read_in_message_only():
     plan = Plan(bottleneck(apply=apply), Parameters.of({}, 5), None)
     with pytest.raises(ProgramError, match="'edge' is not given"):
         plan.functions(HostDialect)
+
+
+def apply_edge(self, state, receiver, previous, edge):
+    return edge.capacity - 1
+
+
+def message_back(self, state):
+    return state.width
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"edges": {}, "message": message_back}, r"no fields of edges; add edges = \{"),
+        ({"message_back": message_back}, "write the same entry; leave message_back or apply_edge"),
+        ({"along": "both"}, r'along = "both" .* write the same entry; set along = "out"'),
+    ],
+)
+def test_entries_that_no_vertex_or_two_would_write(changes, words):
+    with pytest.raises(ProgramError, match=rf"Bottleneck\.apply_edge, line \d+: .*{words}"):
+        ProgramClass(bottleneck(apply_edge=apply_edge, **changes))
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ("edge.capacity / 2", "returns .* for field 'capacity' of edges, which is int32"),
+        ("edge.capacity, 1", "2 returned values"),
+        ("edge.width", "`edge.width` cannot be translated; fields: capacity"),
+        ("messages", "parameter 'messages' is not given"),
+    ],
+)
+def test_new_fields_of_edges_fit(returned, words):
+    more = ", messages" if returned == "messages" else ""
+    text = f"""
+import numpy as np
+import hetero_bfs as hb
+
+class Worn(hb.Program):
+    state = {{"x": np.int32}}
+    combine = hb.plus
+    edges = {{"capacity": np.int32}}
+
+    def initial(self, vertex):
+        return vertex
+
+    def message(self, state, edge):
+        return state.x
+
+    def apply(self, state, combined):
+        return combined
+
+    def apply_edge(self, edge{more}):
+        return {returned}
+"""
+    with pytest.raises(ProgramError, match=rf"Worn\.apply_edge, line \d+: .*{words}"):
+        Plan(class_of(text, "Worn")(), Parameters.of({}, 5), None).functions(HostDialect)
