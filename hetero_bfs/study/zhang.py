@@ -17,6 +17,7 @@ import pandas as pd
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError, ModelError
+from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import LOCALITY, RELABELLING, build_search_graph
 from hetero_bfs.graph500.one_process import check_memory, construct, generate
@@ -157,35 +158,46 @@ def _measure_graph(
     generator = KroneckerEdges(graph.scale)
     check_memory(generator)
     edges = generate(generator, options.regenerate, study.notes)
-    about = {"graph": graph.name, "family": graph.graph.family, "scale": graph.scale}
     for order in _ORDERS:
-        built, seconds = construct(edges, order)
-        with Engine(built, **_plain(options.engine, order)) as engine:
-            seconds[_UPLOAD] = engine.upload_seconds
-            study.add("preprocessing", _step_rows(about, order, seconds))
-            if order == "degree":
-                n, left = built.num_vertices, built.num_searched
-                row = {"vertices": n, "vertices_left": left, "removed_share": 1 - left / n}
-                study.add("relabelling", [about | row])
-            keys = search_keys(built.num_vertices, built.is_isolated, options.keys)
-            if not keys:
-                raise GraphError(f"{graph.name} has no edge between two vertices")
-            configs = _configs(engine, order, speeds, study.notes)
-            if not configs:
-                continue
-            name = f"{graph.name}, {order} order"
-            keys = affordable(name, engine, configs, keys, options.rounds, study.notes)
-            sources = sources_of(engine, 1) if order == "degree" else []
-            wanted = list(dict.fromkeys([*keys, *sources]))
-            nedge = validate_configs(name, engine, edges, wanted, configs)
-            subject = Subject(graph, edges, engine, keys, sources, nedge, configs)
-            rows = throughput(subject, options.rounds)
-            study.add("throughput", ({**row, "order": order} for row in rows))
-            study.add("energy", efficiency(subject, options, study.notes))
-            if order == "degree":
-                measured = measure_levels(subject, options.rounds, study.notes)
-                study.add("levels", level_rows(subject, measured))
-        del built
+        _measure_order(study, graph, options, speeds, edges, order)
+
+
+def _measure_order(
+    study: Study,
+    graph: Planned,
+    options: StudyOptions,
+    speeds: ZhangSpeeds,
+    edges: EdgeSource,
+    order: str,
+) -> None:
+    """Build and measure a graph in one order; nothing of it is in memory afterwards."""
+    about = {"graph": graph.name, "family": graph.graph.family, "scale": graph.scale}
+    built, seconds = construct(edges, order)
+    with Engine(built, **_plain(options.engine, order)) as engine:
+        seconds[_UPLOAD] = engine.upload_seconds
+        study.add("preprocessing", _step_rows(about, order, seconds))
+        if order == "degree":
+            n, left = built.num_vertices, built.num_searched
+            row = {"vertices": n, "vertices_left": left, "removed_share": 1 - left / n}
+            study.add("relabelling", [about | row])
+        keys = search_keys(built.num_vertices, built.is_isolated, options.keys)
+        if not keys:
+            raise GraphError(f"{graph.name} has no edge between two vertices")
+        configs = _configs(engine, order, speeds, study.notes)
+        if not configs:
+            return
+        name = f"{graph.name}, {order} order"
+        keys = affordable(name, engine, configs, keys, options.rounds, study.notes)
+        sources = sources_of(engine, 1) if order == "degree" else []
+        wanted = list(dict.fromkeys([*keys, *sources]))
+        nedge = validate_configs(name, engine, edges, wanted, configs)
+        subject = Subject(graph, edges, engine, keys, sources, nedge, configs)
+        rows = throughput(subject, options.rounds)
+        study.add("throughput", ({**row, "order": order} for row in rows))
+        study.add("energy", efficiency(subject, options, study.notes))
+        if order == "degree":
+            measured = measure_levels(subject, options.rounds, study.notes)
+            study.add("levels", level_rows(subject, measured))
 
 
 def _configs(

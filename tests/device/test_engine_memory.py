@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from dataclasses import replace
 from unittest import mock
 
@@ -48,6 +49,22 @@ def test_shared_memory_is_unmapped_when_an_engine_goes(shared):
             engine.close()
         del engine
         assert _count_mappings() == before
+
+
+def test_an_engine_that_goes_leaves_nothing_to_the_garbage_collector(opencl_device):
+    """Else a device's memory is in use until Python collects cycles, which may be late."""
+    graph = build_search_graph(nasty("Kronecker 10"))
+    lists = weakref.ref(graph.graph.indices)
+    gc.collect()
+    gc.disable()
+    try:
+        with engine_on(opencl_device, graph) as engine:
+            engine.bfs(458)
+            engine.bfs(458, want="levels")
+        del engine, graph
+        assert lists() is None
+    finally:
+        gc.enable()
 
 
 def _count_mappings():

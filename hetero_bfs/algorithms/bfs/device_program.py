@@ -113,11 +113,11 @@ class SearchProgram:
 
     def bind_items(self, name: str, *arguments: Any) -> Callable[..., None]:
         """Return a function that launches a kernel; its first argument is the number of items."""
-        size = self._tuning.group_size
+        size, most = self._tuning.group_size, self.groups
         kernel = self._device.bind(self._program, name, VARIES, *arguments)
 
-        def launch(count: int, *varying: Any) -> None:
-            groups = min(-(-count // size), self.groups)
+        def launch(count: int, *varying: Any) -> None:  # without `self`: it would be a cycle
+            groups = min(-(-count // size), most)
             kernel.launch(groups * size, size, np.uint32(count), *varying)
 
         return launch

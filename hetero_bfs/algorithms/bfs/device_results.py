@@ -73,9 +73,9 @@ class DeviceResults:
         """Return a function that queues a kernel; its first argument is the number of items."""
         given = [np.uint32(a) if isinstance(a, int) else a for a in (items, *arguments)]
         kernel = self._device.bind(self._program, name, *given)
-        most = _GROUPS_PER_UNIT * self._device.info.compute_units
-        groups = min(max(-(-items // self._group), 1), most)
-        return lambda: kernel.launch(groups * self._group, self._group)
+        size, most = self._group, _GROUPS_PER_UNIT * self._device.info.compute_units
+        groups = min(max(-(-items // size), 1), most)
+        return lambda: kernel.launch(groups * size, size)  # without `self`: it would be a cycle
 
     @cached_property
     def _depth_kernels(self) -> tuple[Callable[[], Any], list[Callable[[], Any]], list[Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import weakref
 
 import numpy as np
 import pandas as pd
 import pytest
 from study_runs import TINY, study, table
 
+from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.study import zhang
 from hetero_bfs.study.papers import PAPERS, paper_named
 from hetero_bfs.training.collect import Plan
@@ -67,6 +69,23 @@ def test_preprocessing_by_step(made):
     np.testing.assert_allclose(shares, 1.0)
     assert (rows["seconds"] > 0).all()
     assert set(rows.loc[rows["remaps"], "step"]) == {"relabelling"}
+
+
+def test_one_order_of_the_graph_is_in_memory_at_a_time(tmp_path, monkeypatch):
+    """A graph of scale 26 takes half of 24 GiB. A device may share the host's arrays."""
+    built: list = []
+    construct = zhang.construct
+
+    def watched(edges, order):
+        assert [lists for lists in built if lists() is not None] == []
+        graph, seconds = construct(edges, order)
+        built.append(weakref.ref(graph.graph.indices))
+        return graph, seconds
+
+    monkeypatch.setattr(zhang, "construct", watched)
+    device = "0" if list_devices() else "cpu"
+    assert run(tmp_path / "out", "--device", device) == 0
+    assert len(built) == 2 * (1 + len(SCALES))
 
 
 def test_table_6(made):
