@@ -314,7 +314,7 @@ def _collect_all(
 ) -> pd.DataFrame:
     steps = collect(plan, path, _opener(info, tuning), done)
     costs = [graph.cost for graph in plan.graphs()[done:]]
-    for _ in budget.within("graphs", steps, "measuring graphs", len(costs), costs=costs):
+    for _ in budget.within("graphs", steps, "measuring graphs", costs=costs):
         pass
     return pd.read_csv(path)
 

@@ -228,14 +228,15 @@ class ProgramRuns(Prepared):
 
     def _costs(self, plan: Plan, place: DeviceKind) -> ProgramCosts:
         """Return the costs that training measured for the plan's message kind, or a first guess."""
+        return self._trained_costs(plan, place) or first_guess(place, self.host.threads)
+
+    def _trained_costs(self, plan: Plan, place: DeviceKind) -> ProgramCosts | None:
         table = (self._model and self._model.programs) or {}
-        costs = table.get(place, {}).get(plan.message_kind)
-        return costs or first_guess(place, self.host.threads)
+        return table.get(place, {}).get(plan.message_kind)
 
     def _is_trained(self, plan: Plan) -> bool:
         """Tell whether the costs of the plan's message kind were measured on both places."""
-        table = (self._model and self._model.programs) or {}
-        return all(plan.message_kind in table.get(place, {}) for place in DEVICE_KINDS)
+        return all(self._trained_costs(plan, place) is not None for place in DEVICE_KINDS)
 
     def close(self) -> None:
         while self._modes:

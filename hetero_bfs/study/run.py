@@ -155,7 +155,7 @@ def measure_machine(study: Study, options: StudyOptions, info: DeviceInfo | None
     budget = Budget(options.budget_seconds, graphs=1.0)
     done = 0
     costs = [one.graph.cost for one in graphs]
-    for graph in budget.within("graphs", graphs, "measuring graphs", len(graphs), costs=costs):
+    for graph in budget.within("graphs", graphs, "measuring graphs", costs=costs):
         done += 1
         announce(f"{graph.name}, graph {done} of {len(graphs)}")
         measure_graph(study, graph, options)

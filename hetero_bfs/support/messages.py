@@ -79,8 +79,10 @@ def progress(
 ) -> Iterator[T]:
     """Draw a bar after `delay_seconds` if stderr is a terminal, else print a line now and then.
 
-    `costs` are expected seconds of all items, or a multiple of them, if they differ much.
+    `costs` are expected seconds of all items, or a multiple of them, if they differ much. They also
+    say how many items there are.
     """
+    total = total or len(costs) or None
     if not enabled:
         yield from items
         return

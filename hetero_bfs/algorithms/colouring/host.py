@@ -104,14 +104,14 @@ def sort_step(lists: UndirectedLists) -> Step:
 def finish_serially(
     lists: UndirectedLists, colour: Any, limit: int = 0, end: int | None = None
 ) -> Step:
-    """Colour the vertices without a colour, of the first `end` ranks or of all.
+    """Colour the vertices without a colour, or the first `end` ranks, none of which has one.
 
     `limit` is as in `colour_serially`.
     """
     from hetero_bfs.algorithms.colouring.kernels.greedy import colour_serially
 
     began, indptr, indices = time.perf_counter(), lists.indptr, lists.indices
+    left = int(np.count_nonzero(colour < 0)) if end is None else end
     end = lists.num_vertices if end is None else end
-    left = int(np.count_nonzero(colour[lists.order[:end]] < 0))
     edges, _ = colour_serially(indptr, indices, lists.order, colour, 0, end, limit)
     return Step("greedy", left, int(edges), time.perf_counter() - began)
