@@ -119,7 +119,7 @@ Along = Literal["out", "in", "both"]
 class Program:
     """Base class of vertex programs.
 
-    The names of a method's parameters say which values it needs:
+    The names of a method's parameters say which values it needs::
 
         state           the vertex's fields (state.distance); in `message` the sender's fields
         receiver        the receiver's fields, in `message`; its new ones, in `apply_edge`
@@ -132,8 +132,8 @@ class Program:
         message         a message to the vertex, in `receives`
         combined        all messages to the vertex combined, in `apply`
         messages        instead of `combined`: all messages, for loops `for message in messages:`
-        previous        the vertex's fields before `apply`, in `measure`; in `apply_edge` the
-                        receiver's
+        previous        the fields before `apply`: the vertex's in `measure`, the receiver's in
+                        `apply_edge`
         num_active      vertices active in the next iteration, in `finished`
 
     All other names are arguments of the run: `engine.run(SSSP(), source=3)`. An array with one
