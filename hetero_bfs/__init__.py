@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from hetero_bfs.algorithms.sssp.check import check_paths
     from hetero_bfs.algorithms.sssp.result import ShortestPaths, WindowTrace
     from hetero_bfs.algorithms.table import Algorithms as _Algorithms
-    from hetero_bfs.engine.calls import bfs, bfs_many
     from hetero_bfs.engine.calls import one_call as _one_call
     from hetero_bfs.engine.engine import Engine
     from hetero_bfs.engine.rank_engine import RankEngine
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
     from hetero_bfs.scheduling.trace import IterationTrace, LevelFeatures, LevelTrace
     from hetero_bfs.timeline.rendering import save_timeline
 
+    bfs = _one_call(_Algorithms.bfs)
+    bfs_many = _one_call(_Algorithms.bfs_many)
     colour = _one_call(_Algorithms.colour)
     connected_components = _one_call(_Algorithms.connected_components)
     pagerank = _one_call(_Algorithms.pagerank)
@@ -128,7 +129,6 @@ __all__ = [
 
 _MODULE_OF = {
     "ArgumentError": "errors",
-    "BFSResult": "algorithms.bfs.result",
     "CSRGraph": "graph.csr",
     "DeviceError": "errors",
     "EdgeList": "graph.edge_list",
@@ -143,7 +143,6 @@ _MODULE_OF = {
     "KroneckerEdges": "graph.generators.kronecker",
     "LevelFeatures": "scheduling.trace",
     "LevelTrace": "scheduling.trace",
-    "ManySearches": "algorithms.multi_source.result",
     "ModelError": "errors",
     "Program": "programs.program",
     "ProgramError": "errors",
@@ -153,8 +152,6 @@ _MODULE_OF = {
     "RankEngine": "engine.rank_engine",
     "ValidationError": "errors",
     "any_one": "programs.program",
-    "bfs": "engine.calls",
-    "bfs_many": "engine.calls",
     "bitwise_or": "programs.program",
     "kronecker": "graph.generators.kronecker",
     "layered": "graph.layers",
@@ -164,7 +161,6 @@ _MODULE_OF = {
     "most_frequent": "programs.program",
     "plus": "programs.program",
     "save_timeline": "timeline.rendering",
-    "validate": "algorithms.bfs.check",
 }
 
 

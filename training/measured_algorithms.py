@@ -38,7 +38,9 @@ def requests(graph: SearchGraph) -> Iterator[Request[Any]]:
     for row in rows().values():
         needed = {name for name, one in row.parameters.items() if one.default is one.empty}
         if needed <= {"source"}:
-            yield row.ask(graph.num_vertices, **dict.fromkeys(needed, source))
+            request = row.ask(graph.num_vertices, **dict.fromkeys(needed, source))
+            if not request.kind.needs_engine:
+                yield request
     sources = drawn_sources(graph, LANES)
     yield Request(ManyRuns, (check_many(graph.num_vertices, sources, None, None, False, "levels"),))
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import AgreedError, BudgetError, CheckOutcome, DeviceError
@@ -28,7 +28,7 @@ from hetero_bfs.support.code_cache import note_compiled
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
-    from hetero_bfs.programs.program import Program
+    from hetero_bfs.programs.program import Along, Program
     from hetero_bfs.ranks.communicator import Communicator
     from hetero_bfs.ranks.gathered_result import RankProgramResult
     from hetero_bfs.ranks.partition import RankGraph
@@ -46,23 +46,56 @@ RUNS_OF_AN_ENGINE = 16
 """Runs that are expected of an algorithm where an engine, or its like, stays open."""
 
 
-class Prepared:
-    """A graph prepared for one algorithm on the host and, optionally, a device.
-
-    The device is opened at its first use. If it cannot hold the graph, `notes` says so. Raises
-    `GraphError` if the graph lacks something that the algorithm needs, such as weights.
-    """
+class Runs(Generic[R]):
+    """Runs of one algorithm, as every door to it sees them."""
 
     what: ClassVar[str]
     """The algorithm's name in notes and speed models, such as "shortest paths"."""
 
     needs_weights: ClassVar[bool] = False
 
+    needs_engine: ClassVar[bool] = False
+    """Whether only an engine can prepare it, since it searches breadth-first."""
+
+    @classmethod
+    def by_ranks(cls, engine: RankDoor, *query: Any) -> R:
+        """Run on all ranks, which make the same call.
+
+        Raises `AgreedError` on all ranks if the algorithm runs in one process only.
+        """
+        raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
+
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:
+        """Run once on a graph in the caller's ids, in this thread, without preparing much.
+
+        Raises `GraphError` if the graph lacks something that the algorithm needs.
+        """
+        raise NotImplementedError
+
+    def run(self, *query: Any) -> R:
+        """Run the algorithm with the query of a `Request`; the result has the caller's ids."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class Prepared(Runs[R]):
+    """A graph prepared for one algorithm on the host and, optionally, a device.
+
+    The device is opened at its first use. If it cannot hold the graph, `notes` says so. Raises
+    `GraphError` if the graph lacks something that the algorithm needs, such as weights.
+    """
+
     levels: int = _USUAL_LEVELS
     """Levels of a typical search of the graph."""
 
     expected_runs: int = 1
     """Runs that will follow, for which opening a device has to pay."""
+
+    search: Callable[..., Any] | None = None
+    """The engine's breadth-first search, which takes a `Query`; None without an engine."""
 
     named_place: DeviceKind | None = None
     """The place of all runs if the caller named it."""
@@ -146,8 +179,18 @@ class Prepared:
 class Request(NamedTuple, Generic[R]):
     """A run with validated arguments: `query` has the arguments of `kind.run`."""
 
-    kind: type[Analysis[R]]
+    kind: type[Runs[R]]
     query: tuple[Any, ...]
+    reverse: bool = False
+    """Whether to follow the edges of a directed graph from their ends to their starts."""
+
+    searches: int = 1
+    """Searches that one thread would make."""
+
+    @property
+    def analysis(self) -> type[Analysis[R]]:
+        """The kind, where it needs no engine."""
+        return cast("type[Analysis[R]]", self.kind)
 
 
 class Ran(NamedTuple):
@@ -175,31 +218,22 @@ class RankDoor(Protocol):
     ) -> RankProgramResult:
         """Run a vertex program on all ranks."""
 
+    def along(self, way: Along) -> RankGraph:
+        """Return the graph whose messages follow this direction."""
+
     def run_part(
         self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
     ) -> RankProgramResult:
         """Run a program with the weights of `graph`, this rank's part, which the caller keeps."""
 
 
-class Analysis(Prepared, Generic[R]):
+class Analysis(Prepared[R]):
     """Runs of one algorithm on a prepared graph. A subclass defines only the differences."""
 
     report: ClassVar[type[Report[Any]]]
 
     @classmethod
-    def by_ranks(cls, engine: RankDoor, *query: Any) -> R:
-        """Run on all ranks, which make the same call.
-
-        Raises `AgreedError` on all ranks if the algorithm runs in one process only.
-        """
-        raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
-
-    @classmethod
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:
-        """Run once on a graph in the caller's ids, in this thread, without preparing much.
-
-        Raises `GraphError` if the graph lacks something that the algorithm needs.
-        """
         with cls(as_given(graph), 1) as analysis:
             return analysis.complete(analysis.run(*query, place="cpu"))
 
@@ -296,7 +330,7 @@ class Report(Generic[R]):
         return format_iterations(result.traces)
 
 
-A = TypeVar("A", bound=Prepared)
+A = TypeVar("A", bound=Prepared[Any])
 
 
 def open_analysis(
@@ -332,7 +366,7 @@ def open_analysis(
 
 
 def _needs_device(
-    kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph, runs: int
+    kind: type[Prepared[Any]], graph: CSRGraph | EdgeSource | SearchGraph, runs: int
 ) -> bool:
     """Tell whether runs on the host are expected to take longer than a device, with its opening."""
     costs = run_costs(kind.what, None)
@@ -344,7 +378,7 @@ def _needs_device(
     return runs * saved > _FINDING_SECONDS + device.opening.seconds(size)
 
 
-def check_weights(kind: type[Prepared], graph: CSRGraph | EdgeSource | SearchGraph) -> None:
+def check_weights(kind: type[Runs[Any]], graph: CSRGraph | EdgeSource | SearchGraph) -> None:
     """Raise `GraphError` before a graph is built if it lacks the weights that are needed."""
     is_built = isinstance(graph, SearchGraph)
     if kind.needs_weights and not is_built and weight_dtype_of(graph) is None:

@@ -119,7 +119,7 @@ class _Threads:
         """Do nothing: the modes end the threads of their programs."""
 
 
-class ProgramRuns(Prepared):
+class ProgramRuns(Prepared[ProgramResult]):
     """Runs of vertex programs on one graph; see `Prepared`.
 
     If `clocked` is set, runs are clocked (`Limits`). `choosing_seconds` is the time that the latest

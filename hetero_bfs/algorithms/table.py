@@ -30,8 +30,10 @@ from typing import (
     overload,
 )
 
+from hetero_bfs.algorithms.bfs import bfs
 from hetero_bfs.algorithms.colouring import colour
 from hetero_bfs.algorithms.components import connected_components
+from hetero_bfs.algorithms.multi_source import bfs_many
 from hetero_bfs.algorithms.pagerank import pagerank
 from hetero_bfs.algorithms.sssp import sssp
 
@@ -45,7 +47,7 @@ _PARAMETERS = "Parameters\n----------\n"
 _RAISES = "Raises\n------\n"
 _RAISED_BY_ENGINES = """\
 EngineClosedError, ForkError
-    As for `Engine.bfs`.
+    The engine is closed, or was opened in another process, from which this one was forked.
 AgreedError
     On all ranks of a `RankEngine`: any of these, or the algorithm runs in one process only.
 """
@@ -62,20 +64,20 @@ class Output(NamedTuple):
 class Row(Generic[P, R]):
     """An algorithm, as the function, the methods and the command share it.
 
-    `ask` is the typed function in the algorithm's folder, with the name of the public one. The
-    command has a name (`command`), `help` and `description`, `outputs` that it can write, by
-    option, and the help of its arguments `graph` and `directed`, and of those that are options.
-    `title` is that of the section in the reference. `record` is the noun for a row of the trace.
-    `names` has further public names, such as the result's class, with their modules in the folder.
-    If several ranks can run it (`on_ranks`), its `Analysis` has `by_ranks`.
+    `ask` is the typed function in the algorithm's folder, with the name of the public one. `title`
+    is that of the section in the reference. The command, if the table makes it, has a name
+    (`command`), `help` and `description`, `outputs` that it can write, by option, and the help of
+    its arguments `graph` and `directed`, and of those that are options. `record` is the noun for a
+    row of the trace. `names` has further public names, such as the result's class, with their
+    modules in the folder. If several ranks can run it (`on_ranks`), its `Runs` have `by_ranks`.
     """
 
     ask: Callable[Concatenate[int, P], Request[R]]
-    command: str
     title: str
-    help: str
-    description: str
-    outputs: Mapping[str, Output]
+    command: str | None = None
+    help: str = ""
+    description: str = ""
+    outputs: Mapping[str, Output] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     record: str = "iteration"
     names: Mapping[str, str] = field(default_factory=dict)
@@ -151,6 +153,19 @@ class Algorithms:
         """Run an algorithm. The arguments are not checked yet."""
         raise NotImplementedError
 
+    bfs = Row(
+        bfs,
+        title="Breadth-first search",
+        names={"BFSResult": "result", "validate": "check"},
+        on_ranks=True,
+    )
+
+    bfs_many = Row(
+        bfs_many,
+        title="Multi-source searches",
+        names={"ManySearches": "result"},
+    )
+
     sssp = Row(
         sssp,
         command="sssp",
@@ -225,7 +240,7 @@ def rows() -> dict[str, Row[Any, Any]]:
 
 
 def commands() -> dict[str, Row[Any, Any]]:
-    return {row.command: row for row in rows().values()}
+    return {row.command: row for row in rows().values() if row.command is not None}
 
 
 def public_names() -> dict[str, str]:

@@ -71,13 +71,13 @@ def _run_here(
         names = getattr(edges, "names", None)
         arguments["start"] = read_values(start, "colour", edges.num_vertices, names, missing=-1)
     request = row.ask(edges.num_vertices, **arguments)
-    with open_analysis(request.kind, edges, engine_options(options)) as analysis:
+    with open_analysis(request.analysis, edges, engine_options(options)) as analysis:
         result = analysis.run(*request.query)
         print_notes(analysis.notes)
         device = analysis.device_info if result.used_device else None
         choice = analysis.choice
     shown = arguments if start is None else arguments | {"start": str(start)}
-    report = request.kind.report(edges, result, shown)
+    report = request.analysis.report(edges, result, shown)
     report.place_reason = None if choice is None else str(choice)
     return report, device
 
@@ -105,7 +105,9 @@ def _run_on_ranks(
         )
         agreed(communicator, lambda: _refuse_names(engine.edges))
         result = getattr(engine, row.name)(**arguments)
-        return None if engine.edges is None else early.kind.report(engine.edges, result, arguments)
+        return (
+            None if engine.edges is None else early.analysis.report(engine.edges, result, arguments)
+        )
 
     return run_together(work)
 

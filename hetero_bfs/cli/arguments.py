@@ -7,7 +7,8 @@ import inspect
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hetero_bfs.algorithms.table import Row, rows
+from hetero_bfs.algorithms.table import Row
+from hetero_bfs.algorithms.table import commands as algorithm_commands
 from hetero_bfs.cli.argument_groups import (
     add_device_arguments,
     add_directed,
@@ -59,8 +60,8 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_graph500(commands)
     _add_bfs(commands)
-    for row in rows().values():
-        _add_algorithm(commands, row)
+    for name, row in algorithm_commands().items():
+        _add_algorithm(commands, name, row)
     _add_run(commands)
     _add_train(commands)
     _add_study(commands)
@@ -150,12 +151,12 @@ def _add_bfs(commands: Any) -> None:
     add_engine_arguments(command)
 
 
-def _add_algorithm(commands: Any, row: Row[Any, Any]) -> None:
+def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
     description = f"{row.description} {help_text()}"
-    command = commands.add_parser(row.command, help=row.help, description=description)
+    command = commands.add_parser(name, help=row.help, description=description)
     add_graph_argument(command, row.graph)
-    for name, text in row.options.items():
-        _add_option(command, row.parameters[name], text)
+    for argument, text in row.options.items():
+        _add_option(command, row.parameters[argument], text)
     for option, output in row.outputs.items():
         add_file(command, f"--{option}", f"{output.help} {_TO}")
     add_trace(command, row.record)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import Request
+from hetero_bfs.algorithms.bfs.algorithm import Searches
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult
@@ -41,7 +43,7 @@ def run(options: Namespace) -> int:
     if query.reverse:
         searched = build_search_graph(edges, engine_options(options).order).reversed()
     with Engine(searched, **engine_options(options).settings()) as engine:
-        result = engine.answer(query)
+        result = engine.answer(Request(Searches, (query,)))
     print_notes(engine.notes)
     if result.reached == 1 and query.is_whole:
         print(

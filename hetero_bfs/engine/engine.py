@@ -1,8 +1,8 @@
 """The engine: it prepares a graph on the host and a device, then searches it many times.
 
-Breadth-first searches run on a `Platform`, which holds the host and all devices. A `Selection`
-chooses the strategy of each level. Each other algorithm has its own `Analysis`, created at the
-first run; its method is a row of the table (algorithms/table.py). Runs wait for each other.
+`Searches` run breadth-first on a `Platform`, which holds the host and all devices; a `Selection`
+chooses the strategy of each level. Each other algorithm has `Runs` of its own, created at its first
+run. An algorithm's method is its row of the table (algorithms/table.py). Runs wait for each other.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar, cast
 
-import numpy as np
-import numpy.typing as npt
-
-from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, A, Prepared, within_limits
+from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, Prepared, Request, Runs, within_limits
+from hetero_bfs.algorithms.bfs.algorithm import Searches
 from hetero_bfs.algorithms.bfs.correction import factors_of, warm_up
-from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import (
@@ -27,25 +24,11 @@ from hetero_bfs.algorithms.bfs.platform import (
     open_devices,
     streaming_of,
 )
-from hetero_bfs.algorithms.bfs.query import (
-    ManyWant,
-    Query,
-    Vertices,
-    Want,
-    check_many,
-    check_query,
-)
+from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.algorithms.bfs.search import (
-    Search,
-    make_result,
-    restored_levels,
-    restored_parents,
-)
+from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.algorithms.bfs.selection import Selection
 from hetero_bfs.algorithms.bfs.streamed import Streaming
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, search_many_apart
-from hetero_bfs.algorithms.multi_source.result import ManySearches
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.devices.machine import DeviceInfo
@@ -54,7 +37,6 @@ from hetero_bfs.engine.compile_beside import Beside, compiling_beside
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_sources, check_vertex
-from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.options import EngineOptions, takes_settings
@@ -70,6 +52,7 @@ from hetero_bfs.timeline.rendering import as_html
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S", bound=Runs[Any])
 
 
 class Engine(Algorithms, OfOneProcess):
@@ -105,7 +88,6 @@ class Engine(Algorithms, OfOneProcess):
             options.find_devices()  # raises before the graph is built
         self.notes: list[str] = []
         self.options = options
-        self.decision_interval = options.decision_interval
         self.threads = options.threads
         self._generation = processes.generation()
         self._one_at_a_time = threading.Lock()
@@ -116,8 +98,7 @@ class Engine(Algorithms, OfOneProcess):
         """Parts of the edge array on the device; 1 without a device."""
         self.streaming: Streaming | None = None
         """How the edges stream through the device; None if they do not."""
-        self._saved = SavedParents()
-        self._analyses: dict[type[Prepared], Prepared] = {}
+        self._runs: dict[type[Runs[Any]], Runs[Any]] = {}
         self._backward: Engine | None = None  # on the transposed graph
         with compiling_beside() as beside:
             self._open_with(graph, beside)
@@ -157,6 +138,8 @@ class Engine(Algorithms, OfOneProcess):
         warm_up(platform, selection.candidates)
         selection.get_ready(self.options.correction)
         self._selection = selection
+        self._searches = Searches(platform, selection, self.options.decision_interval)
+        self._runs = {Searches: self._searches}
 
     def __enter__(self) -> Engine:
         return self
@@ -175,16 +158,13 @@ class Engine(Algorithms, OfOneProcess):
         with self._one_at_a_time:
             if self._platform is None:
                 return
-            platform, self._platform = self._platform, None
-            self._bytes_streamed = bytes_streamed_by(platform.accelerator)
-            self._saved.release()
-            self._selection.release()
+            self._bytes_streamed = bytes_streamed_by(self._platform.accelerator)
+            self._platform = None
             if self._backward is not None:
                 self._backward.close()
                 self._backward = None
-            while self._analyses:
-                self._analyses.popitem()[1].close()
-            platform.close()
+            while self._runs:
+                self._runs.popitem()[1].close()  # the searches last
 
     def _use(self, platform: Platform) -> None:
         accelerator = platform.accelerator
@@ -261,6 +241,15 @@ class Engine(Algorithms, OfOneProcess):
         return self._selection.candidates
 
     @property
+    def decision_interval(self) -> int:
+        """Levels from one choice to the next."""
+        return self._searches.decision_interval
+
+    @decision_interval.setter
+    def decision_interval(self, levels: int) -> None:
+        self._searches.decision_interval = levels
+
+    @property
     def optimize(self) -> ObjectiveName:
         """The objective of selectors that are given by name."""
         return self._selection.asked[1]
@@ -281,139 +270,6 @@ class Engine(Algorithms, OfOneProcess):
         with self._one_at_a_time:
             self._selection.choose(selector, optimize or self.optimize)
 
-    def bfs(
-        self,
-        source: Vertices,
-        depth_limit: int | None = None,
-        target: int | None = None,
-        mask: npt.ArrayLike | None = None,
-        reverse: bool = False,
-        want: Want = "parents",
-        dtype: npt.DTypeLike = "int64",
-    ) -> BFSResult:
-        """Search from one vertex or several; all ids, here and in the result, are the caller's.
-
-        Searches of several Python threads run one after another.
-
-        Parameters
-        ----------
-        source : int or iterable of int
-            With several sources, each vertex belongs to the tree of its nearest source. Duplicates
-            count once.
-        depth_limit : int, optional
-            Maximum depth: vertices farther than this many edges are not reached.
-        target : int, optional
-            End after the level that reaches this vertex. All vertices at its distance are reached,
-            farther ones are not.
-        mask : array, optional
-            Vertices to ignore, as if they were not in the graph: bool, shape (num_vertices,), or
-            their ids.
-        reverse : bool
-            Follow the edges of a directed graph from their ends to their starts. The first reverse
-            search opens an engine on the transposed graph, which keeps its own arrays.
-        want : {"parents", "levels"}
-            "parents" returns parents, and computes levels when they are first read. "levels"
-            returns levels and no parents.
-        dtype : {"int64", "int32"}
-            Type of the parents. "int32" takes half the memory, and less time. Levels are int32.
-
-        Raises
-        ------
-        ArgumentError
-            An argument of the wrong type or out of range; an empty sequence of sources.
-        GraphError
-            A vertex is not in the graph, or a source is masked.
-        EngineClosedError
-            The engine is closed.
-        ForkError
-            The engine was opened in another process, from which this one was forked.
-        """
-        n = self.graph.num_vertices
-        return self.ask(check_query(n, source, depth_limit, target, mask, reverse, want, dtype))
-
-    def ask(self, query: Query) -> BFSResult:
-        """Run a query of `bfs`, on the transposed graph if it is `reverse`."""
-        if query.reverse and self.graph.graph.directed:
-            with self._one_at_a_time:
-                return self._reversed().answer(query)
-        return self.answer(query)
-
-    def answer(self, query: Query) -> BFSResult:
-        """Run a query on this engine's neighbour lists; `query.reverse` is ignored."""
-        with self._one_at_a_time:
-            graph = self.graph
-            source, seeds = query.start(graph)
-            target = query.searched_target(graph)
-            search = Search(
-                self.platform, source, self.selector, self.decision_interval, False, seeds, target
-            )
-            streamed = self._run(search, query)
-            started = time.perf_counter()
-            levels: dict[str, Any] = {}
-            if query.want == "levels":
-                levels["level"] = restored_levels(search, query.sources)
-                parent = np.empty(0, query.dtype)
-            else:
-                parent = restored_parents(search, query.sources, query.dtype)
-            gather_seconds = time.perf_counter() - started
-        result = make_result(search, query, parent, gather_seconds, streamed)
-        result.__dict__.update(levels)
-        return with_names(result, graph)
-
-    def bfs_many(
-        self,
-        sources: Iterable[int],
-        depth_limit: int | None = None,
-        mask: npt.ArrayLike | None = None,
-        reverse: bool = False,
-        want: ManyWant = "levels",
-    ) -> ManySearches:
-        """Search from many vertices, each separately, 64 at a time (MS-BFS, Then et al., 2014).
-
-        One pass over the edges serves 64 searches. In graphs where searches take many levels, such
-        as road networks, few vertices belong to the same level of several searches; there each
-        thread searches from one vertex after the other.
-
-        Parameters
-        ----------
-        sources : iterable of int
-            Each source gets its own row, duplicates too.
-        depth_limit, mask, reverse : optional
-            As for `bfs`.
-        want : {"levels", "sums"}
-            "levels" takes 1 to 4 bytes per vertex and search. "sums" stores no levels, for
-            eccentricities or closeness of all vertices of a large graph.
-
-        Raises
-        ------
-        ArgumentError, GraphError, EngineClosedError, ForkError
-            As for `bfs`; or the levels do not fit in memory.
-        """
-        n = self.graph.num_vertices
-        return self.ask_many(check_many(n, sources, depth_limit, mask, reverse, want))
-
-    def ask_many(self, query: Query) -> ManySearches:
-        """Run a query of `bfs_many`, on the transposed graph if it is `reverse`."""
-        if query.reverse and self.graph.graph.directed:
-            with self._one_at_a_time:
-                return self._reversed().answer_many(query)
-        return self.answer_many(query)
-
-    def answer_many(self, query: Query) -> ManySearches:
-        """Run a multi-source query on this engine's neighbour lists; `query.reverse` is ignored."""
-        if not query.sources or self.reference_levels < HIGH_DIAMETER_LEVELS:
-            with self._one_at_a_time:
-                return with_names(self._analysis(ManyRuns).run(query), self.graph)
-        each = replace(query, want="levels")
-        found = search_many_apart(
-            query,
-            self.graph,
-            self.platform.host.threads,
-            self._one_at_a_time,
-            lambda source: self.answer(replace(each, sources=(source,))),
-        )
-        return with_names(found, self.graph)
-
     def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices back-to-back, then return all results.
 
@@ -431,55 +287,24 @@ class Engine(Algorithms, OfOneProcess):
         EngineClosedError, ForkError
             As for `bfs`.
         """
-        queries = [Query((source,)) for source in check_sources(sources, self.graph.num_vertices)]
-        if len(queries) == 1:
-            return [self.answer(queries[0])]
+        n = self.graph.num_vertices
+        queries = [Query((source,)) for source in check_sources(sources, n)]
         with self._one_at_a_time:
-            accelerator = self.platform.accelerator
-            device = None if accelerator is None else accelerator.device
-            saved = self._saved.room(len(queries), self.graph.num_searched, device)
-            searches = [self._search_and_save(*pair) for pair in zip(queries, saved, strict=True)]
-            results = []
-            for query, parent, (search, streamed, seconds) in zip(
-                queries, saved, searches, strict=True
-            ):
-                started = time.perf_counter()
-                if search.source is not None:
-                    search.gather_saved(parent)
-                restored = restored_parents(search, query.sources, query.dtype)
-                seconds += time.perf_counter() - started
-                result = make_result(search, query, restored, seconds, streamed)
-                results.append(with_names(result, self.graph))
-        return results
-
-    def _search_and_save(
-        self, query: Query, parent: npt.NDArray[np.uint32]
-    ) -> tuple[Search, int, float]:
-        """Search and save the parents; return the bytes streamed and the seconds of saving."""
-        source, _ = query.start(self.graph)
-        search = Search(self.platform, source, self.selector, self.decision_interval)
-        streamed = self._run(search, query)
-        started = time.perf_counter()
-        if source is not None:
-            search.save_parents(parent)
-        return search, streamed, time.perf_counter() - started
+            found = self._searches.run_back_to_back(queries)
+        return [with_names(result, self.graph) for result in found]
 
     def search(self, source: int) -> Search:
         """Search from one vertex without gathering the parents (for measurements)."""
         query = Query((check_vertex(source, self.graph.num_vertices),))
         with self._one_at_a_time:
-            start, _ = query.start(self.graph)
-            search = Search(self.platform, start, self.selector, self.decision_interval)
-            self._run(search, query)
-        return search
+            return self._searches.search(query)
 
-    def _run(self, search: Search, query: Query) -> int:
-        """Run the search and let the selector learn from it; return the bytes of edges streamed."""
-        streamed_before = self.bytes_streamed
-        seconds = search.run(query.max_levels)
-        if query.is_whole and search.source is not None and not search.began_again:
-            self._selection.learn(search, seconds, self.decision_interval)
-        return self.bytes_streamed - streamed_before
+    def answer(self, request: Request[R]) -> R:
+        """Run an algorithm, on the transposed graph if the request is `reverse`."""
+        with self._one_at_a_time:
+            if request.reverse and self.graph.graph.directed:
+                return self._reversed().answer(request._replace(reverse=False))
+            return with_names(self._runs_of(request.kind).run(*request.query), self.graph)
 
     def _reversed(self) -> Engine:
         """Return an engine on the transposed graph; the caller holds the lock."""
@@ -494,9 +319,7 @@ class Engine(Algorithms, OfOneProcess):
         return self._backward
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        request = row.ask(self.graph.num_vertices, *args, **kwargs)  # raises before waiting
-        with self._one_at_a_time:
-            return with_names(self._analysis(request.kind).run(*request.query), self.graph)
+        return self.answer(row.ask(self.graph.num_vertices, *args, **kwargs))
 
     def run(
         self, program: Program, options: RunOptions | None = None, /, **parameters: Any
@@ -525,19 +348,21 @@ class Engine(Algorithms, OfOneProcess):
         """
         _ = self.graph  # raises at once, before waiting for searches
         with self._one_at_a_time:
-            result = self._analysis(ProgramRuns).run(program, parameters, options or RunOptions())
+            result = self._runs_of(ProgramRuns).run(program, parameters, options or RunOptions())
             return with_names(result, self.graph)
 
-    def _analysis(self, kind: type[A]) -> A:
-        """Return the runs of another algorithm on the graph; the caller holds the lock."""
+    def _runs_of(self, kind: type[S]) -> S:
+        """Return the runs of an algorithm on the graph; the caller holds the lock."""
         platform = self.platform
-        if kind not in self._analyses:
+        if kind not in self._runs:
+            assert issubclass(kind, Prepared)
             info = self.device_info and within_limits(self.device_info, self.options)
             analysis = kind(self.graph, platform.host.threads, info)
             analysis.expected_runs = RUNS_OF_AN_ENGINE
-            if info is not None:
+            analysis.search = self._searches.run
+            if info is not None or kind.needs_engine:
                 analysis.levels = self._selection.reference_levels
             self.notes += analysis.notes
             analysis.notes = self.notes  # so that notes of later runs appear there
-            self._analyses[kind] = analysis
-        return cast(A, self._analyses[kind])
+            self._runs[kind] = analysis
+        return cast(S, self._runs[kind])

@@ -198,15 +198,22 @@ class KeptGraph:
 
     def run(self, graph: Graph, request: Request[R], options: EngineOptions) -> R:
         """Run an algorithm; raise `GraphError` if the graph lacks what it needs."""
-        kind, query = request
+        kind, query = request.kind, request.query
         check_weights(kind, graph)
-        return self.answer(
-            graph,
-            kind,
-            options,
-            lambda opened: opened.run(*query),
-            lambda: kind.by_one_thread(self.lists(graph), *query),
-        )
+
+        def by_one_thread() -> R:
+            return kind.by_one_thread(self.lists(graph), *query)
+
+        def by_engine(engine: Engine) -> R:
+            return engine.answer(request)
+
+        def by_runs(runs: Analysis[R]) -> R:
+            return runs.run(*query)
+
+        if kind.needs_engine:
+            given = graph, Engine, options, by_engine, by_one_thread, request.searches
+            return self.answer(*given)
+        return self.answer(graph, request.analysis, options, by_runs, by_one_thread)
 
     def _timed(self, graph: Graph, kind: Kind, by_one_thread: Callable[[], R], searches: int) -> R:
         """Answer by one thread, and note the seconds."""

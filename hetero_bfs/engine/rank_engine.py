@@ -10,14 +10,11 @@ import os
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
-from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.errors import ArgumentError
-from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_vertex
+from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
 from hetero_bfs.graph.lists import input_degree_of
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.options import Limits, RunOptions
@@ -28,15 +25,8 @@ from hetero_bfs.programs.ranks import RankProgram, graph_along
 from hetero_bfs.programs.renumbered import usual_step, weight_sums
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.gathered_result import (
-    RankProgramResult,
-    edges_of_levels,
-    gathered,
-    gathered_parents,
-    level_traces,
-)
+from hetero_bfs.ranks.gathered_result import RankProgramResult
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
-from hetero_bfs.support.checks import check_flag
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess
 
@@ -97,7 +87,6 @@ class RankEngine(Algorithms, OfOneProcess):
             self.graph = construct(
                 communicator, share.edges, share.num_input_edges, share.input_degree
             )
-        self._searches: dict[bool, tuple[DistributedSearch, npt.NDArray[Any]]] = {}
         self._programs: dict[Any, RankProgram] = {}
         # Not cached properties: their lock is shared by all ranks that run in one process.
         self._graphs: dict[Along, RankGraph] = {}
@@ -109,36 +98,6 @@ class RankEngine(Algorithms, OfOneProcess):
     def num_vertices(self) -> int:
         """Vertices of the whole graph."""
         return self.graph.num_vertices
-
-    def bfs(self, source: int, reverse: bool = False) -> BFSResult:
-        """Search breadth-first from a vertex; see `Engine.bfs`.
-
-        `reverse` follows the edges of a directed graph from their ends to their starts. The ranks
-        of a host share its cores.
-
-        Raises
-        ------
-        AgreedError
-            On all ranks: the vertex is not in the graph.
-        """
-        communicator, n = self.communicator, self.num_vertices
-        source, reverse = agreed(communicator, lambda: _checked_search(source, reverse, n))
-        directed = self.graph.graph.directed
-        back = reverse and directed
-        if back not in self._searches:
-            graph, threads = self._along("in" if back else "out"), usual_threads(communicator)
-            search = DistributedSearch(communicator, graph, threads=threads)
-            self._searches[back] = search, gathered(communicator, graph.input_degree, n)
-        search, degree = self._searches[back]
-        found = search.search(source)
-        parent = gathered_parents(communicator, found.parent, n)
-        edges = edges_of_levels(communicator, search.graph, found.levels)
-        searched = int(self.graph.partition.sizes.sum())
-        result = BFSResult(
-            source, parent, found.seconds, 0.0, degree, directed,
-            lambda: level_traces(found.levels, searched, edges, result.level), reverse=reverse,
-        )  # fmt: skip
-        return result
 
     def run(
         self, program: Program, options: RunOptions = _DEFAULTS, **parameters: Any
@@ -158,9 +117,9 @@ class RankEngine(Algorithms, OfOneProcess):
         way: Along = plan.along if self.graph.graph.directed else "out"
         if options.bucket_width is None and "priority" in plan.methods:
             if way not in self._steps:
-                self._steps[way] = self._usual_step(self._along(way))
+                self._steps[way] = self._usual_step(self.along(way))
             limits = limits._replace(bucket_width=self._steps[way])
-        return self._run(plan, limits, self._along(way))
+        return self._run(plan, limits, self.along(way))
 
     def run_part(
         self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
@@ -197,7 +156,7 @@ class RankEngine(Algorithms, OfOneProcess):
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         return plan, options.limits(1.0)
 
-    def _along(self, way: Along) -> RankGraph:
+    def along(self, way: Along) -> RankGraph:
         """Return the graph whose messages follow this direction."""
         if way not in self._graphs:
             self._graphs[way] = graph_along(self.graph, way)
@@ -212,11 +171,6 @@ class RankEngine(Algorithms, OfOneProcess):
         """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""
         request = agreed(self.communicator, lambda: row.ask(self.num_vertices, *args, **kwargs))
         return request.kind.by_ranks(self, *request.query)
-
-
-def _checked_search(source: Any, reverse: Any, num_vertices: int) -> tuple[int, bool]:
-    check_flag("reverse", reverse)
-    return check_vertex(source, num_vertices), bool(reverse)
 
 
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:

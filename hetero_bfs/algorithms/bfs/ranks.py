@@ -16,18 +16,52 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import RankDoor
 from hetero_bfs.algorithms.bfs.device_results import SavedParents
+from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
-from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
-from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor, usual_threads
+from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
+from hetero_bfs.algorithms.bfs.serial import as_parents
+from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import Exchange
-from hetero_bfs.ranks.gathered_result import RankLevel
+from hetero_bfs.ranks.gathered_result import RankLevel, edges_of_levels, gathered, level_traces
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
+
+
+def search_by_ranks(engine: RankDoor, query: Query) -> BFSResult:
+    """Search on all ranks of an engine, which share the cores of their host.
+
+    Raises `AgreedError` if the search has several sources or a limit.
+    """
+    if not query.is_whole or query.want != "parents":
+        raise AgreedError(
+            "several ranks search from one vertex for all parents; leave out further sources, "
+            "depth_limit, target, mask and want, or start without mpirun"
+        )
+    communicator, n = engine.communicator, engine.num_vertices
+    (source,), directed = query.sources, engine.graph.graph.directed
+    back = query.reverse and directed
+    key = DistributedSearch, back
+    if key not in engine.kept:
+        graph, threads = engine.along("in" if back else "out"), usual_threads(communicator)
+        search = DistributedSearch(communicator, graph, threads=threads)
+        engine.kept[key] = search, gathered(communicator, graph.input_degree, n)
+    search, degree = engine.kept[key]
+    found = search.search(source)
+    parent = as_parents(gathered(communicator, found.parent, n), query.dtype)
+    edges = edges_of_levels(communicator, search.graph, found.levels)
+    searched = int(engine.graph.partition.sizes.sum())
+    result = BFSResult(
+        source, parent, found.seconds, 0.0, degree, directed,
+        lambda: level_traces(found.levels, searched, edges, result.level), reverse=query.reverse,
+    )  # fmt: skip
+    return result
 
 
 @dataclass(eq=False)

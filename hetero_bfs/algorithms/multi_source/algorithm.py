@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import Lock
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis, Ran
-from hetero_bfs.algorithms.bfs.query import Query
+from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.bfs.query import Query, check_many
 from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.serial import answer_serially
 from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
 from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
@@ -33,10 +36,27 @@ class ManyRuns(Analysis[ManySearches]):
     """Runs multi-source searches on one graph, 64 sources at a time. A query is a `Query`."""
 
     what = "multi-source searches"
+    needs_engine = True
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         super().__init__(graph, threads, device)
         self._memory = Recycler(_MOST_RECYCLED_BYTES)
+
+    @classmethod
+    def by_one_thread(cls, graph: CSRGraph, *query: Any) -> ManySearches:
+        """Search by one thread, from one vertex after the other."""
+        (asked,) = query
+        each, (sums, level) = replace(asked, want="levels"), _make_room(asked, graph.num_vertices)
+        began = time.perf_counter()
+        numbers = range(len(asked.sources))
+        _answer_each(each, numbers, lambda one: answer_serially(graph, one), sums, level)
+        return _result(asked, sums, level, time.perf_counter() - began)
+
+    def run(self, *query: Any, place: DeviceKind | None = None) -> ManySearches:
+        (asked,) = query
+        if self.search is None or not asked.sources or self.levels < HIGH_DIAMETER_LEVELS:
+            return super().run(asked, place=place)
+        return _search_apart(asked, self.graph, self.host.threads, self.search)
 
     def _make_host(self, threads: int) -> HostPlanes:
         return HostPlanes(self.graph, threads)
@@ -94,21 +114,21 @@ class ManyRuns(Analysis[ManySearches]):
         return ManySearches(sources, *found, seconds, traces, level)
 
 
-def search_many_apart(
-    query: Query,
-    graph: SearchGraph,
-    threads: int,
-    lock: Lock,
-    answer: Callable[[int], BFSResult],
+def requested(num_vertices: int, *given: Any) -> Request[ManySearches]:
+    query = check_many(num_vertices, *given)
+    return Request(ManyRuns, (query,), query.reverse, len(query.sources))
+
+
+def _search_apart(
+    query: Query, graph: SearchGraph, threads: int, search: Callable[[Query], BFSResult]
 ) -> ManySearches:
     """Search from one vertex after the other, and keep the results that the query wants.
 
-    `answer` searches by the engine, from one of the caller's ids, and takes the engine's `lock`
-    itself. On high-diameter graphs threads that share a search mostly wait for each other, so each
-    thread searches from a vertex of its own. With few sources, many threads or a fast device the
-    engine may be faster: one search of each kind is timed, and the rest is done in the faster way.
-    There are no traces: they can be larger than the levels. Raises `GraphError` if there is not
-    enough memory.
+    `search` uses all threads of the engine. On high-diameter graphs threads that share a search
+    mostly wait for each other, so each thread searches from a vertex of its own. With few sources,
+    many threads or a fast device the engine may be faster: one search of each kind is timed, and
+    the rest is done in the faster way. There are no traces: they can be larger than the levels.
+    Raises `GraphError` if there is not enough memory.
     """
     sums, level = _make_room(query, graph.num_vertices, 8 * graph.num_searched * threads)
     count = len(query.sources)
@@ -116,26 +136,15 @@ def search_many_apart(
     apart = _Apart(query, graph, threads, sums, level)
     done = min(count, 2)
     apart.compile()
-    with lock:
-        seconds = _timed(lambda: apart.run(1))
-    by_engine = _timed(lambda: _answer_each(query, range(1, done), answer, sums, level))
+    seconds = _timed(lambda: apart.run(1))
+    each = replace(query, want="levels")
+    by_engine = _timed(lambda: _answer_each(each, range(1, done), search, sums, level))
     rest = count - done
     if -(-rest // threads) * seconds <= rest * by_engine:
         apart.next_number[0] = done
-        with lock:
-            apart.run(count)
+        apart.run(count)
     else:
-        _answer_each(query, range(done, count), answer, sums, level)
-    return _result(query, sums, level, time.perf_counter() - began)
-
-
-def search_many_serially(
-    query: Query, num_vertices: int, answer: Callable[[int], BFSResult]
-) -> ManySearches:
-    """Search by `answer` only, from one vertex after the other; see `search_many_apart`."""
-    sums, level = _make_room(query, num_vertices)
-    began = time.perf_counter()
-    _answer_each(query, range(len(query.sources)), answer, sums, level)
+        _answer_each(each, range(done, count), search, sums, level)
     return _result(query, sums, level, time.perf_counter() - began)
 
 
@@ -217,12 +226,12 @@ class _Apart:
 def _answer_each(
     query: Query,
     numbers: range,
-    answer: Callable[[int], BFSResult],
+    answer: Callable[[Query], BFSResult],
     sums: Sums,
     level: npt.NDArray[np.int32],
 ) -> None:
     for number in numbers:
-        found = answer(query.sources[number]).level
+        found = answer(replace(query, sources=(query.sources[number],))).level
         sums.reached[number] = np.count_nonzero(found >= 0)
         sums.eccentricity[number] = found.max()
         sums.distance_sum[number] = found.sum(where=found > 0, dtype=np.int64)

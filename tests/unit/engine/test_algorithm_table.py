@@ -23,7 +23,7 @@ from toy_algorithm import check
 from toy_algorithm.algorithm import BusyRuns
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.base import Analysis, open_analysis
+from hetero_bfs.algorithms.base import Runs, open_analysis
 from hetero_bfs.algorithms.table import Algorithms, Output, Row, rows
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, ArgumentError
@@ -199,11 +199,10 @@ def test_a_row_fits_its_folder(name):
         made = getattr(importlib.import_module(f"{row.ask.__module__}.{module}"), public)
         assert getattr(hb, public) is made
     assert {name, *row.names} <= set(hb.__all__)
-    source = {"source": 0} if "source" in row.parameters else {}
-    kind, query = row.ask(5, **source)
-    assert issubclass(kind, Analysis)
-    assert row.on_ranks == (kind.by_ranks.__func__ is not Analysis.by_ranks.__func__)
-    inspect.signature(kind.run).bind(None, *query, place="cpu")
+    needed = {"source": 0, "sources": [0, 1]}
+    request = row.ask(5, **{name: needed[name] for name in needed if name in row.parameters})
+    assert row.on_ranks == (request.kind.by_ranks.__func__ is not Runs.by_ranks.__func__)
+    inspect.signature(request.kind.run).bind(None, *request.query)
 
 
 def test_ranks_refuse_what_they_cannot_run():

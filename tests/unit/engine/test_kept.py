@@ -241,7 +241,7 @@ def test_compiling_counts(monkeypatch):
     assert "serial" not in strategies(hb.bfs(graph, 0))
 
 
-@pytest.mark.parametrize("given", [{"device": "cpu"}, {"threads": 1}, {"selector": "fixed:TC"}])
+@pytest.mark.parametrize("given", [{"device": "cpu"}, {"threads": 1}])
 def test_options_open_an_engine_of_their_own(given):
     graph = graph_of_path()
     assert "serial" not in strategies(hb.bfs(graph, 0, **given))

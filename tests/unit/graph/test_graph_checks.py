@@ -129,7 +129,7 @@ def test_sound_lists_of_any_integers(dtype):
     graph = triangle(**{name: np.array(TRIANGLE[name], dtype) for name in names})
     assert (graph.indptr.dtype, graph.indices.dtype) == (np.int64, np.uint32)
     assert graph.input_degree.dtype == np.uint32
-    assert hb.bfs(graph, 0, selector="fixed:TC").level.tolist() == [0, 1, 1]
+    assert hb.bfs(graph, 0, threads=1).level.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("make", [triangle, lambda: hb.CSRGraph.from_edges([0, 1], [1, 2])])
@@ -179,7 +179,7 @@ def test_offsets_that_change_behind_the_view():
 
 def test_a_graph_that_went_through_pickle():
     graph = pickle.loads(pickle.dumps(triangle()))
-    assert hb.bfs(graph, 0, selector="fixed:TC").level.tolist() == [0, 1, 1]
+    assert hb.bfs(graph, 0, threads=1).level.tolist() == [0, 1, 1]
 
 
 class Source:

@@ -19,9 +19,8 @@ ROLES = {
 NEEDED = {"algorithm", "host", "device", "result", "check", "kernels"}
 """Roles that every algorithm has."""
 
-LACKING = {"bfs": {"algorithm"}, "multi_source": {"check"}}
-"""Roles that an algorithm lacks so far: `Engine` runs searches itself, and the check of searches
-from one source checks each of many."""
+LACKING = {"multi_source": {"check"}}
+"""Roles that an algorithm lacks: the check of searches from one source checks each of many."""
 
 
 def modules() -> dict[str, Path]:
