@@ -20,10 +20,9 @@ import numpy as np
 import pandas as pd
 
 import hetero_bfs as hb
-from benchmarks.programs.__main__ import draw_sources
-from benchmarks.programs.graphs import make_graph
+from benchmarks.programs.contest import draw_sources, make_graph
 from benchmarks.programs.user import Paths, Ranks
-from benchmarks.tables import markdown, provenance, run_script
+from benchmarks.tables import markdown, provenance, run_script, save
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -38,67 +37,50 @@ class ScaledRanks(Ranks):
     totals = ("dangling", "mass", "change")
 
     def apply(self, combined, num_vertices, dangling, mass, alpha):
-        """Add what comes."""
         restart = (1 - alpha) * mass / num_vertices
         return restart + alpha * (combined + dangling / num_vertices)
 
     def measure(self, state, previous, degree):
-        """Sum what dangles, all, and the change."""
         dangling = state.rank if degree == 0 else 0.0
         return dangling, state.rank, abs(state.rank - previous.rank)
 
 
 class Levels(hb.Program):
-    """Levels of breadth-first search."""
-
     state: ClassVar = {"level": np.int32}
     combine = hb.minimum
 
     def initial(self, vertex, source):
-        """Begin at the source."""
         return 0 if vertex == source else 2147483647
 
     def receives(self, state, message):
-        """Take lower ones."""
         return message < state.level
 
     def message(self, state):
-        """Add a level."""
         return state.level + 1
 
     def apply(self, combined):
-        """Take it."""
         return combined
 
 
 class Reach(Levels):
-    """Vertices within a few hops."""
-
     def receives(self, state, message):
-        """Take lower ones up to the last hop."""
         return message < state.level and message <= 6
 
 
 class Labels(hb.Program):
-    """Components."""
-
     state: ClassVar = {"label": np.int32}
     combine = hb.minimum
 
     def initial(self, vertex):
-        """Begin with all."""
         return vertex
 
     def receives(self, state, message):
-        """Take lower ones."""
         return message < state.label
 
     def message(self, state):
-        """Pass it on."""
         return state.label
 
     def apply(self, combined):
-        """Take it."""
         return combined
 
 
@@ -113,7 +95,6 @@ PROGRAMS = {
 
 
 def main() -> None:
-    """Measure, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--graph", nargs="+", default=["kronecker16", "grid512"], metavar="GRAPH")
@@ -126,17 +107,14 @@ def main() -> None:
     options = parser.parse_args()
     rows = [row for name in options.graph for row in measure(name, options)]
     if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
         table = pd.DataFrame(rows)
-        table.to_csv(options.out / "modes.csv", index=False)
         info = choose_device() if "device" in options.place else None
         words = " ".join(["python -m benchmarks.modes", *sys.argv[1:]])
         text = [*provenance(info, words), "", markdown(table.round(3))]
-        (options.out / "modes.md").write_text("\n".join(text) + "\n")
+        save(options.out, "modes", table, text)
 
 
 def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Run the programs on a graph; return a row for each contestant."""
     graph = build_search_graph(make_graph(name, weighted=True, draws=True))
     source = options.source
     if source is None:
@@ -154,7 +132,6 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 def contest(
     runs: ProgramRuns, name: str, source: int, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """Run a program in its modes, in turn."""
     kind, modes = PROGRAMS[name]
     parameters = {"alpha": 0.85, "tol": 1e-6} if issubclass(kind, Ranks) else {"source": source}
     if name == "labels":

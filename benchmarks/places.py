@@ -30,10 +30,10 @@ import pandas as pd
 
 import hetero_bfs as hb
 from benchmarks.modes import Levels, answer
-from benchmarks.programs.__main__ import draw_sources, take_turn
-from benchmarks.programs.graphs import make_graph
+from benchmarks.programs.__main__ import take_turn
+from benchmarks.programs.contest import draw_sources, make_graph
 from benchmarks.programs.user import Ranks
-from benchmarks.tables import markdown, provenance, run_script
+from benchmarks.tables import markdown, provenance, run_script, save
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
@@ -44,7 +44,6 @@ _VERTEX_BYTES = 64  # of the vertices' arrays, at most
 
 
 def main() -> None:
-    """Measure, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--graph", nargs="+", default=["kronecker16", "grid512"], metavar="GRAPH")
@@ -55,16 +54,13 @@ def main() -> None:
     add("--out", type=Path, metavar="FOLDER", required=True)
     options = parser.parse_args()
     rows = [row for name in options.graph for row in measure(name, options)]
-    options.out.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
-    table.to_csv(options.out / "places.csv", index=False)
     words = " ".join(["python -m benchmarks.places", *sys.argv[1:]])
     text = [*provenance(choose_device(), words), "", markdown(table.round(3))]
-    (options.out / "places.md").write_text("\n".join(text) + "\n")
+    save(options.out, "places", table, text)
 
 
 def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Run the programs on a graph; return a row for each contestant."""
     graph = build_search_graph(make_graph(name, weighted=True, draws=True))
     source = int(graph.relabelling.old_of_new[draw_sources(graph.graph, 1)[0]])
     rows = []
@@ -80,7 +76,6 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 def _contestants(
     stack: ExitStack, graph: SearchGraph, program: str, source: int, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return the runs of a program by name."""
     kind = _PROGRAMS[program]
     given = {"alpha": 0.85, "tol": 1e-6} if kind is Ranks else {"source": source}
     info = choose_device()

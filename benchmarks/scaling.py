@@ -89,7 +89,6 @@ def parse() -> argparse.Namespace:
 
 
 def simulated_series(options: argparse.Namespace) -> dict[str, list[tuple[int, int]]]:
-    """Return ranks and scale of the simulated runs."""
     series = {}
     if options.simulate is not None:
         series["strong"] = [(ranks, options.simulate) for ranks in _SIMULATED_RANKS]
@@ -164,7 +163,6 @@ def output(command: list[str]) -> str:
 
 
 def figure(text: str, name: str) -> float:
-    """Return a figure of the reference's output."""
     found = re.search(rf"{name}:\W*([\d.e+-]+)", text)
     if found is None:
         raise HeteroBFSError(f"the reference printed no {name}")

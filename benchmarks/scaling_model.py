@@ -100,7 +100,6 @@ class TimedSearch(DistributedSearch):
 
 
 def others_bytes(graph: RankGraph) -> int:
-    """Return the bytes that a rank receives in a dense exchange."""
     part = graph.partition
     return 4 * int(part.sent_words.sum() - part.sent_words[part.rank])
 

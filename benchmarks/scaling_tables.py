@@ -173,7 +173,6 @@ def _paper(table: pd.DataFrame) -> list[str]:
 
 
 def draw(runs: pd.DataFrame, simulated: pd.DataFrame, path: Path) -> None:
-    """Draw TEPS of the runs, and predicted seconds and TEPS of simulated ranks."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(5.6, 10), layout="constrained")
