@@ -32,7 +32,7 @@ from hetero_bfs.cli.argument_groups import (
 )
 from hetero_bfs.cli.program_file import numeric, of_vertex
 from hetero_bfs.graph.io.formats import help_text, suffixes
-from hetero_bfs.study.papers import PAPERS
+from hetero_bfs.study import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 

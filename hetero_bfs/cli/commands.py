@@ -57,7 +57,7 @@ def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
 def convert(options: Namespace) -> int:
     """Convert a graph file to another format."""
     from hetero_bfs.cli.graphs import read_graph
-    from hetero_bfs.graph.io.writing import check_output
+    from hetero_bfs.graph.io.registry import check_output
 
     check_output(options.output, options.weighted, options.directed)
     write_graph(read_graph(options, options.input, options.weighted), options.output)
@@ -66,7 +66,7 @@ def convert(options: Namespace) -> int:
 
 def write_graph(graph: EdgeList | CSRGraph, path: Path, text: TextIO | None = None) -> None:
     """Write a graph, and print its size to `text`, by default standard output."""
-    from hetero_bfs.graph.io.writing import write
+    from hetero_bfs.graph.io.registry import write
 
     print_notes(write(graph, path))
     print(
@@ -80,7 +80,7 @@ def generate(options: Namespace) -> int:
     """Generate a graph and write it to a file."""
     from hetero_bfs.cli.arguments import FAMILIES
     from hetero_bfs.graph.generators.families import generated
-    from hetero_bfs.graph.io.writing import check_output
+    from hetero_bfs.graph.io.registry import check_output
 
     check_output(options.output, options.weighted, options.directed)
     given = {name: getattr(options, name) for name in FAMILIES[options.family]}

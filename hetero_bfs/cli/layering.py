@@ -11,9 +11,8 @@ from hetero_bfs.cli.commands import write_graph
 from hetero_bfs.cli.graphs import name_of, numbered, read_graph
 from hetero_bfs.cli.output import print_notes, text_stream, write_record
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.io.writing import check_output
-from hetero_bfs.graph.layers import layered
-from hetero_bfs.graph.search_graph import as_given
+from hetero_bfs.graph.io.registry import check_output
+from hetero_bfs.graph.search_graph import as_given, layered
 from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
 from hetero_bfs.programs.renumbered import PlacedGraph, by_level
 

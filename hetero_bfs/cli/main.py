@@ -23,7 +23,7 @@ from hetero_bfs.cli.program_file import Argument
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
 from hetero_bfs.scheduling.strategies import check_objective
-from hetero_bfs.study.papers import TAKES
+from hetero_bfs.study import TAKES
 from hetero_bfs.support import environment
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 from hetero_bfs.support.messages import naming_options

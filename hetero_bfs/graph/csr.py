@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -342,9 +343,7 @@ class CSRGraph:
             Unknown suffix, a format that cannot hold the graph, or a failure of the system. An
             existing file of that name is then unchanged.
         """
-        from hetero_bfs.graph.io.writing import write
-
-        write(self, path)
+        import_module("hetero_bfs.graph.io.registry").write(self, path)  # which imports this file
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:

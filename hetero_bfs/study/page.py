@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from hetero_bfs.scheduling.trace import ROW_COLUMNS
-from hetero_bfs.study import figures, findings, levels
-from hetero_bfs.study.efficiency import METERED
+from hetero_bfs.study import figures, findings, measurements
+from hetero_bfs.study.measurements import METERED
 from hetero_bfs.study.searches import Row
 from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
@@ -180,8 +180,8 @@ SECTIONS = (
         "predictions. Of several rounds it is the one of median time. <code>hetero-bfs "
         "view timeline.csv</code> makes a file for ui.perfetto.dev of it.",
         (*GRAPH_COLUMNS, "key", *ROW_COLUMNS),
-        levels.finding,
-        levels.draw,
+        measurements.timeline_finding,
+        measurements.draw_timeline,
         findings.no_brief,
     ),
     Section(

@@ -23,18 +23,17 @@ from hetero_bfs.graph.generators.families import SEEDS
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
-from hetero_bfs.study import findings, style
-from hetero_bfs.study.efficiency import efficiency
+from hetero_bfs.study import findings, paper_named, style
 from hetero_bfs.study.folder import check_folder, write_folder
-from hetero_bfs.study.levels import (
+from hetero_bfs.study.measurements import (
     MeasuredLevel,
+    efficiency,
     level_rows,
     measure_levels,
     prediction_rows,
     search_rows,
 )
 from hetero_bfs.study.page import SECTIONS, Paper, Part, Section, page
-from hetero_bfs.study.papers import paper_named
 from hetero_bfs.study.searches import (
     Planned,
     Row,

@@ -51,7 +51,7 @@ class StudyOptions:
     quick : for a first look: small graphs if none are given, fewer keys and rounds
     power_log : log of an external meter
     budget_seconds : no graph begins that would end later, by the longest one so far; None for all
-    paper : name of a paper (papers.py), to show its own tables instead
+    paper : name of one of `PAPERS`, to show its own tables instead
     regenerate : with `paper`, generate edges again for each pass even if they fit in memory
     engine : settings of searches; the study itself sets selector, order, objective and correction
     """

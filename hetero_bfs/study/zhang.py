@@ -27,8 +27,7 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import ZhangSpeeds
 from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES, host_only
 from hetero_bfs.study import figures, findings, style
-from hetero_bfs.study.efficiency import METERED, efficiency
-from hetero_bfs.study.levels import level_rows, measure_levels
+from hetero_bfs.study.measurements import METERED, efficiency, level_rows, measure_levels
 from hetero_bfs.study.page import (
     GRAPH_COLUMNS,
     LEVEL_COLUMNS,
@@ -427,7 +426,7 @@ def _draw_steps(table: pd.DataFrame) -> Figure:
     return style.stacked(figures.cells(rows, "share", "step"), "share of preprocessing (%)")
 
 
-PAPER = Paper(
+ZHANG_PAPER = Paper(
     "zhang",
     "Zhang et al. 2018, an adaptive BFS on integrated architectures: its tables on this machine",
     SCALES,

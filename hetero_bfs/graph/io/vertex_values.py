@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.io.arrays import errors_of_archives
+from hetero_bfs.graph.io.binary import errors_of_archives
 from hetero_bfs.graph.io.graph_files import read_vertices, system_errors
 from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.support.messages import shown
