@@ -47,7 +47,7 @@ from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.support.cores import usable_cores
+from hetero_bfs.support.environment import usable_cores
 from hetero_bfs.support.files import replacing
 
 _PAUSE_SECONDS = 0.02

@@ -44,8 +44,8 @@ from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 from hetero_bfs.scheduling.strategies import OBJECTIVES, STRATEGIES
 from hetero_bfs.scheduling.trace import LevelTrace
 from hetero_bfs.support.files import replacing
-from hetero_bfs.training.energy import add_watts
 from hetero_bfs.training.metering import Metering, Window, batch_of
+from hetero_bfs.training.strategy_watts import add_watts
 
 Row = dict[str, Any]
 SELECTORS = ("auto", "learned")

@@ -37,7 +37,7 @@ from benchmarks.tables import markdown, provenance, run_script, save
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.training.measured_programs import Distances
+from hetero_bfs.training.measured_runs import Distances
 
 _PROGRAMS = {"levels": Levels, "paths": Distances, "ranks": Ranks}
 _VERTEX_BYTES = 64  # of the vertices' arrays, at most

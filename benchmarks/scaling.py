@@ -38,7 +38,7 @@ from tables import run_script
 
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support.cores import bound_cores
+from hetero_bfs.support.environment import bound_cores
 
 Row = dict[str, Any]
 

@@ -242,7 +242,7 @@ def warm_up(
 
     The first job runs alone, since all others need its code, and then two at a time.
     """
-    from hetero_bfs.support.cores import usable_cores
+    from hetero_bfs.support.environment import usable_cores
 
     where = str(devices[0].index) if devices else "cpu"
     work = [partial(_run_job, job, where) for job in jobs or JOBS]

@@ -47,8 +47,13 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.options import STRATEGIES, RunOptions, Where
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.strategies import DeviceKind
-from hetero_bfs.training.measured_algorithms import regret_of_algorithms
-from hetero_bfs.training.measured_programs import MEASURED, drawn_sources, run_measured, weighted
+from hetero_bfs.training.measured_runs import (
+    MEASURED,
+    drawn_sources,
+    regret_of_algorithms,
+    run_measured,
+    weighted,
+)
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import ROUNDS, SLOWEST
 

@@ -30,7 +30,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.training.measured_programs import Distances, Parents
+from hetero_bfs.training.measured_runs import Distances, Parents
 
 _ALPHA, _CHANGE, _MOST_ITERATIONS = 0.85, 1e-4, 100
 

@@ -220,7 +220,7 @@ def devices(options: Namespace) -> int:
     from hetero_bfs.devices.machine import cpu_name
     from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
     from hetero_bfs.devices.opencl.verdicts import kept_as_json
-    from hetero_bfs.support.cores import usable_cores
+    from hetero_bfs.support.environment import usable_cores
 
     with ended_at_once():  # a driver may hang; nothing is written yet
         found = list_devices()
@@ -325,8 +325,7 @@ def _examine_all(retest: bool) -> Iterator[Finding]:
     from hetero_bfs.doctor import examine
     from hetero_bfs.doctor import installation as here
     from hetero_bfs.doctor.opencl_drivers import OPENCL, OpenCLDrivers
-    from hetero_bfs.doctor.parallel_runs import MPI, check_mpi
-    from hetero_bfs.doctor.trial import SEARCHES, check_searches
+    from hetero_bfs.doctor.trials import MPI, SEARCHES, check_mpi, check_searches
 
     yield from examine(here.PYTHON, here.check_python)
     yield from examine(here.MACHINE, here.check_machine)

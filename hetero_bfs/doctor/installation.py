@@ -17,7 +17,7 @@ import hetero_bfs
 from hetero_bfs.doctor import Finding
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support import environment
-from hetero_bfs.support.cores import bound_cores, cpu_quota
+from hetero_bfs.support.environment import bound_cores, cpu_quota
 
 if TYPE_CHECKING:
     from hetero_bfs.devices.machine import DeviceInfo
@@ -117,7 +117,7 @@ def check_machine() -> Iterator[Finding]:
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.cores import memory_limit
+    from hetero_bfs.support.environment import memory_limit
     from hetero_bfs.support.memory import format_bytes, free_bytes
 
     total, limit = psutil.virtual_memory().total, memory_limit()

@@ -27,7 +27,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.policy import fixed_policy
 from hetero_bfs.scheduling.strategies import available
 from hetero_bfs.support import code_cache, private_cache
-from hetero_bfs.support.cores import usable_cores
+from hetero_bfs.support.environment import usable_cores
 from hetero_bfs.support.processes import module_command, module_environment
 
 _PATIENCE_SECONDS = 120.0

@@ -26,7 +26,7 @@ from hetero_bfs.study import figures, style
 from hetero_bfs.study.page import Section, claims_section
 from hetero_bfs.study.searches import Row, StudyOptions, quartile_names, quartile_row
 from hetero_bfs.support.messages import announce
-from hetero_bfs.training.measured_programs import Distances, weighted
+from hetero_bfs.training.measured_runs import Distances, weighted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
