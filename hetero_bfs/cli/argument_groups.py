@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
 if TYPE_CHECKING:
     from hetero_bfs.options import EngineOptions
 
+_FLAGS = {"true": True, "false": False}
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -221,6 +223,49 @@ def vertex(text: str) -> int | VertexName:
 
 def vertex_id(text: str) -> int:
     return _integer(text, 0, 2**32 - 3, "a vertex id")
+
+
+class Argument(NamedTuple):
+    """An argument of a program: a number, a vertex of the graph, or a file of values."""
+
+    name: str
+    value: Any
+
+
+def numeric(text: str) -> Argument:
+    """Parse NAME=VALUE; the value is a number, true or false, or @FILE."""
+    return _named_value(text, _number_or_file, "3, 0.85, true or @FILE")
+
+
+def of_vertex(text: str) -> Argument:
+    """Parse NAME=V; V is a vertex id or a name."""
+    return _named_value(text, vertex, "a vertex")
+
+
+def _named_value(text: str, parse: Callable[[str], Any], values: str) -> Argument:
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier() and value):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=VALUE with a value such as {values}"
+        )
+    try:
+        return Argument(name, parse(value))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is not a value of {name}; give a number, true, false, or @FILE with a "
+            f"number for each vertex; {name} that is a vertex with a name goes with --vertex"
+        ) from None
+
+
+def _number_or_file(text: str) -> int | float | bool | Path:
+    if text.startswith("@"):
+        return Path(text[1:])
+    if text.lower() in _FLAGS:
+        return _FLAGS[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def byte_count(text: str) -> int:

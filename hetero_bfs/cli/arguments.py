@@ -25,12 +25,13 @@ from hetero_bfs.cli.argument_groups import (
     depth,
     integer,
     number,
+    numeric,
+    of_vertex,
     positive,
     scale,
     seed,
     vertex,
 )
-from hetero_bfs.cli.program_file import numeric, of_vertex
 from hetero_bfs.graph.io.formats import help_text, suffixes
 from hetero_bfs.study import PAPERS
 

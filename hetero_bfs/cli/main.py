@@ -16,10 +16,9 @@ from pathlib import Path
 from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
-from hetero_bfs.cli.argument_groups import VertexName
+from hetero_bfs.cli.argument_groups import Argument, VertexName
 from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
 from hetero_bfs.cli.graphs import open_files
-from hetero_bfs.cli.program_file import Argument
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
 from hetero_bfs.scheduling.strategies import check_objective
@@ -201,8 +200,9 @@ def _carry_out(options: argparse.Namespace) -> int:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
     if name in ("algorithms", "bfs", "info", "layers", "run"):
-        module = {"run": "program_run", "layers": "layering"}.get(name, name)
-        run = import_module(f"hetero_bfs.cli.{module}").run
+        module = {"run": "program_run", "layers": "info"}.get(name, name)
+        entry = "layers" if name == "layers" else "run"
+        run = getattr(import_module(f"hetero_bfs.cli.{module}"), entry)
     else:
         run = getattr(commands, name.replace("-", "_"))
     status: int = run(options)

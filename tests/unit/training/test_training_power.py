@@ -12,6 +12,7 @@ from made_models import ship
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.energy import MeterError, Unmeasured
+from hetero_bfs.energy import meters as energy_meters
 from hetero_bfs.engine import engine as engines
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.options import EngineOptions
@@ -97,7 +98,7 @@ def world(monkeypatch):
             made.searched([trace.strategy for trace in self.traces])
             return self.seconds
 
-    for module in (metering, power, energy_report):
+    for module in (metering, power, energy_meters):
         monkeypatch.setattr(module, "time", made)
     for module in (engines, power):
         monkeypatch.setattr(module, "Search", TimedSearch)
