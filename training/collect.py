@@ -166,7 +166,6 @@ QUICK_PLAN = Plan((14, 16, 18), 3, 1, (13, 15))
 def collect(
     plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
 ) -> Iterator[int]:
-    """Measure the plan's graphs except the first `done`; append to `path`; yield after each."""
     for number, graph in enumerate(plan.graphs()):
         if number < done:
             continue

@@ -69,7 +69,6 @@ def _fit_strategies(levels: pd.DataFrame, samples: pd.DataFrame) -> dict[str, Li
 
 
 def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
-    """Fit seconds as a sum of columns with coefficients >= 0; see the head of this file."""
     design = np.column_stack(
         [np.ones(len(rows)) if c == "constant" else rows[c].to_numpy(np.float64) for c in columns]
     )

@@ -66,25 +66,19 @@ _LEAST_SECONDS = 20e-6
 
 
 class Parents(Program):
-    """Breadth-first search: any message will do."""
-
     state = {"parent": np.int32}  # noqa: RUF012
     combine = any_one
 
     def initial(self, vertex, source):  # type: ignore[no-untyped-def]
-        """The source is its own parent."""
         return (source, True) if vertex == source else (-1, False)
 
     def receives(self, state):  # type: ignore[no-untyped-def]
-        """A vertex takes one message."""
         return state.parent < 0
 
     def message(self, vertex):  # type: ignore[no-untyped-def]
-        """The sender is the parent."""
         return vertex
 
     def apply(self, combined):  # type: ignore[no-untyped-def]
-        """The message is the new state."""
         return combined
 
 
@@ -95,38 +89,29 @@ class Labels(Program):
     combine = minimum
 
     def initial(self, vertex):  # type: ignore[no-untyped-def]
-        """Each vertex is a component."""
         return vertex
 
     def message(self, state):  # type: ignore[no-untyped-def]
-        """The label goes along."""
         return state.label
 
     def apply(self, state, combined):  # type: ignore[no-untyped-def]
-        """The smaller label stays."""
         return min(state.label, combined)
 
 
 class Distances(Program):
-    """Shortest paths by rounds of Bellman and Ford: messages with weights."""
-
     state = {"distance": np.float32}  # noqa: RUF012
     combine = minimum
 
     def initial(self, vertex, source):  # type: ignore[no-untyped-def]
-        """Nothing but the source is reached."""
         return 0.0 if vertex == source else np.inf
 
     def receives(self, state, message):  # type: ignore[no-untyped-def]
-        """Only a shorter path is of use."""
         return message < state.distance
 
     def message(self, state, weight):  # type: ignore[no-untyped-def]
-        """The path goes on along the edge."""
         return state.distance + weight
 
     def apply(self, state, combined):  # type: ignore[no-untyped-def]
-        """The shorter path stays."""
         return min(state.distance, combined)
 
 
@@ -185,7 +170,6 @@ def measure_programs(
 def _rows(
     runs: ProgramRuns, kind: str, place: DeviceKind, source: int, rounds: int
 ) -> Iterator[dict[str, Any]]:
-    """Measure both directions; yield a row for each iteration."""
     pushed, pulled = (
         _median_traces(runs, kind, RunOptions(place=place, direction=direction), source, rounds)
         for direction in DIRECTIONS
@@ -243,7 +227,6 @@ _RUNS = 10  # of an engine, for regret
 
 
 def requests(graph: SearchGraph) -> Iterator[Request[Any]]:
-    """Yield a run of each algorithm that needs no arguments, or a source."""
     (source,) = drawn_sources(graph, 1)
     for row in rows().values():
         needed = {name for name, one in row.parameters.items() if one.default is one.empty}
@@ -306,7 +289,6 @@ def _seconds(
 
 
 def fit_algorithms(samples: pd.DataFrame) -> RunTable:
-    """Fit the costs of each place and algorithm to the samples of `measure_algorithms`."""
     table: dict[Any, dict[str, RunCosts]] = {}
     for (place, algorithm), those in samples.groupby(["place", "algorithm"]):
         opening = those.assign(seconds=those["opening"])

@@ -74,7 +74,6 @@ class Metering:
         self.failures: dict[Domain, str] = {}
 
     def domains(self) -> list[Domain]:
-        """The domains without a failure so far."""
         return [d for d in self.names() if d not in self.failures]
 
     def names(self) -> dict[Domain, str]:
@@ -85,7 +84,6 @@ class Metering:
         return names
 
     def periods(self) -> dict[Domain, float]:
-        """Seconds between updates of each domain's slowest meter."""
         return self._slowest(self._periods)
 
     def _slowest(self, periods: Sequence[float]) -> dict[Domain, float]:
@@ -93,7 +91,6 @@ class Metering:
         return {d: max(p for m, p in pairs if m.domain == d) for d in self.names()}
 
     def window(self, batch: Batch) -> Window:
-        """Repeat a batch of searches for a window, after some unmetered ones."""
         _repeat(batch, SETTLE_SECONDS)
         return self._window(partial(_repeat, batch))
 

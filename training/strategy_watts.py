@@ -73,7 +73,6 @@ def scale_for(info: DeviceInfo | None, quick: bool) -> int:
 
 
 def planned(info: DeviceInfo | None, metering: Metering) -> list[str]:
-    """Name the windows of a round: at rest, then searches on each metered device."""
     names = [IDLE]
     for kind in _seen(info, metering):
         strategies = [s.name for s in available(True) if s.device_kind == kind]
@@ -196,7 +195,6 @@ def _seen(info: DeviceInfo | None, metering: Metering) -> list[DeviceKind]:
 
 
 def _base_of(strategy: Strategy) -> str:
-    """Name the windows of searches that lack only a strategy's levels."""
     kind = strategy.device_kind
     if strategy.direction == "top-down":
         return f"first {kind}"
@@ -302,7 +300,6 @@ def open_meters(
 
 
 def seconds_to_meter(info: DeviceInfo | None, metering: Metering) -> float:
-    """Return about how long `measure_watts` takes."""
     windows = ROUNDS * (1 + len(planned(info, metering)))
     return REST_SECONDS + windows * metering.window_seconds
 
@@ -314,7 +311,6 @@ def measure_watts(
     metering: Metering,
     missing: Sequence[Unmeasured],
 ) -> Power | None:
-    """Measure and print the strategies' watts; None if there are none."""
     total = ROUNDS * len(planned(info, metering)) + 1
     scale = scale_for(info, quick)
     steps = measure_power(info, scale, tuning, metering, missing)

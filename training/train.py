@@ -148,7 +148,6 @@ def _announce_length(budget_seconds: float | None, plan: Plan, done: int) -> Non
 def _train_whole_runs(
     plan: Plan, info: DeviceInfo | None, budget: Budget
 ) -> tuple[CostTable, RunTable]:
-    """Measure vertex programs and the other algorithms."""
     graphs, threads = graphs_for(info, plan.program_scales), numba.get_num_threads()
     programs, algorithms = [], []
     what = "measuring programs and algorithms"
@@ -258,7 +257,6 @@ def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchG
 
 
 def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
-    """None, with a note, for the CPU only."""
     found, missing = (engine or EngineOptions()).find_devices(most=1)
     for note in missing:
         print(f"note: {note}", file=sys.stderr)
@@ -266,7 +264,6 @@ def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
 
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path, budget: Budget) -> Tuning:
-    """Return the tuning of the device's kernels: measured, or stored with earlier samples."""
     path = _tuning_path(samples_path)
     if finished_graphs(samples_path) and path.exists():
         try:

@@ -46,7 +46,6 @@ class Announcer(event.Listener):  # type: ignore[misc]
         self._bar.set_postfix_str(self._within[-1])
 
     def on_end(self, event: Any) -> None:
-        """Count the function; remove the bar when no other function waits for this one."""
         self._within.pop()
         if (event.data["dispatcher"].py_func.__module__ or "").startswith("hetero_bfs."):
             self._done += 1

@@ -18,8 +18,6 @@ _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 class _Replaced(argparse.Action):
-    """The old option `--devices`, whose error names its replacement."""
-
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         parser.error("--devices is part of --device now; give --device cpu for no OpenCL device")
 
@@ -33,7 +31,6 @@ def engine_options(options: argparse.Namespace) -> EngineOptions:
 
 
 def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:
-    """Add the graph's file, and how it is read."""
     command.add_argument("graph", type=Path, metavar="GRAPH", help=text)
     add_reading(command)
 
@@ -238,7 +235,6 @@ def numeric(text: str) -> Argument:
 
 
 def of_vertex(text: str) -> Argument:
-    """Parse NAME=V; V is a vertex id or a name."""
     return _named_value(text, vertex, "a vertex")
 
 

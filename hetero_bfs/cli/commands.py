@@ -34,7 +34,6 @@ _OPENED_BY = {".json": "https://ui.perfetto.dev or chrome://tracing opens it"}
 
 
 def completion(options: Namespace) -> int:
-    """Print a script that lets a shell complete commands, options and files."""
     import shtab
 
     from hetero_bfs.cli.arguments import make_parser
@@ -55,7 +54,6 @@ def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
 
 
 def convert(options: Namespace) -> int:
-    """Convert a graph file to another format."""
     from hetero_bfs.cli.graphs import read_graph
     from hetero_bfs.graph.io.registry import check_output
 
@@ -77,7 +75,6 @@ def write_graph(graph: EdgeList | CSRGraph, path: Path, text: TextIO | None = No
 
 
 def generate(options: Namespace) -> int:
-    """Generate a graph and write it to a file."""
     from hetero_bfs.cli.arguments import FAMILIES
     from hetero_bfs.graph.generators.families import generated
     from hetero_bfs.graph.io.registry import check_output
@@ -91,7 +88,6 @@ def generate(options: Namespace) -> int:
 
 
 def view(options: Namespace) -> int:
-    """Write the timeline of a trace, for a trace viewer or a browser."""
     from hetero_bfs.support.files import check_writable
     from hetero_bfs.timeline.rendering import check_timeline_path, write_timeline
     from hetero_bfs.timeline.spans import read_rows, spans_of
@@ -108,7 +104,6 @@ def view(options: Namespace) -> int:
 
 
 def graph500(options: Namespace) -> int:
-    """Run the benchmark and print its report; return 1 if a search was wrong."""
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.graph500.kernel import Graph500Options
     from hetero_bfs.graph500.protocol import run_graph500
@@ -145,7 +140,6 @@ def graph500(options: Namespace) -> int:
 
 
 def study(options: Namespace) -> int:
-    """Measure this machine and write the page of tables and figures."""
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.support.environment import need_package
 
@@ -189,7 +183,6 @@ def study(options: Namespace) -> int:
 
 
 def _columns_of(rows: list[dict[str, str]]) -> str:
-    """Return a table as text, its first column to the left."""
     lines = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -199,7 +192,6 @@ def _columns_of(rows: list[dict[str, str]]) -> str:
 
 
 def train(options: Namespace) -> int:
-    """Measure this machine and fit its speed model."""
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.support.environment import need_package
 
@@ -215,7 +207,6 @@ def train(options: Namespace) -> int:
 
 
 def devices(options: Namespace) -> int:
-    """List the OpenCL devices."""
     from hetero_bfs.cli.terminal import ended_at_once
     from hetero_bfs.devices.machine import cpu_name
     from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
@@ -268,7 +259,6 @@ def _self_test(device: DeviceInfo) -> str:
 
 
 def doctor(options: Namespace) -> int:
-    """Print what was found, what is missing, and how to fix it; return 1 if no search works."""
     findings: list[Finding] = []
     text = text_stream(options)
     for finding in _examine_all(options.retest):
@@ -287,7 +277,6 @@ def doctor(options: Namespace) -> int:
 
 
 def warm_up(options: Namespace) -> int:
-    """Compile what searches need; return 1 if a job failed."""
     from hetero_bfs.cli.terminal import end_even_if_stuck, ended_at_once
     from hetero_bfs.devices.opencl.driver import choose_devices, usable_devices
     from hetero_bfs.support import private_cache

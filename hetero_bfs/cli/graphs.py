@@ -77,14 +77,12 @@ def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
 
 
 def may_have_names(options: Namespace) -> bool:
-    """Return whether the graph's vertices may have names, which are known once it is read."""
     from hetero_bfs.graph.io.registry import has_names
 
     return bool(options.renumber) or has_names(options.graph)
 
 
 def name_of(graph: Any, vertex: int) -> int | str:
-    """Return a vertex's name, or its number if the graph has no names."""
     names = getattr(graph, "names", None)
     found: int | str = vertex if names is None else names[vertex : vertex + 1].tolist()[0]
     return found

@@ -90,7 +90,6 @@ def _figures(degree: npt.NDArray[np.int64]) -> dict[str, float] | None:
 
 
 def range_of(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return the type and the range."""
     if values.size == 0:
         return {"dtype": str(values.dtype), "min": None, "max": None}
     least, most = as_json(values.min().item()), as_json(values.max().item())
@@ -126,7 +125,6 @@ def _lines(summary: dict[str, Any]) -> list[str]:
 
 
 def layers(options: Namespace) -> int:
-    """Number a graph layer by layer, print what a sweep takes, and write the graph."""
     from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
     from hetero_bfs.programs.renumbered import PlacedGraph, by_level
 

@@ -29,7 +29,6 @@ from hetero_bfs.support.messages import naming_options
 
 
 def outputs(command: str) -> list[str]:
-    """Return the arguments that name files to write."""
     row = table.commands().get(command)
     arrays = ["output", "out", "edges_out", "levels"] if row is None else [*row.outputs]
     return [*arrays, "trace", "json"]
@@ -128,7 +127,6 @@ def _check_objective(options: Namespace) -> None:
 
 
 def load_numba() -> None:
-    """Import Numba; a line on stderr reports when it first compiles."""
     _load_numba()
     terminal.end_even_if_stuck()
 
@@ -146,7 +144,6 @@ _WITHOUT_NUMBA = ("completion", "devices", "doctor", "view", "warm-up")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the exit status."""
     with terminal.outputs() as (out, _), terminal.interruptible():
         status = _run(arguments)
         out.flush()
@@ -210,7 +207,6 @@ def _carry_out(options: argparse.Namespace) -> int:
 
 
 def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments; exit with status 2 if they contradict each other."""
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()

@@ -52,7 +52,6 @@ def as_json(number: float) -> float | str:
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write JSON to a file, or to standard output if the path is "-"."""
     if path is None:
         return
     text = json.dumps(data, indent=1, allow_nan=False)
@@ -69,7 +68,6 @@ def write_record(
     device: DeviceInfo | None = None,
     seeds: Mapping[str, int] | None = None,
 ) -> None:
-    """Write JSON of what was found and of the run; see `write_json` and `record_of_run`."""
     from hetero_bfs.devices.machine import record_of_run
 
     if path is not None:
@@ -124,7 +122,6 @@ def agreed_by_all(work: Callable[[], None]) -> None:
 
 
 def says(error: HeteroBFSError) -> bool:
-    """Whether this process prints the error: only rank 0 prints one that all ranks raise."""
     return not (isinstance(error, AgreedError) and launched_rank() > 0)
 
 

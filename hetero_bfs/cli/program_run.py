@@ -134,7 +134,6 @@ def _check_options(options: Namespace, known: ProgramClass) -> None:
 
 
 def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments for the record, and for the run."""
     shown: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for name, value in options.argument:
@@ -157,7 +156,6 @@ def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any],
 
 
 def _edge_fields(options: Namespace, known: ProgramClass) -> dict[str, npt.NDArray[Any]]:
-    """Return the fields of edges: the columns of their names, each read as weights are."""
     from hetero_bfs.graph.csr import CSRGraph
     from hetero_bfs.graph.io.registry import read
     from hetero_bfs.graph.weights import needed_weights

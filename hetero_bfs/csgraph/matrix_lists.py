@@ -158,7 +158,6 @@ def _dense_rows(csgraph: Any) -> Rows:
 
 
 def _both_ways(rows: MatrixLists) -> MatrixLists:
-    """Append each vertex's column to its row."""
     from hetero_bfs.graph.kernels.neighbour_lists import join_with_transpose
 
     indptr, indices = rows.lists

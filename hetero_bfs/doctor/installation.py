@@ -97,7 +97,6 @@ def _install(line: str) -> str:
 
 
 def check_machine() -> Iterator[Finding]:
-    """Examine cores, memory, and environment variables that can stop all searches."""
     text = f"{bound_cores()} of {os.cpu_count()} may be used by this process"
     if (quota := cpu_quota()) is not None:
         text += f"; a control group's quota is the time of {quota:.3g}"
@@ -154,7 +153,6 @@ def _compiled_code() -> Iterator[Finding]:
 
 
 def _foreign(name: str, folder: Path, variable: str) -> Finding:
-    """Examine a folder that another program keeps; the environment variable moves it."""
     try:
         if not folder.is_dir():
             return _to_be_made(name, folder, variable)

@@ -152,7 +152,6 @@ DEFAULT_VENDORS = "/etc/OpenCL/vendors"
 
 
 def vendor_files() -> list[Path]:
-    """Return the files in $OCL_ICD_VENDORS, else in the default folder."""
     place = Path(os.environ.get("OCL_ICD_VENDORS") or DEFAULT_VENDORS)
     if place.suffix == ".icd":
         return [place]
@@ -160,7 +159,6 @@ def vendor_files() -> list[Path]:
 
 
 def library_of(file: Path) -> str:
-    """Return the first line of a vendor's file."""
     return (file.read_text(errors="replace").strip().splitlines() or [""])[0].strip()
 
 

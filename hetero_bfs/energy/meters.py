@@ -335,7 +335,6 @@ def _reading(
 
 
 def _totals(readings: list[MeterReading], nedge: int) -> list[MeterReading]:
-    """Sum the meters of each domain; for the system take the largest, since its meters overlap."""
     totals = []
     for domain in DOMAINS:
         inside = [reading for reading in readings if reading.domain == domain]

@@ -76,7 +76,6 @@ class Call(Protocol[P, R_co]):
 
 
 def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
-    """Return the function of an algorithm, given its method in the table."""
     row = rows()[method.__name__]
 
     @refuses_devices
@@ -209,7 +208,6 @@ def _check_graph(graph: Any) -> None:
 
 
 def _along(graph: Graph, reverse: bool) -> Graph:
-    """Return the graph to search: its transpose if `reverse`."""
     if not reverse:
         return graph
     return (graph if isinstance(graph, SearchGraph) else build_search_graph(graph)).reversed()

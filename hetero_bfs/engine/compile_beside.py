@@ -113,7 +113,6 @@ def _tiny_host() -> CPUExecutor:
 
 
 def main() -> None:
-    """Compile, in the other process; it ends with the process that started it."""
     threading.Thread(target=_end_with_starter, daemon=True).start()
     for function, kinds in what_to_compile():
         function.compile(kinds)

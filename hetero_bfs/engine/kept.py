@@ -209,7 +209,6 @@ class KeptGraph:
         )
 
     def _timed(self, graph: Graph, kind: Kind, by_one_thread: Callable[[], R], searches: int) -> R:
-        """Answer by one thread, and note the seconds."""
         lists, began = self._lists, time.perf_counter()
         answer = by_one_thread()
         seconds = time.perf_counter() - began
@@ -361,7 +360,6 @@ def _forget(key: int) -> None:
 
 
 def _make_room(newest: KeptGraph) -> bool:
-    """Close what was used least recently and is too much; return whether the newest stays."""
     with _LOCK:
         every = list(_KEPT.values())
     held = [kept for kept in every if kept.num_bytes]  # a graph may be collected meanwhile
@@ -375,7 +373,6 @@ def _make_room(newest: KeptGraph) -> bool:
 
 
 def close_all() -> None:
-    """Close what is kept of all graphs, except what other calls use."""
     with _LOCK:
         held = list(_KEPT.values())
     for kept in held:

@@ -90,7 +90,6 @@ class _Same:
 
 
 def _state_of(matrix: Any, arrays: list[Any]) -> list[Any]:
-    """Return what is equal as long as the matrix does not change."""
     return [
         matrix.shape,
         *((a.dtype.str, a.shape, _Same(a) if is_private(a) else digest_of(a)) for a in arrays),

@@ -198,7 +198,6 @@ class RankEngine(Algorithms, OfOneProcess):
         return plan, options.limits(1.0)
 
     def _along(self, way: Along) -> RankGraph:
-        """Return the graph whose messages follow this direction."""
         if way not in self._graphs:
             self._graphs[way] = graph_along(self.graph, way)
         return self._graphs[way]

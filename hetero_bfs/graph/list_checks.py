@@ -82,7 +82,6 @@ def offsets_fault(indptr: IntegerArray, num_ids: int) -> Fault | None:
 
 
 def ids_fault(indices: IntegerArray, num_vertices: int) -> Fault | None:
-    """Find an id that is not a vertex."""
     if indices.size == 0 or _all_below(indices, num_vertices):
         return None
     first = int(((indices < 0) | (indices >= num_vertices)).argmax())
@@ -93,7 +92,6 @@ def ids_fault(indices: IntegerArray, num_vertices: int) -> Fault | None:
 
 
 def _all_below(indices: IntegerArray, limit: int) -> bool:
-    """Return whether all entries are at least 0 and below the limit."""
     if indices.dtype.kind == "i" and limit <= np.iinfo(indices.dtype).max:
         indices = indices.view(indices.dtype.str.replace("i", "u"))  # negative ones become large
     return bool(indices.max() < limit) and (indices.dtype.kind == "u" or bool(indices.min() >= 0))
@@ -119,7 +117,6 @@ def lists_faults(indptr: IntegerArray, indices: IntegerArray) -> tuple[Fault | N
 
 
 def degree_fault(input_degree: IntegerArray, indptr: IntegerArray) -> Fault | None:
-    """Find a vertex that has more neighbours than input edges."""
     short = input_degree < np.diff(indptr)
     if not short.any():
         return None
@@ -168,7 +165,6 @@ def check_num_vertices(num_vertices: int) -> None:
 def checked_ends(
     src: npt.ArrayLike, dst: npt.ArrayLike, num_vertices: int | None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
-    """Return src and dst as read-only uint32, and the number of vertices; see `EdgeList`."""
     src, dst = integer_array(src, "src"), integer_array(dst, "dst")
     check_equal(src, dst)
     smallest = min((int(ends.min()) for ends in (src, dst) if ends.size), default=0)
@@ -196,7 +192,6 @@ def check_equal(src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
 def checked_lists(
     indptr: Any, indices: Any, input_degree: Any, num_input_edges: int, directed: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """Check the arrays; return them by name, in the types of `CSRGraph`."""
     indptr, indices = integer_array(indptr, "indptr"), integer_array(indices, "indices")
     input_degree = integer_array(input_degree, "input_degree")
     if indptr.size == 0:

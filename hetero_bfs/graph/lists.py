@@ -218,7 +218,6 @@ def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
 
 
 def cut_into_buckets(counts: VertexArray, relabelling: Relabelling) -> Buckets:
-    """Cut the searched vertices into buckets; `counts` is from `count_ends`."""
     from hetero_bfs.graph.kernels.buckets import (
         BLOCK_VERTICES,
         Buckets,
@@ -317,7 +316,6 @@ def place_and_sort(
 def _place(
     edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
 ) -> tuple[VertexArray, WeightArray]:
-    """Return keys and weights of all edges except loops, in their buckets."""
     from hetero_bfs.graph.kernels.buckets import KeyLines, flush_lines, partition_edges
     from hetero_bfs.support.parallel import in_parallel
 

@@ -86,7 +86,6 @@ def _is_plain(array: Any) -> bool:
 
 
 def check_ids(given: Any, num_vertices: int, name: str = "indices") -> None:
-    """Raise `GraphError` if an id is not a row or column."""
     fault = ids_fault(np.asarray(given), num_vertices)
     if fault is not None:
         raise GraphError(

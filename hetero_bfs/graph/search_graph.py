@@ -87,12 +87,10 @@ class SearchGraph:
 
     @property
     def num_vertices(self) -> int:
-        """Number of vertices in the caller's ids."""
         return int(self.relabelling.new_of_old.size)
 
     @property
     def num_searched(self) -> int:
-        """Number of vertices in the searched range."""
         return self.relabelling.num_searched
 
     @property
@@ -125,7 +123,6 @@ class SearchGraph:
         )
 
     def _by_old_id(self, degree: VertexArray) -> VertexArray:
-        """Return degrees of the searched range by the caller's ids; 0 for other vertices."""
         placed = np.zeros(self.num_vertices, np.uint32)
         placed[self.relabelling.old_of_new] = degree
         return placed
@@ -319,7 +316,6 @@ def permute(graph: CSRGraph, order: VertexArray, position: VertexArray) -> CSRGr
 
 
 def first_neighbours_of(graph: CSRGraph) -> VertexArray:
-    """Return the first neighbour of each vertex, or the vertex itself if it has none."""
     from hetero_bfs.graph.kernels.sorting import first_neighbours
 
     first = aligned_empty(graph.num_vertices, np.uint32)
@@ -359,7 +355,6 @@ def layered(graph: CSRGraph, root: int) -> CSRGraph:
 
 
 def longest_lists(graph: CSRGraph) -> npt.NDArray[np.int64]:
-    """Return the length of each vertex's longer list, of receivers or of senders."""
     found: npt.NDArray[np.int64] = np.diff(graph.indptr)
     return np.maximum(found, np.diff(graph.transpose.indptr)) if graph.directed else found
 

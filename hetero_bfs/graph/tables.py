@@ -61,7 +61,6 @@ class TableColumns:
 
 
 def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
-    """Return the rows of a frame as edges; see `CSRGraph.from_pandas`."""
     if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
         raise ArgumentError(f"the frame is of type {type(frame).__name__}; give a pandas.DataFrame")
     _check_names(columns, list(frame.columns))
@@ -74,7 +73,6 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
 
 
 def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
-    """Return the rows of any data frame as edges; see `CSRGraph.from_frame`."""
     narwhals = _package("narwhals")
     try:
         held = narwhals.from_native(frame)
@@ -205,7 +203,6 @@ _PADDED = ("bsr", "dia")
 
 
 def is_matrix(given: Any) -> bool:
-    """Whether an object is a sparse matrix or array of SciPy's."""
     return hasattr(given, "tocoo")
 
 
@@ -243,7 +240,6 @@ def edges_of_scipy(
 def edges_of_networkx(
     graph: networkx.Graph, directed: bool | None, weight: str | None, duplicates: Duplicates
 ) -> EdgeList:
-    """Return the edges of a NetworkX graph; see `CSRGraph.from_networkx`."""
     if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
         raise ArgumentError(
             f"the graph is of type {type(graph).__name__}; give a networkx.Graph or DiGraph"
@@ -269,7 +265,6 @@ def edges_of_networkx(
 
 
 def scipy_of_lists(graph: Any) -> Any:
-    """Return the lists of a `CSRGraph` as a matrix; see `CSRGraph.to_scipy`."""
     import scipy.sparse
 
     n, entries = graph.num_vertices, graph.num_stored_edges
@@ -280,7 +275,6 @@ def scipy_of_lists(graph: Any) -> Any:
 
 
 def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas.DataFrame:
-    """Return the edges of a `CSRGraph` as a frame; see `CSRGraph.to_pandas`."""
     import pandas
 
     held = _columns_once(graph)
@@ -291,7 +285,6 @@ def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas
 
 
 def networkx_of_lists(graph: Any, weight: str) -> networkx.Graph:
-    """Return the edges of a `CSRGraph` as a NetworkX graph; see `CSRGraph.to_networkx`."""
     networkx = _package("networkx")
     made = networkx.DiGraph() if graph.directed else networkx.Graph()
     made.add_nodes_from(range(graph.num_vertices))
@@ -316,14 +309,12 @@ def edges_once(graph: Any) -> Iterator[tuple[npt.NDArray[Any], ...]]:
 
 
 def _columns_once(graph: Any) -> list[npt.NDArray[Any]]:
-    """Return what `edges_once` yields, joined."""
     types = np.uint32, np.uint32, *([] if graph.weights is None else [graph.weights.dtype])
     parts = [tuple(np.empty(0, dtype) for dtype in types), *edges_once(graph)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _package(name: str) -> Any:
-    """Import an optional package."""
     try:
         return import_module(name)
     except ImportError:

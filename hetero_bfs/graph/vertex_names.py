@@ -47,7 +47,6 @@ class NameTable:
         self._different: list[NameArray] = []
 
     def add(self, names: Any) -> None:
-        """Add an array or a pandas series of integers or strings."""
         import pandas
 
         codes, different = pandas.factorize(names)
@@ -109,7 +108,6 @@ def numbers_of(names: NameArray, wanted: Iterable[Any]) -> list[int]:
 
 
 def _position(names: NameArray, key: Any, in_order: bool) -> int | None:
-    """Return the first position of a name; None if it is not there."""
     if in_order:
         first = int(np.searchsorted(names, np.array([key], names.dtype))[0])
         return first if first < names.size and names[first] == key else None

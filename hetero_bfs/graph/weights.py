@@ -85,7 +85,6 @@ def as_weights(
 
 
 def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.NDArray[Any]:
-    """Return Python numbers as an array of integers or float64."""
     for value in array.flat:
         if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
             kind = type(value).__name__
@@ -104,7 +103,6 @@ def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.ND
 
 
 def _remedy(array: npt.NDArray[Any], convert_by: str) -> str:
-    """Return advice on how to convert the array's entries to numbers."""
     return {
         "c": "such as abs() of it",
         "m": 'such as durations / numpy.timedelta64(1, "s")',

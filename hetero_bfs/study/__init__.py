@@ -30,6 +30,5 @@ PAPERS = tuple(TAKES)
 
 
 def paper_named(name: str) -> Paper:
-    """Return a paper of `PAPERS`."""
     module = name if name in ("zhang", "frog") else "program_papers"
     return cast("Paper", getattr(import_module(f"{__name__}.{module}"), f"{name.upper()}_PAPER"))

@@ -60,7 +60,6 @@ def _check_replaceable(folder: Path) -> None:
 
 
 def _files_of_study(folder: Path) -> Sequence[str]:
-    """Return the names of an earlier study's files; empty if there is none."""
     try:
         summary = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         if summary["program"] != _PROGRAM:

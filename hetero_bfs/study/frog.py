@@ -113,7 +113,6 @@ ALGORITHMS: dict[str, Program] = {
 
 
 def measure_frog(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
-    """Measure all tables of the paper but the claims."""
     families = "kronecker{scale}", "preferential{scale}", "roads{side}"
     planned = [
         Planned(named_graph(name.format(scale=scale, side=1 << scale // 2)), scale)
@@ -139,7 +138,6 @@ def measure_frog(study: Study, options: StudyOptions, info: DeviceInfo | None) -
 
 
 def weighted(source: EdgeSource) -> EdgeList:
-    """Return a graph with the paper's random weights, 1 to 64."""
     edges = listed(source)
     weights = np.random.default_rng(1).integers(1, _LARGEST_WEIGHT + 1, edges.src.size)
     return replace(edges, weights=weights.astype(np.int32))
@@ -195,7 +193,6 @@ def _measure_runs(
 
 
 def _parameters(name: str, graph: SearchGraph) -> dict[str, Any]:
-    """Return a program's arguments; searches begin at a vertex of largest degree."""
     if name == "PageRank":
         return {"alpha": _ALPHA, "tol": _TOLERANCE}
     source = int(graph.relabelling.old_of_new[int(np.argmax(graph.degree))])
@@ -257,7 +254,6 @@ _SHARE_OF_FOUR = 0.828  # DBLP, Figure 2
 
 
 def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
-    """Return the figures that the paper states, with ours from the study's tables."""
     classes, runs, atomics = tables["classes"], tables["iterations"], tables["atomics"]
     of_four = 1 - classes[classes["class"] == MIXED]["share"].mean()
     rows = [claim("vertices of the first four colours", _SHARE_OF_FOUR, of_four, "share")]

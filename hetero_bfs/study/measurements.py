@@ -61,7 +61,6 @@ class MeasuredLevel:
 
 
 def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    """Measure every strategy on all levels of the sources' searches, or on a sample of levels."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}
@@ -82,7 +81,6 @@ def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[Meas
 
 
 def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]:
-    """Return one row for each level and strategy."""
     least: dict[tuple[int, int], float] = {}
     for one in measured:
         place = one.key, one.features.level
@@ -144,7 +142,6 @@ def search_rows(subject: Subject, rounds: int) -> list[Row]:
 
 
 def _spans(table: pd.DataFrame) -> tuple[str, list[Span]]:
-    """Return the largest graph's name and spans."""
     largest = table.loc[table["num_edges"].idxmax(), "graph"]
     rows = table[table["graph"] == largest]
     known = rows.astype(object).where(rows.notna(), None)
@@ -195,7 +192,6 @@ _AS_READ = "mteps_per_watt", "watts", "idle_watts", "joules_per_search", "search
 
 
 def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
-    """Return one row for each configuration and domain."""
     meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
     nedge = sum(subject.nedge[key] for key in subject.keys)
     rows = []

@@ -46,18 +46,14 @@ class Section:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the words of a text, as names of columns."""
     return tuple(text.split())
 
 
 def claim(what: str, paper: float | str, ours: float | None, unit: str = "x") -> Row:
-    """Return a row of `claims_section`."""
     return {"claim": what, "unit": unit, "paper": paper, "ours": ours}
 
 
 def claims_section(note: str, columns: Sequence[str] = ("paper", "ours")) -> Section:
-    """Return the section of what a paper states, and of our own figures."""
-
     def finding(table: pd.DataFrame) -> str:
         count = int(table["ours"].notna().sum())
         return f"{count} of {len(table)} figures could be measured here. {note}"

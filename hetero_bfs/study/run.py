@@ -108,8 +108,6 @@ _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 
 @dataclass
 class Study:
-    """Tables by the names of their sections, and notes for the user."""
-
     rows: dict[str, list[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -247,7 +245,6 @@ def describe(machine: dict[str, Any]) -> str:
 
 
 def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOptions) -> str:
-    """Return the footer of the page and of each picture."""
     driver = "" if machine["device"] is None else f", driver {machine['device']['driver']}"
     origin = "none of this machine" if model is None else model.origin_text
     return (

@@ -77,7 +77,6 @@ class StudyOptions:
         return self.engine.threads or numba.get_num_threads()
 
     def completed_for(self, info: DeviceInfo | None) -> StudyOptions:
-        """Return the options with scales that suit the device, and with `quick` applied."""
         scales = tuple(dict.fromkeys(self.scales))
         if not scales and not self.graphs:
             scales = _QUICK_SCALES if self.quick else _GPU_SCALES if _is_gpu(info) else _SCALES
@@ -145,8 +144,6 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Configuration:
-    """A single strategy or a selector."""
-
     name: str
     kind: str
     selector: Selector
@@ -327,7 +324,6 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
 
 
 def _shuffled(configs: Sequence[Configuration], turn: int) -> list[tuple[int, Configuration]]:
-    """Return the configurations with their numbers, in a new order for each round."""
     order = np.random.default_rng(turn).permutation(len(configs))
     return [(int(number), configs[number]) for number in order]
 
@@ -343,7 +339,6 @@ def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mappin
 
 
 def quartile_names(what: str) -> tuple[str, str]:
-    """Return the names of the columns that hold the quartiles of a quantity."""
     return f"first_quartile_{what}", f"third_quartile_{what}"
 
 

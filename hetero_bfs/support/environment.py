@@ -205,7 +205,6 @@ def ways_of_compiling() -> set[str]:
 
 
 def wait_for_compiling() -> None:
-    """Add `wait` for this process and its children."""
     os.environ[COMPILING_VARIABLE] = ",".join(sorted({*ways_of_compiling(), "wait"}))
 
 

@@ -146,7 +146,6 @@ def _axis(end: float, scale: float, y: int) -> Iterator[str]:
 
 
 def _round_step(least: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * digit for digit in (1.0, 2.0, 5.0, 10.0) if power * digit >= least)
 
@@ -224,7 +223,6 @@ _COUNTERS = ("frontier_edges", "unvisited_edges", "vertices")
 
 
 def trace_events(spans: Sequence[Span], about: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the content of a trace file, with `about` as metadata."""
     threads = {lane: number for number, lane in enumerate(lanes_of(spans), 1)}
     events = [
         *_metadata(threads),

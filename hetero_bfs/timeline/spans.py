@@ -200,7 +200,6 @@ def _moved(row: Row) -> dict[str, Any]:
 
 
 def _migration(before: str | None, lane: str) -> str:
-    """Name the transition between two lanes, or the start before the first step."""
     if before is None:
         return f"start on {lane}"
     return "convert frontier" if before == lane else f"migrate to {lane}"
@@ -225,7 +224,6 @@ def _choice(row: Row) -> dict[str, Any]:
 
 
 def _facts(row: Row) -> dict[str, Any]:
-    """Return the numbers of a step that are neither drawn nor predictions."""
     apart = ("strategy", "direction", "root", "key", "reason", "graph", "family", "scale")
     return {
         name: value

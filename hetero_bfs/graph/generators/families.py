@@ -190,13 +190,11 @@ def with_tails(
 
 
 def graph_of_file(path: Path, directed: bool = False) -> StudyGraph:
-    """Return a file's graph, named by the file name up to the first dot."""
     name = printable(path.name).partition(".")[0]
     return StudyGraph("file", name, partial(read, path, directed))
 
 
 def grid(rows: int, columns: int | None = None) -> EdgeList:
-    """Make a grid numbered row by row; without `columns` it is square."""
     columns = columns or rows
     ids = np.arange(rows * columns, dtype=np.uint32).reshape(rows, columns)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))

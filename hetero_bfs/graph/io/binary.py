@@ -47,7 +47,6 @@ def errors_of_archives() -> tuple[type[Exception], ...]:
 
 
 def read_npz(file: GraphFile, wanted: Wanted) -> EdgeList:
-    """Read a matrix that `scipy.sparse.save_npz` wrote; see `CSRGraph.from_scipy`."""
     from scipy.sparse import load_npz
 
     with file.opened() as handle:
@@ -122,7 +121,6 @@ def read_npy(file: GraphFile, wanted: Wanted) -> EdgeList:
 
 
 def write_npy(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
-    """Write rows of source, target and weight; integers unless the weights are floats."""
     dtype = weight_dtype_of(graph)
     width = 2 if dtype is None else 3
     kind: Any = np.float64 if dtype is not None and dtype.kind == "f" else np.int64
@@ -184,7 +182,6 @@ def read_serialized(file: GraphFile, wanted: Wanted) -> CSRGraph:
 
 
 def serialized_size(file: GraphFile) -> int:
-    """Return the number of vertices in the header."""
     with file.opened() as handle:
         return _read_header(handle, file)[1]
 
@@ -215,7 +212,6 @@ def write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
 
 
 def _entry(file: GraphFile) -> np.dtype[Any]:
-    """Return the type of a stored neighbour."""
     return _WEIGHTED if file.suffix == ".wsg" else _VERTEX
 
 

@@ -75,7 +75,6 @@ def read_dimacs(file: GraphFile, wanted: Wanted) -> EdgeList:
 
 
 def dimacs_note(file: GraphFile, directed: bool) -> str:
-    """Return a note for the user on the vertex ids; it is the same for all files."""
     return "DIMACS's ids are 1-based: vertex 1 of the file is 0, also for --source"
 
 
@@ -93,7 +92,6 @@ def write_dimacs(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
 
 
 def _stored(columns: Row, both: bool) -> Row:
-    """Return the columns, with the reverse edges if `both`; a loop is its own reverse."""
     if not both:
         return columns
     src, dst, *rest = columns
@@ -103,7 +101,6 @@ def _stored(columns: Row, both: bool) -> Row:
 
 
 def dimacs_size(file: GraphFile) -> int:
-    """Return the number of vertices on the `p` line."""
     with file.opened() as handle:
         return _read_head(handle, file).num_vertices
 

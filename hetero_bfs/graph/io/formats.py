@@ -60,7 +60,6 @@ class Format:
     def function(
         self, role: Literal["reader", "writer", "size", "named", "note"]
     ) -> Callable[..., Any]:
-        """Import and return one of the format's functions, which it must have."""
         module, _, name = getattr(self, role).partition(":")
         found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
         return found
@@ -250,7 +249,6 @@ def suffixes(*, writable: bool = False) -> list[str]:
 
 
 def help_text() -> str:
-    """Return one sentence on formats for the help of commands."""
     text = [s for s, row in BY_SUFFIX.items() if row.is_text]
     other = [s for s, row in BY_SUFFIX.items() if not row.is_text]
     return (

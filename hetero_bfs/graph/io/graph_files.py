@@ -33,8 +33,6 @@ _STDIN = "-"
 
 
 class Wanted(NamedTuple):
-    """How a file is to be read; see `registry.read`."""
-
     directed: bool = False
     weighted: bool = False
     renumber: bool = False
@@ -83,7 +81,6 @@ class GraphFile:
         return str(self)
 
     def num_bytes(self) -> int:
-        """Return the size of the file, or of the copy of a pipe."""
         with system_errors(self), self._raw() as raw:
             return raw.seek(0, os.SEEK_END)
 
@@ -135,7 +132,6 @@ def unknown_suffix(path: Any, suffix: str, known: list[str]) -> GraphFileError:
 
 
 def _copied(path: Path) -> IO[bytes]:
-    """Copy standard input or a pipe to a temporary file without a name."""
     copy = tempfile.TemporaryFile()  # noqa: SIM115  (stays open with the file)
     with system_errors(path):
         if str(path) != _STDIN:

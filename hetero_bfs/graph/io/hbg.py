@@ -136,7 +136,6 @@ def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
 
 
 def hbg_size(file: GraphFile) -> int:
-    """Return the number of vertices in the header."""
     return next(s.num_bytes for s in _sections_of(file) if s.name == "indptr") // 8 - 1
 
 
@@ -192,7 +191,6 @@ def _sections_of_names(names: NameArray) -> dict[str, npt.NDArray[Any]]:
 def _names_of(
     file: GraphFile, sections: Sequence[_Section], content: npt.NDArray[np.uint8], count: int
 ) -> NameArray | None:
-    """Return the names of the vertices, None if there are none."""
     at = {section.name: section for section in sections}
     found = at.get("names")
     if found is None or found.checksum is None:
@@ -216,7 +214,6 @@ def _names_of(
 def _layers_of(
     file: GraphFile, sections: Sequence[_Section], content: npt.NDArray[np.uint8], count: int
 ) -> OffsetArray | None:
-    """Return the ends of the layers, None if there are none."""
     found = next((section for section in sections if section.name == "layers"), None)
     if found is None:
         return None
@@ -231,7 +228,6 @@ def _layers_of(
 
 
 def _decoded(raw: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> NameArray | None:
-    """Return UTF-8 as strings; None if that is not possible."""
     starts = np.append(0, ends[:-1])
     if (ends < starts).any() or (ends[-1:] != raw.size).any():
         return None
@@ -264,7 +260,6 @@ def _checksum(array: npt.NDArray[Any]) -> int:
 
 
 def _content(handle: BufferedIOBase, file: GraphFile) -> npt.NDArray[np.uint8]:
-    """Return the whole file: mapped, or copied if it is small."""
     num_bytes = os.fstat(handle.fileno()).st_size
     if num_bytes >= _MAPPED_FROM_BYTES:
         return np.memmap(handle, np.uint8, "r").view(np.ndarray)

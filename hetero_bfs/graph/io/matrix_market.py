@@ -133,7 +133,6 @@ def _entries_of_array(file: GraphFile, head: _Head, numbers: Numbers | None) -> 
 
 
 def matrix_market_size(file: GraphFile) -> int | None:
-    """Return the number of vertices on the size line, None without one."""
     with file.opened() as handle:
         return _read_head(handle, file).num_vertices
 
@@ -178,7 +177,6 @@ def _numbers_of(head: _Head, file: GraphFile, directed: bool) -> Numbers:
 
 
 def _mirrored(weights: WeightArray, symmetry: str) -> WeightArray:
-    """Return the weights of the entries on the other side of the diagonal."""
     if symmetry != "skew-symmetric":
         return weights
     if weights.dtype == np.int32 and (weights == _INT32_MIN).any():
@@ -187,7 +185,6 @@ def _mirrored(weights: WeightArray, symmetry: str) -> WeightArray:
 
 
 def _read_first(line: bytes, file: GraphFile) -> list[str]:
-    """Check the first line; return its last three words."""
     match = _HEADER.fullmatch(line)
     if match is None:
         shown = line[:80].decode("utf-8", "replace").strip()

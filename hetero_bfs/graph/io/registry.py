@@ -103,7 +103,6 @@ def write(graph: EdgeSource, path: str | os.PathLike[str]) -> list[str]:
 
 
 def _suffixes(path: Path) -> tuple[str, str]:
-    """Return the suffix of the format, and that of the compression or nothing."""
     name = path.name.lower()
     compression = next((end for end in COMPRESSIONS if name.endswith(end)), "")
     return Path(name.removesuffix(compression)).suffix, compression

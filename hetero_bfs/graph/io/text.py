@@ -115,7 +115,6 @@ def _is_table(first: str, file: GraphFile, wanted: Wanted) -> bool:
 
 
 def edge_list_note(file: GraphFile, directed: bool) -> str | None:
-    """Return a note for the user if the ids of a file are renumbered."""
     with file.opened() as handle:
         konect = _read_head(handle, file).konect
     return None if konect is None else konect.note(directed)
@@ -237,12 +236,10 @@ class Konect:
         return src, dst + dst.dtype.type(left), left + right
 
     def sides(self) -> str:
-        """Say how the vertices of a bipartite file are numbered."""
         after = "behind the left ones" if self.left is None else f"from {self.left} on"
         return f"its left vertices are numbered from 0 on and its right ones {after}"
 
     def note(self, directed: bool) -> str:
-        """Return a note for the user on the ids, and on dropped directions."""
         if self.form == "bip":
             return (
                 f"a bipartite KONECT file: {self.sides()}, also for --source; in the file both "

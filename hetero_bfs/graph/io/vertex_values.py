@@ -30,7 +30,6 @@ _VERTEX = "vertex"
 
 
 def columns_of(values: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Return values of vertices with a column for each element of a vector."""
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, array in values.items():
         one = {name: array}
