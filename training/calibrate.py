@@ -65,8 +65,6 @@ def run_calibration(
     engine : the device to calibrate for; all other settings are ignored
     out : folder of the model; by default the one in which the other commands look for models
     source : name of the model to start from; by default the shipped one of the most similar machine
-
-    Raises `ModelError` if there is no such model.
     """
     started = time.perf_counter()
     info = training_device(engine)

@@ -177,10 +177,7 @@ def collect(
 
 
 def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file; each is complete (`_append`).
-
-    Raises `HeteroBFSError` if the file has other columns than this program writes, or is damaged.
-    """
+    """Count the graphs in a sample file; each is complete (`_append`)."""
     if not path.exists() or path.stat().st_size == 0:
         return 0
     try:

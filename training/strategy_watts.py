@@ -267,10 +267,7 @@ def add_watts(
     power_log: Path | None,
     path: Path,
 ) -> SpeedModel:
-    """Return a trained model of this machine with new watts, and write it to `path`.
-
-    Raises `MeterError` if no watts can be metered.
-    """
+    """Return a trained model of this machine with new watts, and write it to `path`."""
     metering, missing = open_meters(info, power_log)
     watts = None
     if metering is not None:
@@ -285,10 +282,7 @@ def add_watts(
 def open_meters(
     info: DeviceInfo | None, power_log: Path | None
 ) -> tuple[Metering | None, list[Unmeasured]]:
-    """Find the meters before any long work; without meters the first value is None.
-
-    Raises `MeterError` if the power log cannot be read.
-    """
+    """Find the meters before any long work; without meters the first value is None."""
     if power_log is not None:
         PowerLog(power_log).samples()  # raises for a bad log
     meters, missing = meters_of(info, power_log, [])

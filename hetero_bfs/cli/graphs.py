@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def open_files(options: Namespace) -> None:
-    """Open the graph files, so that a pipe is read once; print a note if a file has other ids.
-
-    Raises `GraphFileError` for a pipe if the command reads its files by their names.
-    """
+    """Open the graph files, so that a pipe is read once; print a note if a file has other ids."""
     from hetero_bfs.graph.io.graph_files import GraphFile
     from hetero_bfs.graph.io.registry import header_note
 
@@ -59,10 +56,7 @@ def read_graph(options: Namespace, path: Any, weighted: bool) -> EdgeList | CSRG
 
 
 def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
-    """Return the numbers of vertices that options name.
-
-    Raises `GraphFileError` if there is no such vertex.
-    """
+    """Return the numbers of vertices that options name."""
     from hetero_bfs.graph.vertex_names import numbers_of
 
     vertices = list(given)

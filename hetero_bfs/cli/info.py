@@ -31,10 +31,7 @@ def run(options: Namespace) -> int:
 
 
 def describe_file(options: Namespace) -> dict[str, Any]:
-    """Return the summary of a graph file, with its weights if it has some.
-
-    Raises `GraphFileError` as `read` does.
-    """
+    """Return the summary of a graph file, with its weights if it has some."""
     file = options.graph
     if not isinstance(file, GraphFile):  # it could not be opened; this says why
         file = GraphFile(file, options.format)

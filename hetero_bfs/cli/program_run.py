@@ -191,10 +191,7 @@ def _users_errors(path: Path) -> Iterator[None]:
 
 
 def load_program(path: Path, name: str | None) -> Program:
-    """Return the program of a file: its only class derived from `hb.Program`, or the one named.
-
-    Raises `ProgramError` if the file cannot be imported, or does not have one such class.
-    """
+    """Return the program of a file: its only class derived from `hb.Program`, or the one named."""
     module = _module_of(path)
     found = {key: value for key, value in vars(module).items() if _is_program(value, Program)}
     own = {key: one for key, one in found.items() if one.__module__ == module.__name__}

@@ -148,10 +148,7 @@ class KeptGraph:
             one.close()
 
     def lists(self, graph: Graph) -> CSRGraph:
-        """Return the neighbour lists of a graph in the caller's ids; other sources are read once.
-
-        Raises `GraphError` if the caller's arrays changed after the graph was made.
-        """
+        """Return a graph's neighbour lists in the caller's ids; other sources are read once."""
         if isinstance(graph, CSRGraph):
             if not (is_private(graph.indptr) and is_private(graph.indices)):
                 refuse_changed(graph.indptr, graph.indices, graph.num_vertices)

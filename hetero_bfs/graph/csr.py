@@ -427,32 +427,15 @@ def replace_weights(graph: CSRGraph, weights: WeightArray | None) -> CSRGraph:
     return CSRGraph.trusted(**{**fields, "weights": weights})
 
 
-@dataclass(frozen=True)
 class _Reversed:
     """The transposed edges of a directed graph."""
 
-    graph: CSRGraph
-    directed: bool = True
+    directed, both_directions = True, False
 
-    @property
-    def both_directions(self) -> bool:
-        return False
-
-    @property
-    def num_vertices(self) -> int:
-        return self.graph.num_vertices
-
-    @property
-    def num_input_edges(self) -> int:
-        return self.graph.num_input_edges
-
-    @property
-    def num_stored_edges(self) -> int:
-        return self.graph.num_stored_edges
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any] | None:
-        return self.graph.weight_dtype
+    def __init__(self, graph: CSRGraph) -> None:
+        self.graph = graph
+        self.num_vertices, self.num_input_edges = graph.num_vertices, graph.num_input_edges
+        self.num_stored_edges, self.weight_dtype = graph.num_stored_edges, graph.weight_dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for src, dst in self.graph.chunks(size):

@@ -36,10 +36,7 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Return a one-dimensional integer array unchanged, an empty one as uint32.
-
-    Raises `GraphError` for other dimensions, and for entries that are not integers or are masked.
-    """
+    """Return a one-dimensional integer array unchanged, an empty one as uint32."""
     array = as_array(name, values)
     if array.ndim != 1:
         raise GraphError(f"{name} has {array.ndim} dimensions; give a one-dimensional array")

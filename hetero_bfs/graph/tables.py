@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -116,41 +116,20 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
             arrays[2] = arrays[2].astype(np.float64, copy=False)
     if not batches:
         batches.append(columns.arrays_of([column.to_numpy() for column in held.columns], "cast"))
-    return EdgeBatches(tuple(columns.edges(arrays) for arrays in batches))
+    return EdgeBatches([columns.edges(arrays) for arrays in batches])
 
 
-@dataclass(frozen=True)
 class EdgeBatches:
-    """Edges in several edge lists, read without copying; see `EdgeSource`.
+    """Edges in one or several edge lists of one kind, read without copying; see `EdgeSource`."""
 
-    parts : at least one; all or none directed, all or none with weights of one type
-    """
+    both_directions = False
 
-    parts: tuple[EdgeList, ...]
-
-    @property
-    def num_vertices(self) -> int:
-        return max(part.num_vertices for part in self.parts)
-
-    @property
-    def num_input_edges(self) -> int:
-        return sum(part.num_input_edges for part in self.parts)
-
-    @property
-    def directed(self) -> bool:
-        return self.parts[0].directed
-
-    @property
-    def both_directions(self) -> bool:
-        return False
-
-    @property
-    def duplicates(self) -> Duplicates:
-        return self.parts[0].duplicates
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any] | None:
-        return self.parts[0].weight_dtype
+    def __init__(self, parts: Sequence[EdgeList]) -> None:
+        self.parts = parts
+        self.num_vertices = max(part.num_vertices for part in parts)
+        self.num_input_edges = sum(part.num_input_edges for part in parts)
+        self.directed, self.duplicates = parts[0].directed, parts[0].duplicates
+        self.weight_dtype = parts[0].weight_dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for part in self.parts:

@@ -55,10 +55,7 @@ class NameTable:
         self._different.append(kept if kept.dtype.kind in "iu" else kept.astype(object))
 
     def finish(self) -> tuple[NameArray, list[VertexArray]]:
-        """Return all names, sorted, and for each part the numbers of its names.
-
-        Raises `GraphError` for more than 2**32 - 2 names.
-        """
+        """Return all names, sorted, and for each part the numbers of its names."""
         names, order = np.unique(_joined(self._different), return_inverse=True)
         if names.size > MAX_VERTICES:
             raise GraphError(f"{names.size} vertices; a graph has at most {MAX_VERTICES}")
@@ -84,10 +81,7 @@ def _joined(parts: list[NameArray]) -> NameArray:
 
 
 def numbers_of(names: NameArray, wanted: Iterable[Any]) -> list[int]:
-    """Return the numbers of some names, given as they are or as text.
-
-    Raises `GraphError` for a name that no vertex has.
-    """
+    """Return the numbers of some names, given as they are or as text."""
     found = []
     in_order = bool((names[1:] > names[:-1]).all())
     for name in wanted:

@@ -213,11 +213,7 @@ def pagerank(
     weight: Any = "weight",
     dangling: None = None,
 ) -> dict[Any, float]:
-    """Return each node's score, as exact as NetworkX promises.
-
-    Raises `NotImplementedError` for self-loops and numbers that only NetworkX takes; NetworkX then
-    runs the function itself.
-    """
+    """Return each node's score, as exact as NetworkX promises."""
     if not len(G):
         return {}
     _refuse_loops(G)
@@ -249,10 +245,7 @@ def _restart(G: ConvertedGraph, personalization: dict[Any, float]) -> npt.NDArra
 def greedy_color(
     G: ConvertedGraph, strategy: str = "largest_first", interchange: bool = False
 ) -> dict[Any, int]:
-    """Return each node's colour, by falling degree.
-
-    Raises `NotImplementedError` for self-loops: NetworkX counts them in degrees.
-    """
+    """Return each node's colour, by falling degree."""
     if not len(G):
         return {}
     _refuse_loops(G)

@@ -126,10 +126,7 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> ConvertedGraph:
-    """Convert a NetworkX graph, with at most one edge attribute.
-
-    Raises `NotImplementedError` if others are requested, or if a weight is not finite or below 0.
-    """
+    """Convert a NetworkX graph, with at most one edge attribute."""
     if preserve_edge_attrs or node_attrs or preserve_node_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("a converted graph has one attribute of its edges at most")
     nodes = list(graph)

@@ -70,10 +70,7 @@ def _files_of_study(folder: Path) -> Sequence[str]:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
-    """Write all files and the summary, `MARKER`, or nothing; `summary["files"]` names the files.
-
-    Raises `HeteroBFSError` if the system cannot write. The folder is then unchanged.
-    """
+    """Write all files and the summary, `MARKER`, or nothing; `summary["files"]` names the files."""
     marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
     target = folder.resolve()  # follows links
     aside = target.with_name(f"{target.name}.earlier-{secrets.token_hex(4)}")

@@ -126,9 +126,6 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
     """Measure this machine and write the study; return its summary (also in study.json).
 
     Without a folder nothing is written. The summary has the small tables as text, too.
-
-    Raises `HeteroBFSError` if the folder, a graph or a device cannot be used, or if a search result
-    is wrong. Nothing is written then.
     """
     source_commit()  # cached now, since the checkout may change during the run
     if folder is not None:

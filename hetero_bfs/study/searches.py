@@ -105,10 +105,7 @@ class Planned:
 
 
 def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
-    """List the graphs: Kronecker graphs, files, and for regret graphs of each other family.
-
-    Raises `HeteroBFSError` if a scale is out of range, or a file is missing.
-    """
+    """List the graphs: Kronecker graphs, files, and for regret graphs of each other family."""
     planned = [Planned(named_graph(f"kronecker{s}"), s) for s in sorted(options.scales)]
     for path in dict.fromkeys(options.graphs):
         if not path.is_file():
@@ -178,11 +175,7 @@ class Subject:
 
 
 def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
-    """Make and build a graph, open it on the device, and validate every configuration.
-
-    Raises `GraphError` if the graph cannot be read, is too large, or has no edge to search, and
-    `ValidationError` if a search result is wrong.
-    """
+    """Make and build a graph, open it on the device, and validate every configuration."""
     edges = about.graph.make()
     graph = build_search_graph(edges)
     keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)

@@ -53,11 +53,7 @@ class Span:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the records of a CSV file that `--trace` wrote, with numbers converted.
-
-    Raises `HeteroBFSError` if the file cannot be read, or --trace did not write it; the message
-    names line and column.
-    """
+    """Read the records of a CSV file that `--trace` wrote, with numbers converted."""
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             rows = [_with_numbers(row) for row in csv.DictReader(stream, strict=True)]

@@ -244,10 +244,7 @@ def search_keys(
 
 
 def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
-    """Return both as ints.
-
-    Raises `ArgumentError` if one is not an integer, `GraphError` if one is out of range.
-    """
+    """Return both as ints."""
     scale, edgefactor = check_integer("scale", scale), check_integer("edgefactor", edgefactor)
     if not 1 <= scale <= MAX_SCALE:
         raise GraphError(f"scale {scale} is not within 1 to {MAX_SCALE} (vertex ids are 32-bit)")

@@ -76,10 +76,7 @@ def write_npz(graph: CSRGraph, handle: BufferedIOBase) -> None:
 
 
 def read_npy(file: GraphFile, wanted: Wanted) -> EdgeList:
-    """Read an array of shape (edges, 2), or (edges, 3) with weights; or transposed if longer.
-
-    Raises `GraphFileError` for another shape, and for ids that are not integers.
-    """
+    """Read an array of shape (edges, 2), or (edges, 3) with weights; or transposed if longer."""
     with file.opened() as handle:
         try:
             array = np.lib.format.read_array(handle, allow_pickle=False)
@@ -138,8 +135,6 @@ def read_serialized(file: GraphFile, wanted: Wanted) -> CSRGraph:
     """Read an .sg or a .wsg file; `weighted` keeps the weights of a .wsg file.
 
     If an edge occurs several times, its smallest weight counts, as in GAP.
-
-    Raises `GraphFileError` for a missing or damaged file, and with `weighted` for an .sg file.
     """
     directed, weighted = wanted.directed, wanted.weighted
     entry = _entry(file)
@@ -187,10 +182,7 @@ def serialized_size(file: GraphFile) -> int:
 
 
 def write_serialized(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    """Write .sg, or .wsg if the graph has weights.
-
-    Raises `GraphFileError` for too many vertices, or weights other than int32.
-    """
+    """Write .sg, or .wsg if the graph has weights."""
     if graph.num_vertices > _MAX_VERTICES:
         raise GraphFileError(
             f"{graph.num_vertices} vertices; .sg has 31-bit ids and holds up to {_MAX_VERTICES}: "

@@ -48,10 +48,6 @@ def read_dimacs(file: GraphFile, wanted: Wanted) -> EdgeList:
 
     The number after the ids is the weight, as in `read_edge_list`. In a `p edge` file E may count
     every edge twice, as in some well-known files.
-
-    Raises `GraphFileError` for an unknown `p` line, lines that are neither edges nor comments, ids
-    beyond V, a number of edges other than E, damaged gzip data, and, with `weighted`, a missing
-    weight.
     """
     with file.opened() as handle:
         head = _read_head(handle, file)

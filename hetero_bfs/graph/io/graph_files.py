@@ -260,10 +260,7 @@ class Line(NamedTuple):
 
 
 def lines(handle: BufferedIOBase, path: GraphFile | Path) -> Iterator[Line]:
-    """Yield the lines of a file that is read from its beginning.
-
-    Raises `GraphFileError` if a line has over 64 KiB or a zero byte.
-    """
+    """Yield the lines of a file that is read from its beginning."""
     number = 0
     for number, (start, text) in enumerate(_pieces(handle), 1):
         if len(text) > LONGEST_LINE_BYTES or b"\0" in text:

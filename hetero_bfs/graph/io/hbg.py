@@ -107,9 +107,6 @@ def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
     A file of 64 MiB or more is mapped into memory, a smaller one is copied. If another program
     truncates a mapped file while the graph is in use, the system ends this process (SIGBUS). Our
     own `write` replaces a file by a new one, and mappings keep the old one.
-
-    Raises `GraphFileError` for a missing or damaged file, a newer version, and, with `weighted`, a
-    file without weights.
     """
     with file.opened() as handle:
         header = _read_header(handle, file)

@@ -66,11 +66,6 @@ def read_matrix_market(file: GraphFile, wanted: Wanted) -> EdgeList:
     With `weighted` the values are the weights. A `real` or `double` matrix has float64 weights. An
     `integer` matrix has int32 weights, or float64 if one is beyond int32. In a skew-symmetric
     matrix the weight of j -> i is the negative weight of i -> j.
-
-    Raises `GraphFileError` for an unknown header, a matrix that is not square, indices outside it,
-    a number of entries other than the size line's, and damaged gzip data. With `weighted` also for
-    a pattern or complex matrix, a skew-symmetric matrix read as undirected, and a value that is not
-    a number.
     """
     directed, weighted = wanted.directed, wanted.weighted
     with file.opened() as handle:

@@ -44,12 +44,7 @@ class _Head(NamedTuple):
 
 
 def read_metis(file: GraphFile, wanted: Wanted) -> EdgeList:
-    """Read a METIS file; vertex 1 becomes 0. Every edge is in the lists of both its ends.
-
-    Raises `GraphFileError` for words that are not integers, ids beyond V, another number of lines
-    or edges than the first line says, an edge that one of its ends lacks, and with `weighted` for a
-    file without edge weights.
-    """
+    """Read a METIS file; vertex 1 becomes 0. Every edge is in the lists of both its ends."""
     with file.opened() as handle:
         head = _read_head(handle, file)
         where = f"{file}:{head.line}"
@@ -94,10 +89,7 @@ def metis_note(file: GraphFile, directed: bool) -> str:
 
 
 def write_metis(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    """Write the neighbour lists, with weights (integers of at least 1) as fmt 1.
-
-    Raises `GraphFileError` for other weights.
-    """
+    """Write the neighbour lists, with weights (integers of at least 1) as fmt 1."""
     weights = graph.weights
     if (
         weights is not None

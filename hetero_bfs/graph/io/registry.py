@@ -268,10 +268,7 @@ def _checked_columns(columns: Any) -> tuple[str, ...] | None:
 
 
 def vertices_by_header(path: str | os.PathLike[str] | GraphFile) -> int | None:
-    """Return the number of vertices in a file's header; None for a format without it.
-
-    Raises `GraphFileError` as `read` does, for errors up to the end of the header.
-    """
+    """Return the number of vertices in a file's header; None for a format without it."""
     if _is_folder(path):
         return None
     file = path if isinstance(path, GraphFile) else GraphFile(path)
@@ -287,10 +284,7 @@ def has_names(path: str | os.PathLike[str] | GraphFile) -> bool:
 
 
 def header_note(file: GraphFile, directed: bool) -> str | None:
-    """Return a note for the user on a file's vertex ids, or None.
-
-    Raises `GraphFileError` as `read` does, for errors up to the end of the header.
-    """
+    """Return a note for the user on a file's vertex ids, or None."""
     note: str | None = None
     if file.format.note is not None:
         note = file.format.function("note")(file, directed)

@@ -90,10 +90,7 @@ def has_separators(text: str) -> bool:
 
 
 def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Layout:
-    """Return the layout that the fields of a first line and the wanted columns give.
-
-    Raises `GraphFileError` if a column is not there.
-    """
+    """Return the layout that the fields of a first line and the wanted columns give."""
     row = _lower(row)
     count = 3 if wanted.weighted else 2
     if wanted.columns is not None:
@@ -128,9 +125,6 @@ def read_text_table(file: GraphFile, wanted: Wanted) -> EdgeList:
 
     The first line may name the columns. Without `renumber` ids are integers from 0. Lines that
     begin with `#` or `%` are comments. If a file `.v` lies beside an `.e`, it names all vertices.
-
-    Raises `GraphFileError` for a line without the wanted fields, and without `renumber` for ids
-    that are not integers or too large.
     """
     try:
         return _read_as(file, wanted, None)

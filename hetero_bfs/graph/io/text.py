@@ -64,10 +64,6 @@ def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
 
     With `weighted` the third column is the weight. The weights are int32 if each is written as an
     integer within int32, and float64 otherwise. Other columns are ignored.
-
-    Raises `GraphFileError` for lines that are not two ids, ids or a V above the 32-bit limit or
-    this machine's memory, fewer lines than E, an empty file, and damaged gzip data. With `weighted`
-    also for a line whose third column is not a number.
     """
     with file.opened() as handle:
         head = _read_head(handle, file)
@@ -216,10 +212,7 @@ class Konect:
     def numbered(
         self, src: VertexArray, dst: VertexArray, where: str
     ) -> tuple[VertexArray, VertexArray, int]:
-        """Return src, dst and the number of vertices; the right set's ids follow the left set's.
-
-        Raises `GraphFileError` for an id beyond the size of its set, or too many vertices.
-        """
+        """Return src, dst and the number of vertices; the right set's ids follow the left set's."""
         largest = [int(ends.max()) + 1 if ends.size else 0 for ends in (src, dst)]
         if self.form != "bip":
             return src, dst, max(*largest, self.num_vertices or 0)
