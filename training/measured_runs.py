@@ -312,7 +312,10 @@ def regret_of_algorithms(
         for request in requests(placed):
             with request.kind(placed, threads, info) as runs:
                 runs.levels, runs.expected_runs = levels, RUNS_OF_AN_ENGINE
-                places = [_place_of(runs, request) for _ in range(_RUNS)]
+                places: list[DeviceKind] = []
+                for _ in range(_RUNS):
+                    runs.run(*request.query)
+                    places.append("cpu" if runs.choice is None else runs.choice.option)
                 seconds = {
                     place: median(_seconds(runs, request, place, rounds)) for place in runs.places
                 }
@@ -329,8 +332,3 @@ def regret_of_algorithms(
                 "first_regret": seconds[places[0]] / best - 1.0,
                 "schedule": schedule_text(places),
             }
-
-
-def _place_of(runs: Analysis[Any], request: Request[Any]) -> DeviceKind:
-    runs.run(*request.query)
-    return "cpu" if runs.choice is None else runs.choice.option

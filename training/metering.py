@@ -95,7 +95,7 @@ class Metering:
         return self._window(partial(_repeat, batch))
 
     def rest(self) -> Window:
-        return self._window(_rest)
+        return self._window(lambda seconds: time.sleep(seconds) or 0)
 
     def _window(self, work: Callable[[float], int]) -> Window:
         """Meter a window; `work` works for about the seconds that it is given."""
@@ -146,11 +146,6 @@ class Metering:
             else:
                 joules[domain] = joules.get(domain, 0.0) + outcome
         return {d: j for d, j in joules.items() if d not in self.failures}
-
-
-def _rest(seconds: float) -> int:
-    time.sleep(seconds)
-    return 0
 
 
 def _repeat(batch: Batch, seconds: float) -> int:

@@ -7,7 +7,6 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError, ModelError
 from hetero_bfs.graph.generators.families import study_graphs
-from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
@@ -252,10 +250,6 @@ def _note_that_no_regret_is_measured() -> None:
     )
 
 
-def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
-    return partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
-
-
 def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
     found, missing = (engine or EngineOptions()).find_devices(most=1)
     for note in missing:
@@ -319,7 +313,8 @@ def _collect_all(
     tuning: Tuning | None,
     budget: Budget,
 ) -> pd.DataFrame:
-    steps = collect(plan, path, _opener(info, tuning), done)
+    opened = partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
+    steps = collect(plan, path, opened, done)
     costs = [graph.cost for graph in plan.graphs()[done:]]
     for _ in budget.within("graphs", steps, "measuring graphs", costs=costs):
         pass

@@ -22,12 +22,16 @@ class _Replaced(argparse.Action):
         parser.error("--devices is part of --device now; give --device cpu for no OpenCL device")
 
 
+def fields_of(kind: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that were given and are named like fields of a dataclass."""
+    known = kind.__dataclass_fields__
+    return {n: v for n, v in vars(options).items() if n in known and v is not None}
+
+
 def engine_options(options: argparse.Namespace) -> EngineOptions:
-    """Select a command's engine settings: the options named like the fields of `EngineOptions`."""
     from hetero_bfs.options import EngineOptions
 
-    known = EngineOptions.__dataclass_fields__
-    return EngineOptions(**{name: v for name, v in vars(options).items() if name in known})
+    return EngineOptions(**fields_of(EngineOptions, options))
 
 
 def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:

@@ -66,7 +66,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_train(commands)
     _add_study(commands)
     _add_view(commands)
-    _add_devices(commands)
+    add_json(commands.add_parser("devices", help="list the OpenCL devices"), "list")
     _add_doctor(commands)
     _add_warm_up(commands)
     _add_convert(commands)
@@ -366,11 +366,6 @@ def _add_view(commands: Any) -> None:
         ".json: Trace Event Format, for ui.perfetto.dev and chrome://tracing; .svg: a picture "
         "(default: TRACE with the suffix .trace.json)",
     )
-
-
-def _add_devices(commands: Any) -> None:
-    command = commands.add_parser("devices", help="list the OpenCL devices")
-    add_json(command, "list")
 
 
 def _add_doctor(commands: Any) -> None:

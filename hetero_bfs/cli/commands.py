@@ -104,24 +104,13 @@ def view(options: Namespace) -> int:
 
 
 def graph500(options: Namespace) -> int:
-    from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.cli.argument_groups import engine_options, fields_of
     from hetero_bfs.graph500.kernel import Graph500Options
     from hetero_bfs.graph500.protocol import run_graph500
     from hetero_bfs.graph500.report import format_report
 
     settings = Graph500Options(
-        kernel=options.kernel,
-        scale=options.scale or Graph500Options.scale,
-        edgefactor=options.edgefactor or Graph500Options.edgefactor,
-        sources=options.sources,
-        seed1=options.seed1,
-        seed2=options.seed2,
-        graph=options.graph,
-        directed=options.directed,
-        regenerate=options.regenerate,
-        validate=options.validate,
-        power_log=options.power_log,
-        engine=engine_options(options),
+        **fields_of(Graph500Options, options), engine=engine_options(options)
     )
     if launched_ranks() > 1:
         messages.enabled = launched_rank() == 0
@@ -140,7 +129,7 @@ def graph500(options: Namespace) -> int:
 
 
 def study(options: Namespace) -> int:
-    from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.cli.argument_groups import engine_options, fields_of
     from hetero_bfs.support.environment import need_package
 
     need_package("matplotlib", "matplotlib", "study", "study")
@@ -149,26 +138,15 @@ def study(options: Namespace) -> int:
     from hetero_bfs.study.run import run_study
     from hetero_bfs.study.searches import StudyOptions
 
-    families = options.families
-    if families is None:
-        families = not (options.scale or options.graph or options.paper)
-    summary = run_study(
-        options.out_dir,
-        StudyOptions(
-            scales=tuple(options.scale),
-            graphs=tuple(options.graph),
-            directed=options.directed,
-            families=families,
-            keys=options.keys or StudyOptions.keys,
-            rounds=options.rounds,
-            quick=options.quick,
-            power_log=options.power_log,
-            budget_seconds=options.budget,
-            paper=options.paper,
-            regenerate=options.regenerate,
-            engine=engine_options(options),
-        ),
-    )
+    of_all = not (options.scale or options.graph or options.paper)
+    given = {
+        "families": of_all,
+        **fields_of(StudyOptions, options),
+        "scales": tuple(options.scale),
+        "graphs": tuple(options.graph),
+        "budget_seconds": options.budget,
+    }
+    summary = run_study(options.out_dir, StudyOptions(**given, engine=engine_options(options)))
     print_notes(summary["notes"])
     text = text_stream(options)
     for name, rows in summary["tables"].items() if options.paper else ():

@@ -31,7 +31,9 @@ class OpenCLDrivers:
     def check(self) -> Iterator[Finding]:
         answer = run_module(__name__, _TIMEOUT_SECONDS)
         yield from _drivers(answer)
-        yield from _loader(answer)
+        for line in answer.lines:
+            if "pyopencl" in line:
+                yield Finding(OPENCL, "PyOpenCL", "ok", line["pyopencl"])
         if answer.problem is not None:
             yield from _culprits(answer)
             return
@@ -104,12 +106,6 @@ def _drivers(answer: Answer) -> Iterator[Finding]:
             text = f"{line['driver']} {fault}: {line['problem']}"
             remedy = f"install its driver anew, or remove {line['driver']}"
             yield Finding(OPENCL, "driver", "failed", text, remedy)
-
-
-def _loader(answer: Answer) -> Iterator[Finding]:
-    for line in answer.lines:
-        if "pyopencl" in line:
-            yield Finding(OPENCL, "PyOpenCL", "ok", line["pyopencl"])
 
 
 def _platforms(answer: Answer) -> Iterator[Finding]:

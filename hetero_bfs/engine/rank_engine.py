@@ -122,9 +122,10 @@ class RankEngine(Algorithms, OfOneProcess):
             On all ranks: the vertex is not in the graph.
         """
         communicator, n = self.communicator, self.num_vertices
-        source, reverse = agreed(communicator, lambda: _checked_search(source, reverse, n))
+        agreed(communicator, lambda: check_flag("reverse", reverse))
+        source = agreed(communicator, lambda: check_vertex(source, n))
         directed = self.graph.graph.directed
-        back = reverse and directed
+        back = bool(reverse) and directed
         if back not in self._searches:
             graph, threads = self._along("in" if back else "out"), usual_threads(communicator)
             search = DistributedSearch(communicator, graph, threads=threads)
@@ -136,7 +137,8 @@ class RankEngine(Algorithms, OfOneProcess):
         searched = int(self.graph.partition.sizes.sum())
         result = BFSResult(
             source, parent, found.seconds, 0.0, degree, directed,
-            lambda: level_traces(found.levels, searched, edges, result.level), reverse=reverse,
+            lambda: level_traces(found.levels, searched, edges, result.level),
+            reverse=bool(reverse),
         )  # fmt: skip
         return result
 
@@ -158,7 +160,10 @@ class RankEngine(Algorithms, OfOneProcess):
         way: Along = plan.along if self.graph.graph.directed else "out"
         if options.bucket_width is None and "priority" in plan.methods:
             if way not in self._steps:
-                self._steps[way] = self._usual_step(self._along(way))
+                graph = self._along(way)
+                sums = weight_sums(graph.graph.weights, graph.num_searched)
+                self.communicator.reduce_to_all(sums, "sum")
+                self._steps[way] = usual_step(sums)
             limits = limits._replace(bucket_width=self._steps[way])
         return self._run(plan, limits, self._along(way))
 
@@ -202,20 +207,10 @@ class RankEngine(Algorithms, OfOneProcess):
             self._graphs[way] = graph_along(self.graph, way)
         return self._graphs[way]
 
-    def _usual_step(self, graph: RankGraph) -> float:
-        sums = weight_sums(graph.graph.weights, graph.num_searched)
-        self.communicator.reduce_to_all(sums, "sum")
-        return usual_step(sums)
-
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""
         request = agreed(self.communicator, lambda: row.ask(self.num_vertices, *args, **kwargs))
         return request.kind.by_ranks(self, *request.query)
-
-
-def _checked_search(source: Any, reverse: Any, num_vertices: int) -> tuple[int, bool]:
-    check_flag("reverse", reverse)
-    return check_vertex(source, num_vertices), bool(reverse)
 
 
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:

@@ -345,18 +345,16 @@ def layered(graph: CSRGraph, root: int) -> CSRGraph:
     """
     check_type("graph", graph, CSRGraph, "a CSRGraph")
     check_vertex(root, graph.num_vertices)
-    order, ends = layers_of(graph.indptr, graph.indices, root, longest_lists(graph))
+    lengths = np.diff(graph.indptr)
+    if graph.directed:  # the longer list, of receivers or of senders
+        lengths = np.maximum(lengths, np.diff(graph.transpose.indptr))
+    order, ends = layers_of(graph.indptr, graph.indices, root, lengths)
     made = permute(graph, order, inverse(order, order.size))
     names = order.astype(np.int64) if graph.names is None else graph.names[order]
     counts = graph.directed, graph.num_input_edges, graph.input_degree[order]
     found = CSRGraph.trusted(made.indptr, made.indices, *counts, made.weights, names)
     found.__dict__["layers"] = ends
     return found
-
-
-def longest_lists(graph: CSRGraph) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = np.diff(graph.indptr)
-    return np.maximum(found, np.diff(graph.transpose.indptr)) if graph.directed else found
 
 
 def layers_of(

@@ -256,7 +256,9 @@ def scipy_of_lists(graph: Any) -> Any:
 def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas.DataFrame:
     import pandas
 
-    held = _columns_once(graph)
+    types = np.uint32, np.uint32, *([] if graph.weights is None else [graph.weights.dtype])
+    parts = [tuple(np.empty(0, dtype) for dtype in types), *edges_once(graph)]
+    held = [np.concatenate(column) for column in zip(*parts, strict=True)]
     columns = dict(zip((source, target, weight), held, strict=False))
     if len(columns) < len(held):
         raise ArgumentError(f"columns {source!r}, {target!r}, {weight!r}; give different names")
@@ -285,12 +287,6 @@ def edges_once(graph: Any) -> Iterator[tuple[npt.NDArray[Any], ...]]:
             yield tuple(column[keep] for column in columns)
         else:
             yield columns
-
-
-def _columns_once(graph: Any) -> list[npt.NDArray[Any]]:
-    types = np.uint32, np.uint32, *([] if graph.weights is None else [graph.weights.dtype])
-    parts = [tuple(np.empty(0, dtype) for dtype in types), *edges_once(graph)]
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _package(name: str) -> Any:

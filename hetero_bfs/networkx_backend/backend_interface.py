@@ -109,7 +109,8 @@ def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = Fals
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
     given = _signature(name).bind(*args, **kwargs).arguments
     graph = given["G"]
-    if _is_converted(graph):
+    cached = getattr(graph, "__networkx_cache__", None) or {}
+    if cached.get("backends", {}).get("hetero"):  # it is converted
         return True
     if name in _PAIR and given.get("source") is not None and given.get("target") is not None:
         return "a search between two nodes takes less time than to convert the graph"
@@ -124,11 +125,6 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answ
 def _signature(name: str) -> Signature:
     """Return the function's parameters, which are NetworkX's."""
     return signature(globals()[name])
-
-
-def _is_converted(graph: Any) -> bool:
-    cache = getattr(graph, "__networkx_cache__", None) or {}
-    return bool(cache.get("backends", {}).get("hetero"))
 
 
 R = TypeVar("R")
@@ -187,7 +183,8 @@ def _bounded(G: ConvertedGraph, largest_only: bool, infinite: str) -> npt.NDArra
         source = int(best[degree[best].argmax()])
         take_upper = not take_upper
         level = levels_from(G, source, open_nodes.size)
-        _check_all_reached(level, infinite)
+        if level.min() < 0:
+            raise nx.NetworkXError(infinite)
         own = level.max()
         np.maximum(lower, np.maximum(level, own - level), out=lower)
         np.minimum(upper, own + level, out=upper)
@@ -196,11 +193,6 @@ def _bounded(G: ConvertedGraph, largest_only: bool, infinite: str) -> npt.NDArra
             undecided &= upper[open_nodes] > lower.max()
         open_nodes = open_nodes[undecided]
     return lower
-
-
-def _check_all_reached(level: npt.NDArray[np.int32], message: str) -> None:
-    if level.min() < 0:
-        raise nx.NetworkXError(message)
 
 
 def pagerank(

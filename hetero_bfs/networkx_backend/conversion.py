@@ -187,13 +187,9 @@ def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.f
     integral = float not in kinds
     if integral and weights.max(initial=0) * len(rows) >= _MOST_EXACT:
         raise NotImplementedError("integer weights whose sums are not exact as float64")
-    if kinds > {float} and max(filter(_is_integer, values)) > _MOST_EXACT:
+    if kinds > {float} and max(v for v in values if isinstance(v, int)) > _MOST_EXACT:
         raise NotImplementedError("integer weights that are not exact as float64")
     return weights, integral
-
-
-def _is_integer(weight: Any) -> bool:
-    return isinstance(weight, int)
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def no_figure(_: pd.DataFrame) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Section:
     """One figure with its table.
@@ -40,7 +36,7 @@ class Section:
     reading: str
     columns: tuple[str, ...]
     finding: Callable[[pd.DataFrame], str]
-    draw: Callable[[pd.DataFrame], Figure | str | None] = no_figure
+    draw: Callable[[pd.DataFrame], Figure | str | None] = lambda _: None
     brief: Callable[[pd.DataFrame], findings.Brief] = findings.rows_brief
     nothing: str = "Nothing could be measured; see the notes."
 

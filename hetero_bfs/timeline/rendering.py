@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from os import PathLike
@@ -279,33 +279,26 @@ class _Result(Protocol):
     def traces(self) -> Iterable[_Trace]: ...
 
 
-def _as_events(spans: Sequence[Span], title: str) -> str:
-    return json.dumps(trace_events(spans, {"title": title}), indent=1, allow_nan=False) + "\n"
-
-
-def _as_picture(spans: Sequence[Span], title: str) -> str:
-    return svg_file(timeline_svg(spans, title))
-
-
-_WRITERS: dict[str, Callable[[Sequence[Span], str], str]] = {
-    ".json": _as_events,
-    ".svg": _as_picture,
-}
+_SUFFIXES = ".json", ".svg"
 
 
 def is_timeline_path(path: Path) -> bool:
-    return path.suffix.lower() in _WRITERS
+    return path.suffix.lower() in _SUFFIXES
 
 
 def check_timeline_path(path: Path) -> None:
     if not is_timeline_path(path):
-        raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_WRITERS)}")
+        raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_SUFFIXES)}")
 
 
 def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
     """A failure leaves no incomplete file."""
     check_timeline_path(path)
-    text = _WRITERS[path.suffix.lower()](spans, title)
+    if path.suffix.lower() == ".svg":
+        text = svg_file(timeline_svg(spans, title))
+    else:
+        events = trace_events(spans, {"title": title})
+        text = json.dumps(events, indent=1, allow_nan=False) + "\n"
     with replacing(path, encoding="utf-8") as stream:
         stream.write(text)
 
