@@ -160,9 +160,9 @@ def system_errors(path: Any) -> Iterator[None]:
 @contextmanager
 def _decompressed(raw: io.BufferedIOBase, file: GraphFile) -> Iterator[io.BufferedIOBase]:
     name = file.compression[1:]
-    opener, damage = _decompressor(file)
+    opener, damage = compression_of(file.compression, file)
     try:
-        with opener(raw) as handle:
+        with opener(raw, "rb") as handle:
             yield handle
     except EOFError:
         raise GraphFileError(
@@ -177,32 +177,34 @@ def _decompressed(raw: io.BufferedIOBase, file: GraphFile) -> Iterator[io.Buffer
 
 
 _LONG_NAMES = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "Zstandard"}
-_Opener = Callable[[Any], AbstractContextManager[Any]]
+_Opener = Callable[..., AbstractContextManager[Any]]
 
 
-def _decompressor(file: GraphFile) -> tuple[_Opener, tuple[type[Exception], ...]]:
-    """Return what opens compressed data, and the errors of damaged ones."""
-    if file.compression == ".gz":
+def compression_of(suffix: str, path: Any) -> tuple[_Opener, tuple[type[Exception], ...]]:
+    """Return what opens a compressed stream in a mode, and the errors of damaged data.
+
+    What is written depends on the data alone.
+    """
+    if suffix == ".gz":
         import gzip
         import zlib
 
-        return lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"), (gzip.BadGzipFile, zlib.error)
-    if file.compression == ".bz2":
+        def opened(raw: Any, mode: str) -> Any:
+            return gzip.GzipFile("", mode, 6, raw, mtime=0)
+
+        return opened, (gzip.BadGzipFile, zlib.error)
+    if suffix == ".bz2":
         import bz2
 
         return bz2.BZ2File, (OSError,)
-    if file.compression == ".xz":
+    if suffix == ".xz":
         import lzma
 
         return lzma.LZMAFile, (lzma.LZMAError,)
-    zstd = import_zstd(file)
-    return zstd.ZstdFile, (zstd.ZstdError,)
-
-
-def import_zstd(path: Any) -> Any:
     for name in ("compression.zstd", "backports.zstd"):
         with suppress(ImportError):
-            return import_module(name)
+            zstd = import_module(name)
+            return zstd.ZstdFile, (zstd.ZstdError,)
     raise GraphFileError(
         f"{path}: Zstandard data need Python 3.14 or the package backports.zstd: pip install "
         "backports.zstd"

@@ -19,7 +19,7 @@ from hetero_bfs.graph.io.formats import BY_SUFFIX, COMPRESSIONS, Format, suffixe
 from hetero_bfs.graph.io.graph_files import (
     GraphFile,
     Wanted,
-    import_zstd,
+    compression_of,
     system_errors,
     unknown_suffix,
 )
@@ -110,25 +110,9 @@ def _suffixes(path: Path) -> tuple[str, str]:
 
 @contextmanager
 def _compressed(stream: IO[bytes], path: Path) -> Iterator[Any]:
-    """Yield a stream that compresses by the suffix; the result depends on the data alone."""
     compression = _suffixes(path)[1]
-    if compression == ".gz":
-        import gzip
-
-        with gzip.GzipFile("", "wb", 6, stream, mtime=0) as handle:
-            yield handle
-    elif compression == ".bz2":
-        import bz2
-
-        with bz2.BZ2File(stream, "wb") as handle:
-            yield handle
-    elif compression == ".xz":
-        import lzma
-
-        with lzma.LZMAFile(stream, "wb") as handle:
-            yield handle
-    elif compression == ".zst":
-        with import_zstd(path).ZstdFile(stream, "wb") as handle:
+    if compression:
+        with compression_of(compression, path)[0](stream, "wb") as handle:
             yield handle
     else:
         yield stream
