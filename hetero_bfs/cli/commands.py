@@ -54,7 +54,7 @@ def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
 
 
 def convert(options: Namespace) -> int:
-    from hetero_bfs.cli.graphs import read_graph
+    from hetero_bfs.cli.output import read_graph
     from hetero_bfs.graph.io.registry import check_output
 
     check_output(options.output, options.weighted, options.directed)

@@ -11,8 +11,15 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.components.serial import number_components
 from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.commands import write_graph
-from hetero_bfs.cli.graphs import name_of, numbered, read_graph
-from hetero_bfs.cli.output import as_json, print_notes, text_stream, write_record
+from hetero_bfs.cli.output import (
+    as_json,
+    name_of,
+    numbered,
+    print_notes,
+    read_graph,
+    text_stream,
+    write_record,
+)
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList

@@ -18,7 +18,7 @@ from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
 from hetero_bfs.cli.argument_groups import Argument, VertexName
 from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
-from hetero_bfs.cli.graphs import open_files
+from hetero_bfs.cli.output import open_files
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
 from hetero_bfs.scheduling.strategies import check_objective
@@ -134,7 +134,7 @@ def load_numba() -> None:
 @cache
 def _load_numba() -> None:
     environment.import_numba()
-    from hetero_bfs.cli.announcer import announce
+    from hetero_bfs.cli.with_numba import announce
 
     announce()
 

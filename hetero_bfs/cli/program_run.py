@@ -19,9 +19,18 @@ from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.cli.algorithms import print_summary, summary_of
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_edges, save_values
 from hetero_bfs.cli.info import range_of
-from hetero_bfs.cli.output import as_json, print_notes, write_record, write_trace
+from hetero_bfs.cli.output import (
+    as_json,
+    name_of,
+    numbered,
+    print_notes,
+    read_graph,
+    save_edges,
+    save_values,
+    write_record,
+    write_trace,
+)
 from hetero_bfs.errors import ArgumentError, GraphFileError, HeteroBFSError, ProgramError
 from hetero_bfs.graph.io.vertex_values import columns_of, read_values
 from hetero_bfs.programs.options import RunOptions

@@ -156,7 +156,7 @@ def end_even_if_stuck() -> None:
         return
     import numpy as np
 
-    from hetero_bfs.cli.last_resort import pass_on
+    from hetero_bfs.cli.with_numba import pass_on
 
     (writing, numbers, guard), _to_watcher = _to_watcher, None
     reading, signalled = os.pipe()

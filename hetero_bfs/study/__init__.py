@@ -2,7 +2,7 @@
 
 `searches` selects the graphs. It makes the tables with `measurements` and `run`. `figures` draws
 them in the style of `style`, and `findings` summarises them in sentences. `page` makes one HTML
-page, and `folder` writes all files at once.
+page, and `run` writes all files at once.
 
 `hetero-bfs study --paper NAME` makes a paper's own tables and figures. A paper is a name here and a
 `Paper` (page.py) in its module, with a function that measures and with its sections. A section is a
