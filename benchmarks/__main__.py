@@ -20,7 +20,6 @@ SUBJECTS = {
     "tails": "tails.py",
     "scaling": "scaling.py",
     "modes": "modes.py",
-    "places": "places.py",
     "regret": "regret.py",
     "program-regret": "program_regret.py",
     "transfer": "transfer.py",
