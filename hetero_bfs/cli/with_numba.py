@@ -83,21 +83,11 @@ _exit = types.ExternalFunction("_exit", types.void(_int))
 
 @kernel(counted=False)
 def pass_on(reading, writing, numbers, patience, byte, said):
-    """Pass bytes from one pipe to another; end the process some time after one of `numbers`.
+    """Pass bytes from one pipe to another until the first ends; end the process after some of them.
 
-    Parameters
-    ----------
-    reading, writing : int
-        File descriptors. The function returns at the end of `reading`.
-    numbers : int
-        Signals that end the process, as bits: after byte n with bit n set, the status is 128 + n.
-    patience : int
-        Microseconds from that byte to the end. Within them the reader of the second pipe can clean
-        up and end the process itself.
-    byte : uint8 array (1)
-        Buffer for a byte.
-    said : uint8 array (any length)
-        Text written to standard error at the end.
+    `numbers` has the signals that end it, as bits: after byte n with bit n set the status is
+    128 + n. Before that the reader of the second pipe has `patience` microseconds to clean up and
+    end the process itself. Then `said` is written to standard error. `byte` is a buffer.
     """
     while True:
         came = _read(reading, byte.ctypes.data, 1)

@@ -169,12 +169,8 @@ class KeptGraph:
     ) -> R:
         """Return the answer of an engine or `Analysis` if that pays, else of one thread.
 
-        Parameters
-        ----------
-        graph
-            What is opened; the same in all calls. `by_one_thread` is not called for a SearchGraph.
-        searches, further
-            Searches that `by_one_thread` makes, and further ones that the caller expects to need.
+        `graph` is what is opened, the same in all calls; for a SearchGraph `by_one_thread` is not
+        called. That makes a number of `searches`, and the caller expects to need `further` ones.
         """
         self.used = next(_CLOCK)
         held = self._graph, self._lists

@@ -146,13 +146,6 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
 
     `order` is one of `relabel.ORDERS`. Degree order counts duplicate edges, so that one pass over
     the edges suffices. With duplicates it may differ slightly from the order of the final degrees.
-
-    Raises
-    ------
-    ArgumentError
-        The argument is not an edge source, or the order is unknown.
-    GraphError
-        Less memory is free than `build_bytes` returns.
     """
     check_edge_source(edges)
     check_choice("order", order, ORDERS)

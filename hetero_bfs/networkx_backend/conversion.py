@@ -21,17 +21,9 @@ from hetero_bfs.options import EngineOptions
 class ConvertedGraph:
     """A graph of the backend; node i is the i-th node of NetworkX's graph.
 
-    Parameters
-    ----------
-    successors, predecessors : Lists
-        The same object if the graph is undirected. Parallel edges are one entry.
-    weights : float64 array, shape (successors.indptr[-1],), optional
-    integral : bool
-        Whether all weights are Python integers; distances then are integers, too.
-    weight_name : optional
-        Name of the edge attribute that `weights` holds.
-    graph : dict
-        The graph's attributes.
+    `successors` and `predecessors` are the same object if the graph is undirected. Parallel edges
+    are one entry. `weights` holds the edges' attribute `weight_name`; if all are Python integers
+    (`integral`), distances are integers, too. `graph` has the graph's attributes.
     """
 
     nodes: list[Any]

@@ -48,7 +48,7 @@ _COUNTS = "frontier_vertices", "frontier_edges", "unvisited_vertices", "unvisite
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """One strategy on one level of the search from `key`; `rounds` has each round's seconds."""
+    """One strategy on one level of the search from `key`, with the seconds of each round."""
 
     key: int
     features: LevelFeatures

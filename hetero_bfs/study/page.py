@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Section:
     """One figure with its table.
 
-    `name` is the stem of its SVG and CSV files. `columns` are the CSV's columns, also of a table
-    without rows. `finding` returns the result in a sentence. `draw` returns a figure, an SVG as
-    text, or None without measurements, and `brief` a small table for the page, with a caption.
-    `nothing` replaces all three if the table has no rows.
+    `name` is the stem of its SVG and CSV files, and `columns` are the CSV's, also without rows.
+    `finding` returns the result in a sentence. `draw` returns a figure, an SVG as text, or None,
+    and `brief` a small table for the page, with a caption. `nothing` replaces all three without
+    rows.
     """
 
     name: str

@@ -303,9 +303,8 @@ OF_DAMAGED_FILES = (
 def read_vertices(path: Path, named: bool = False) -> npt.NDArray[Any]:
     """Return the ids (int64) of a text file, one per line, or the array of a .npy file.
 
-    Empty lines, and lines that begin with #, are ignored. Lines may be names if vertices are
-    `named`; all are then returned as text. Raises `GraphFileError` if the file
-    cannot be read, or a line is not an id.
+    Empty lines, and lines that begin with #, are ignored. If vertices are `named`, all lines are
+    returned as text.
     """
     with system_errors(path), open(path, "rb") as file:
         if path.suffix.lower() == ".npy":

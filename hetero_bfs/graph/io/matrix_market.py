@@ -61,11 +61,7 @@ def read_matrix_market(file: GraphFile, wanted: Wanted) -> EdgeList:
     Each entry of a symmetric, skew-symmetric or hermitian file is one undirected edge. With
     `directed=True` it is one edge in each direction. An entry of value zero is an edge too, except
     in an array, which has all entries. Without a size line the largest index is the number of
-    vertices.
-
-    With `weighted` the values are the weights. A `real` or `double` matrix has float64 weights. An
-    `integer` matrix has int32 weights, or float64 if one is beyond int32. In a skew-symmetric
-    matrix the weight of j -> i is the negative weight of i -> j.
+    vertices. In a skew-symmetric matrix the weight of j -> i is the negative weight of i -> j.
     """
     directed, weighted = wanted.directed, wanted.weighted
     with file.opened() as handle:

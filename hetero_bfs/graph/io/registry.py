@@ -74,12 +74,6 @@ def write(graph: EdgeSource, path: str | os.PathLike[str]) -> list[str]:
     numbers, and other formats have the numbers. The file appears under its name only when complete.
 
     Returns notes for the user, on vertices that the format leaves out.
-
-    Raises
-    ------
-    GraphFileError
-        Unknown suffix, a format that cannot hold the graph (see the table of formats), failures of
-        the system. An existing file of that name is then untouched.
     """
     check_type("path", path, (str, os.PathLike), "the name of a graph file")
     path = Path(path)

@@ -56,21 +56,14 @@ class _Head(NamedTuple):
 
 
 def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
-    """Read lines of two vertex ids: the format of SNAP and of GAP's .el and .wel.
+    """Read lines of two vertex ids, and weights; docs/guide/file-formats.md has the rules.
 
-    Lines that begin with `#` or `%` are comments. The number of vertices is the largest id plus 1,
-    or V of a header `# Nodes: V Edges: E` if V is larger. V is a minimum, since SNAP's files have
-    gaps in their ids and count only used ids. E is the least number of edge lines.
-
-    Below KONECT's header, such as `% bip unweighted` and `% edges left right`, ids start at 1, and
-    vertex 1 becomes 0. The sizes give the number of vertices. The right vertices of a bipartite
-    file are numbered after its left vertices.
+    V of a header `# Nodes: V Edges: E` is a minimum, since SNAP's files have gaps in their ids and
+    count only used ids. E is the least number of edge lines. Below KONECT's header ids start at 1,
+    and the right vertices of a bipartite file are numbered after its left vertices.
 
     Lines with commas or a header line, named columns, and vertices to be renumbered are read by
     `table_files.read_text_table`.
-
-    With `weighted` the third column is the weight. The weights are int32 if each is written as an
-    integer within int32, and float64 otherwise. Other columns are ignored.
     """
     with file.opened() as handle:
         head = _read_head(handle, file)
@@ -278,8 +271,7 @@ class _DimacsHead(NamedTuple):
 def read_dimacs(file: GraphFile, wanted: Wanted) -> EdgeList:
     """Read a DIMACS file; vertex 1 becomes 0.
 
-    The number after the ids is the weight, as in `read_edge_list`. In a `p edge` file E may count
-    every edge twice, as in some well-known files.
+    In a `p edge` file E may count every edge twice, as in some well-known files.
     """
     with file.opened() as handle:
         head = _read_dimacs_head(handle, file)

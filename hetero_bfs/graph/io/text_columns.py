@@ -114,8 +114,7 @@ def read_columns(
     With `mark`, a letter, it precedes each edge, and lines that begin with `c` are comments. If
     there are more lines than `wanted`, none is kept: a small compressed file may hold very many.
     The weights are int32 if each is written as an integer within int32, and float64 otherwise;
-    without `numbers` there are none. Raises `GraphFileError` for the first line without the
-    expected fields.
+    without `numbers` there are none.
     """
     columns = _fast_columns(handle, file, ids, numbers, wanted, mark)
     if columns is None:
