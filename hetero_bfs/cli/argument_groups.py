@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 
 _FLAGS = {"true": True, "false": False}
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-
-
-class _Replaced(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        parser.error("--devices is part of --device now; give --device cpu for no OpenCL device")
 
 
 def fields_of(kind: Any, options: argparse.Namespace) -> dict[str, Any]:
@@ -164,7 +159,6 @@ def add_device_arguments(command: argparse.ArgumentParser) -> None:
         help="OpenCL device by index or part of its name; several with commas, or all; auto for "
         "the usual one, cpu for none",
     )
-    add("--devices", nargs="?", action=_Replaced, help=argparse.SUPPRESS)
     add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
 
 

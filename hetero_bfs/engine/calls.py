@@ -35,7 +35,7 @@ from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.tables import is_matrix
 from hetero_bfs.graph.vertex_names import with_names
-from hetero_bfs.options import EngineOptions, refuses_devices
+from hetero_bfs.options import EngineOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,7 +78,6 @@ class Call(Protocol[P, R_co]):
 def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
     row = rows()[method.__name__]
 
-    @refuses_devices
     def call(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
         graph, device, threads = (given.pop(name, None) for name in ("graph", "device", "threads"))
@@ -109,7 +108,6 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
     return made
 
 
-@refuses_devices
 def bfs(
     graph: Graph,
     source: Vertices,
@@ -140,7 +138,6 @@ def bfs(
     return _answered(graph, query, options, Engine.ask, Engine.answer, answer_serially)
 
 
-@refuses_devices
 def bfs_many(
     graph: Graph,
     sources: Iterable[int],
