@@ -19,21 +19,16 @@ SUBJECTS = {
     "gpu": "gpu.py",
     "gather": "gather.py",
     "tails": "tails.py",
-    "device-copies": "device_copies.py",
     "scaling": "scaling.py",
     "modes": "modes.py",
-    "places": "places.py",
     "regret": "regret.py",
-    "zhang": "zhang.py",
     "program-regret": "program_regret.py",
-    "robust": "robust.py",
     "transfer": "transfer.py",
     "energy": "energy.py",
 }
 
 
 def main() -> None:
-    """List the subjects, or run one."""
     subject = sys.argv[1] if len(sys.argv) > 1 else None
     if subject in (None, "-h", "--help"):
         print("usage: python -m benchmarks SUBJECT [--help | ARGUMENTS]\n")

@@ -26,17 +26,17 @@ import argparse
 import json
 import math
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from compare_sides import Side
 from tables import markdown, provenance, run_script
 
 from hetero_bfs.cli.argument_groups import positive
@@ -58,6 +58,73 @@ _LONG_SECONDS = 0.1  # if all keys together take longer, they are distributed ov
 _CASE_SECONDS = 60.0
 _FEWEST_ROUNDS = 10  # of a case that takes over a minute
 _LEAST_FOR_INTERVAL = 6  # with fewer rounds no interval has 95 %
+
+
+class Side:
+    """A checkout, and the worker process that imports it (compare_worker.py)."""
+
+    def __init__(self, checkout: Path) -> None:
+        if not (checkout / "hetero_bfs" / "__init__.py").is_file():
+            raise HeteroBFSError(f"{checkout} is no checkout: it has no hetero_bfs/__init__.py")
+        self.checkout = checkout.resolve()
+        own = self.checkout / ".venv" / "bin" / "python"
+        script = Path(__file__).with_name("compare_worker.py")
+        self._process = subprocess.Popen(
+            [own if own.is_file() else sys.executable, script, self.checkout],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # an interrupt is for the parent, which ends the workers
+            # "active" threads of the waiting side would take the other side's cores.
+            env={k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"},
+        )
+
+    def __enter__(self) -> Side:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # it holds nothing that must be saved
+        self._process.communicate()
+
+    def ask(self, do: str, **request: Any) -> Any:
+        """Let the worker do something, and wait for its answer.
+
+        Raises
+        ------
+        HeteroBFSError
+            The worker cannot do it, or has ended.
+        """
+        pipe_in, pipe_out = self._process.stdin, self._process.stdout
+        assert pipe_in is not None
+        assert pipe_out is not None
+        with suppress(BrokenPipeError):  # reading the answer then fails, too
+            print(json.dumps({"do": do} | request), file=pipe_in, flush=True)
+        line = pipe_out.readline()
+        if not line:
+            status = self._process.wait()
+            raise HeteroBFSError(f"{self.checkout}: its worker ended with status {status} at {do}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise HeteroBFSError(f"{self.checkout}: {answer['error']}")
+        return answer["value"]
+
+    def versions(self) -> str:
+        """Name commit, Python and Numba.
+
+        Raises
+        ------
+        HeteroBFSError
+            The worker imported another package than the checkout's.
+        """
+        versions = self.ask("versions")
+        if versions["package"] != str(self.checkout):
+            raise HeteroBFSError(
+                f"{self.checkout}: its worker imported {versions['package']} instead"
+            )
+        command = ["git", "-C", self.checkout, "describe", "--always", "--dirty", "--abbrev=12"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        commit = done.stdout.strip() or "not under git"
+        return f"{commit}, Python {versions['python']}, Numba {versions['numba']}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +192,6 @@ def parse() -> argparse.Namespace:
 
 
 def choose_cases(options: argparse.Namespace) -> list[Case]:
-    """List the requested cases."""
     files = options.files
     if files is None:
         files = [str(path) for name in _FILES for path in sorted(_DATA.glob(f"{name}.*"))[:1]]
@@ -185,7 +251,6 @@ def take_turns(sides: Sequence[Side], keys: Sequence[int], rounds: int) -> tuple
 
 
 def summarise(name: str, old: Any, new: Any) -> Row:
-    """Make a row of the results of `take_turns`."""
     ratios = np.median(new / old, axis=1)
     low, high = median_interval(ratios.tolist()) or (None, None)
     medians = float(np.median(old)), float(np.median(new)), float(np.median(ratios))
@@ -211,7 +276,6 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
 def describe(
     rows: Sequence[Row], versions: Sequence[str], options: argparse.Namespace, load: float
 ) -> str:
-    """Format the table, with its origin."""
     device = any(row.case.endswith(("/device", "/auto")) for row in rows)
     info = choose_device() if device else None
     command = f"python benchmarks/compare.py OLD NEW --keys {options.keys}"

@@ -159,7 +159,6 @@ class Worker:
 
 
 def edges_of(hb: Any, name: str, in_memory: bool, weighted: bool = False) -> Any:
-    """Return the edges of kroneckerN or gridN, or of a file, which gets random weights."""
     match = re.fullmatch(r"(kronecker|grid)(\d+)", name)
     if match is None:
         graph = hb.load(name)
@@ -174,7 +173,6 @@ def edges_of(hb: Any, name: str, in_memory: bool, weighted: bool = False) -> Any
 
 
 def ends_of(graph: Any) -> tuple[Any, Any]:
-    """Return both ends of all stored edges."""
     import numpy as np
 
     return np.repeat(np.arange(graph.num_vertices), np.diff(graph.indptr)), graph.indices
@@ -189,7 +187,6 @@ def with_random_weights(hb: Any, src: Any, dst: Any, num_vertices: int) -> Any:
 
 
 def grid(hb: Any, side: int, weighted: bool = False) -> Any:
-    """Make a square grid row by row."""
     import numpy as np
 
     ids = np.arange(side * side, dtype=np.uint32).reshape(side, side)

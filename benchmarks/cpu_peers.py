@@ -28,13 +28,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from cpu_contestants import (
+    PEERS,
     UNTIMED_SECONDS,
     Case,
     Contestant,
     OurCall,
     OurSearch,
+    gap_seconds,
+    run_gap,
 )
-from cpu_peer_codes import PEERS, gap_seconds, run_gap
 from libraries import timed, usual_spinning
 from tables import markdown, run_script
 
@@ -45,7 +47,7 @@ from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.support.cores import usable_cores
+from hetero_bfs.support.environment import usable_cores
 from hetero_bfs.support.files import replacing
 
 _PAUSE_SECONDS = 0.02
@@ -127,7 +129,6 @@ def start_over_with(threads: int) -> None:
 
 
 def find_graphs(names: Sequence[str]) -> list[StudyGraph]:
-    """Find graphs by their names, or stop the program."""
     try:
         graphs = [named_graph(name) for name in names]
     except hb.GraphError as error:
@@ -252,7 +253,6 @@ def compare(
 
 
 def rotated(contestants: Sequence[Contestant], number: int) -> list[Contestant]:
-    """Return the contestants in an order that rotates by one in every round."""
     start = number % len(contestants)
     return [*contestants[start:], *contestants[:start]]
 

@@ -20,7 +20,7 @@ import scipy
 import scipy.sparse
 import scipy.sparse.csgraph
 from libraries import timed
-from tables import markdown, provenance, run_script
+from tables import markdown, provenance, run_script, save
 
 import hetero_bfs as hb
 from hetero_bfs.graph.generators.families import named_graph
@@ -73,7 +73,6 @@ def weighted_matrix(graph: hb.CSRGraph) -> tuple[scipy.sparse.csr_array, np.ndar
 def compare(
     function: Callable[[Any, Any, Any], Any], matrix: Any, sources: Any
 ) -> dict[str, float]:
-    """Return the median seconds of SciPy and of this package."""
     sides = {"scipy": scipy.sparse.csgraph, "hetero_bfs": hb.csgraph}
     results = [function(side, matrix, sources) for side in sides.values()]
     np.testing.assert_array_equal(*(r[1] if isinstance(r, tuple) else r for r in results))
@@ -86,9 +85,7 @@ def compare(
 
 
 def write(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    options.out.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
-    table.to_csv(options.out / "csgraph.csv", index=False, float_format="%.6g")
     shown = pd.DataFrame(
         {
             "graph": table["graph"],
@@ -100,8 +97,8 @@ def write(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     )
     command = f"python benchmarks/csgraph.py --graphs {options.graphs} --out DIR"
     lines = [*provenance(None, command), f"- packages: scipy {scipy.__version__}"]
-    text = "\n".join(["# hetero_bfs.csgraph beside SciPy", "", *lines, "", markdown(shown), ""])
-    (options.out / "csgraph.md").write_text(text)
+    title = "# hetero_bfs.csgraph beside SciPy"
+    save(options.out, "csgraph", table, [title, "", *lines, "", markdown(shown)])
 
 
 if __name__ == "__main__":

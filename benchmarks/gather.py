@@ -53,7 +53,6 @@ def main() -> None:
 
 
 def check(edges: Any, engine: hb.Engine, key: int) -> None:
-    """Validate one search in each form."""
     for dtype in ("int64", "int32"):
         result = engine.bfs(key, dtype=dtype)
         outcome = hb.validate(edges, key, result.parent, engine.bfs(key, want="levels").level)
@@ -61,7 +60,6 @@ def check(edges: Any, engine: hb.Engine, key: int) -> None:
 
 
 def measure(engine: hb.Engine, keys: list[int], rounds: int) -> dict[str, float]:
-    """Return medians in milliseconds by name."""
     forms = {"int64": {}, "int32": {"dtype": "int32"}, "levels": {"want": "levels"}}
     seconds: dict[str, list[float]] = {}
 

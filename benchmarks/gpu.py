@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown, provenance, run_script
+from tables import markdown, provenance, run_script, save
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import Validator, group_size
@@ -98,7 +98,6 @@ def parse() -> argparse.Namespace:
 def open_engines(
     name: str, graph: SearchGraph, options: argparse.Namespace
 ) -> dict[str, hb.Engine]:
-    """Open an engine for each way that applies to a graph."""
     probe = hb.Engine(graph, device=options.device)
     info = probe.device_info
     assert info is not None, probe.notes
@@ -252,17 +251,15 @@ def floor_bytes(traces: list[LevelTrace], n: int) -> float:
 def write(
     rows: pd.DataFrame, levels: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace
 ) -> None:
-    for table, stem in ((rows, "gpu"), (levels, "gpu-levels")):
-        with replacing(options.out / f"{stem}.csv") as stream:
-            table.to_csv(stream, index=False, float_format="%.9g")
-    with replacing(options.out / "gpu.md") as stream:
-        stream.write(describe(rows, levels, info, options))
+    with replacing(options.out / "gpu-levels.csv") as stream:
+        levels.to_csv(stream, index=False, float_format="%.9g")
+    save(options.out, "gpu", rows, describe(rows, levels, info, options))
     print(rows.to_string(index=False), flush=True)
 
 
 def describe(
     rows: pd.DataFrame, levels: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace
-) -> str:
+) -> list[str]:
     names = ",".join(Path(name).name for name in options.graphs)
     validated = min(options.few_keys, options.keys)
     shown = rows.copy()
@@ -273,31 +270,28 @@ def describe(
     steps = steps.assign(strategy=levels["strategy"])
     steps["us"] = [f"{1e6 * s:.1f}" for s in levels["seconds"]]
     steps["migr us"] = [f"{1e6 * s:.1f}" for s in levels["transfer_seconds"]]
-    return "\n".join(
-        [
-            f"# Whole searches on {info.name}",
-            "",
-            *provenance(
-                info,
-                f"python benchmarks/gpu.py --graphs {names} "
-                f"--keys {options.keys} --rounds {options.rounds} --few-keys {options.few_keys} "
-                f"--ways {','.join(options.ways)} --max-alloc {options.max_alloc} "
-                f"--device-memory {options.device_memory} --out ...",
-            ),
-            "",
-            "From the key to the complete parent array in the device's memory (`cpu`: the host's), "
-            f"initialisation included; the first {validated} keys of each way validated:",
-            "",
-            markdown(shown),
-            "",
-            "The first levels of one search by the default way. `us` is the level by the device's "
-            "clock, `migr` converting a bitmap to a queue, and at the first level start, end, "
-            "launch, read-back and the host's part:",
-            "",
-            markdown(steps),
-            "",
-        ]
-    )
+    return [
+        f"# Whole searches on {info.name}",
+        "",
+        *provenance(
+            info,
+            f"python benchmarks/gpu.py --graphs {names} "
+            f"--keys {options.keys} --rounds {options.rounds} --few-keys {options.few_keys} "
+            f"--ways {','.join(options.ways)} --max-alloc {options.max_alloc} "
+            f"--device-memory {options.device_memory} --out ...",
+        ),
+        "",
+        "From the key to the complete parent array in the device's memory (`cpu`: the host's), "
+        f"initialisation included; the first {validated} keys of each way validated:",
+        "",
+        markdown(shown),
+        "",
+        "The first levels of one search by the default way. `us` is the level by the device's "
+        "clock, `migr` converting a bitmap to a queue, and at the first level start, end, "
+        "launch, read-back and the host's part:",
+        "",
+        markdown(steps),
+    ]
 
 
 if __name__ == "__main__":

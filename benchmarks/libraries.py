@@ -36,14 +36,12 @@ def usual_spinning() -> Iterator[None]:
 
 
 def timed(function: Callable[..., Any], *arguments: object) -> tuple[float, Any]:
-    """Return the seconds of a call and its result."""
     started = time.perf_counter()
     result = function(*arguments)
     return time.perf_counter() - started, result
 
 
 def load_networkit() -> Any:
-    """Return NetworKit's module; ImportError if it is not installed."""
     return importlib.import_module("networkit")
 
 

@@ -29,7 +29,6 @@ _SEED = 1
 
 
 def measure(log2_vertices: int, rounds: int, device: str) -> dict[str, float]:
-    """Return the row of one Kronecker graph."""
     seconds: dict[str, list[float]] = {name: [] for name in ("single", "calls", "levels", "sums")}
     with hb.Engine(hb.kronecker(log2_vertices), device=device) as engine:
         degree = engine.graph.input_degree
@@ -57,7 +56,6 @@ def measure(log2_vertices: int, rounds: int, device: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=scale, nargs="+", default=[16, 18, 20])
     parser.add_argument("--rounds", type=positive, default=9)
@@ -73,19 +71,17 @@ def main() -> None:
         f"python benchmarks/multi_source.py --scale {scales} --rounds {options.rounds} "
         f"--device {options.device}"
     )
-    text = "\n".join(
-        [
-            "# 64 multi-source searches, and one by one (ms for all 64)",
-            "",
-            *provenance(info, command),
-            "",
-            markdown(table.astype(object)),
-            "",
-        ]
-    )
-    print(text)
+    lines = [
+        "# 64 multi-source searches, and one by one (ms for all 64)",
+        "",
+        *provenance(info, command),
+        "",
+        markdown(table.astype(object)),
+        "",
+    ]
+    print("\n".join(lines))
     with replacing(options.out) as file:
-        file.write(text)
+        file.write("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from libraries import edges_once
-from tables import markdown, provenance, run_script
+from tables import markdown, provenance, run_script, save
 
 import hetero_bfs as hb
 from hetero_bfs.engine import kept
@@ -141,7 +141,6 @@ class Contestant:
         self.cpu_seconds.append(time.process_time() - cpu_before)
 
     def row(self) -> dict[str, Any]:
-        """Return the medians."""
         return {
             "backend": self.name,
             "kind": self.kind,
@@ -152,7 +151,6 @@ class Contestant:
 
 
 def compare(name: str, function: str, graph: nx.Graph, source: int) -> list[dict[str, Any]]:
-    """Return the seconds of each contestant."""
     call = _CASES[function]
     contestants = [Contestant("networkx", "converted")]
     graphblas = nx.utils.backends.backend_info.get("graphblas", {})
@@ -191,9 +189,7 @@ def check(function: str, expected: Any, found: Any) -> None:
 
 
 def write(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    options.out.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
-    table.to_csv(options.out / "networkx_backend.csv", index=False, float_format="%.6g")
     shown = table[["graph", "function", "backend", "kind"]].copy()
     for column in ("seconds", "cpu_seconds"):
         shown[column.replace("seconds", "ms")] = table[column].map(lambda s: f"{1e3 * s:.3g}")
@@ -206,8 +202,8 @@ def write(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     ]
     packages = [f"{name} {version(name)}" for name in peers]
     lines = [*provenance(None, command), f"- packages: {', '.join(packages)}"]
-    text = "\n".join(["# The NetworkX backend", "", *lines, "", markdown(shown), ""])
-    (options.out / "networkx_backend.md").write_text(text)
+    text = ["# The NetworkX backend", "", *lines, "", markdown(shown)]
+    save(options.out, "networkx_backend", table, text)
 
 
 def thresholds(out: Path) -> None:

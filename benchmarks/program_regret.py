@@ -14,13 +14,12 @@ from pathlib import Path
 
 import numba
 import pandas as pd
-from tables import markdown, provenance, run_script
+from tables import markdown, provenance, run_script, save
 
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.generators.families import families
-from hetero_bfs.support.files import replacing
 from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
 from hetero_bfs.training.regret import ROUNDS
 
@@ -29,15 +28,15 @@ _LONGEST = 60  # characters of a schedule in the table
 
 def main() -> None:
     options = parse()
-    options.out.mkdir(parents=True, exist_ok=True)
     info = next(iter(choose_devices(options.device)), None)
     tables = []
     for graph in [graph for scale in options.scales for graph in families(scale)]:
         print(graph.name, flush=True)
         threads = numba.get_num_threads()
         tables.append(measure_program_regret([graph], info, threads, options.rounds))
-        write(pd.concat(tables), info, options)
-    print(summary_text(pd.concat(tables)))
+        table = pd.concat(tables)
+        save(options.out, "program_regret", table, describe(table, info, options))
+    print(summary_text(table))
 
 
 def parse() -> argparse.Namespace:
@@ -49,21 +48,15 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> None:
-    with replacing(options.out / "program_regret.csv") as stream:
-        table.to_csv(stream, index=False, float_format="%.6g")
-    with replacing(options.out / "program_regret.md") as stream:
-        stream.write(describe(table, info, options))
-
-
 def summary_text(table: pd.DataFrame) -> str:
-    """Return the means of a table, in percent."""
     found = summarise_programs(table)
     groups = {**found.pop("families"), **found.pop("programs"), **found}
     return ", ".join(f"{name} {100 * value:.1f} %" for name, value in groups.items())
 
 
-def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> str:
+def describe(
+    table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace
+) -> list[str]:
     runs = table[["graph", "program", "place"]].copy()
     runs["ms"] = [f"{1e3 * seconds:.3f}" for seconds in table["seconds"]]
     for name in ("regret", "place_regret", "first_regret", "choosing"):
@@ -74,25 +67,22 @@ def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Nam
     scales = " ".join(map(str, options.scales))
     words = f"python benchmarks/program_regret.py --out ... --scales {scales}"
     words += " --device cpu" * (options.device == "cpu") + f" --rounds {options.rounds}"
-    return "\n".join(
-        [
-            "# Regret of vertex programs",
-            "",
-            *provenance(info, words),
-            "",
-            "Seconds of the schedules that the scheduler chose over the least of all schedules "
-            "replayed in the same run, minus 1, as geometric means; `all` is the mean over "
-            "families, `worst` the worst family. `place_regret` is the place's share, "
-            "`first_regret` that of the very first run's schedule, on its place. Built-in "
-            "algorithms have one place for a run: `ms` and `regret` are means of ten runs from the "
-            "first, `schedule` their places.",
-            "",
-            summary_text(table),
-            "",
-            markdown(runs),
-            "",
-        ]
-    )
+    return [
+        "# Regret of vertex programs",
+        "",
+        *provenance(info, words),
+        "",
+        "Seconds of the schedules that the scheduler chose over the least of all schedules "
+        "replayed in the same run, minus 1, as geometric means; `all` is the mean over "
+        "families, `worst` the worst family. `place_regret` is the place's share, "
+        "`first_regret` that of the very first run's schedule, on its place. Built-in "
+        "algorithms have one place for a run: `ms` and `regret` are means of ten runs from the "
+        "first, `schedule` their places.",
+        "",
+        summary_text(table),
+        "",
+        markdown(runs),
+    ]
 
 
 if __name__ == "__main__":

@@ -13,13 +13,12 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
-from tables import markdown, provenance, run_script
+from tables import markdown, provenance, run_script, save
 
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
-from hetero_bfs.support.files import replacing
 from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
 
 _SHOWN = ("oracle", "learned", "thresholds", "auto", "zhang", "none")
@@ -27,14 +26,14 @@ _SHOWN = ("oracle", "learned", "thresholds", "auto", "zhang", "none")
 
 def main() -> None:
     options = parse()
-    options.out.mkdir(parents=True, exist_ok=True)
     info = next(iter(choose_devices(options.device)), None)
     tables = []
     for graph in graphs_of(options, info):
         print(graph.name, flush=True)
         tables.append(measure_regret([graph], info, options.sources, options.rounds))
-        write(pd.concat(tables), info, options)
-    print(in_percent(summarise(pd.concat(tables))).to_string(index=False))
+        table = pd.concat(tables)
+        save(options.out, "regret", table, describe(table, info, options))
+    print(in_percent(summarise(table)).to_string(index=False))
 
 
 def parse() -> argparse.Namespace:
@@ -55,15 +54,7 @@ def graphs_of(options: argparse.Namespace, info: DeviceInfo | None) -> list[Stud
     return study_graphs(size, info is not None and info.type == "GPU")
 
 
-def write(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> None:
-    with replacing(options.out / "regret.csv") as stream:
-        table.to_csv(stream, index=False, float_format="%.6g")
-    with replacing(options.out / "regret.md") as stream:
-        stream.write(describe(table, info, options))
-
-
 def command(options: argparse.Namespace) -> str:
-    """Return the command that makes this table, without folders."""
     words = ["python benchmarks/regret.py --out ..."]
     if options.graphs is not None:
         words.append("--graphs " + ",".join(Path(n).name for n in options.graphs.split(",")))
@@ -71,31 +62,30 @@ def command(options: argparse.Namespace) -> str:
     return " ".join([*words, f"--sources {options.sources} --rounds {options.rounds}"])
 
 
-def describe(table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace) -> str:
+def describe(
+    table: pd.DataFrame, info: DeviceInfo | None, options: argparse.Namespace
+) -> list[str]:
     shown = table[table["selector"].isin(_SHOWN)]
     searches = shown[["graph", "root", "selector", "schedule"]].copy()
     searches.insert(3, "ms", [f"{1e3 * s:.3f}" for s in shown["seconds"]])
     searches.insert(4, "regret", [f"{100 * r:.1f} %" for r in shown["regret"]])
-    return "\n".join(
-        [
-            "# Regret by selector and family of graphs",
-            "",
-            *provenance(info, command(options)),
-            "",
-            "Seconds of a configuration's schedule over the least of all schedules replayed in the "
-            "same run, minus 1; geometric mean of a family's searches (`all`: of the families, "
-            "`worst`: the largest). `selection` is what choosing takes of a search, beside that. "
-            "`none` is the strategy that was best alone for each search. Schedules that take more "
-            f"than {SLOWEST:g} times the best are not replayed but added up from their levels.",
-            "",
-            markdown(in_percent(summarise(table))),
-            "",
-            "Each search, by the selectors that matter:",
-            "",
-            markdown(searches),
-            "",
-        ]
-    )
+    return [
+        "# Regret by selector and family of graphs",
+        "",
+        *provenance(info, command(options)),
+        "",
+        "Seconds of a configuration's schedule over the least of all schedules replayed in the "
+        "same run, minus 1; geometric mean of a family's searches (`all`: of the families, "
+        "`worst`: the largest). `selection` is what choosing takes of a search, beside that. "
+        "`none` is the strategy that was best alone for each search. Schedules that take more "
+        f"than {SLOWEST:g} times the best are not replayed but added up from their levels.",
+        "",
+        markdown(in_percent(summarise(table))),
+        "",
+        "Each search, by the selectors that matter:",
+        "",
+        markdown(searches),
+    ]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How searches scale with ranks: by mpirun on this machine, by simulated ranks, and on paper.
+"""How searches scale with ranks: by mpirun on this machine, and by simulated ranks.
 
     python benchmarks/scaling.py --scales 16 18 20 --ranks 1 2 --rounds 3 --out FOLDER
     python benchmarks/scaling.py --simulate 20 --per-rank 14 --out FOLDER
@@ -33,12 +33,13 @@ from typing import Any
 
 import pandas as pd
 from scaling_model import Network, simulate
-from scaling_tables import write
-from tables import run_script
+from tables import markdown, provenance, run_script
 
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support.cores import bound_cores
+from hetero_bfs.study.style import draw_spread
+from hetero_bfs.support.environment import bound_cores
+from hetero_bfs.support.files import replacing
 
 Row = dict[str, Any]
 
@@ -72,7 +73,7 @@ def main() -> None:
     command = "python " + " ".join(
         Path(part).name if part == options.reference else part for part in sys.argv
     )
-    write(options.out, command)
+    write_page(options.out, command)
 
 
 def parse() -> argparse.Namespace:
@@ -89,7 +90,6 @@ def parse() -> argparse.Namespace:
 
 
 def simulated_series(options: argparse.Namespace) -> dict[str, list[tuple[int, int]]]:
-    """Return ranks and scale of the simulated runs."""
     series = {}
     if options.simulate is not None:
         series["strong"] = [(ranks, options.simulate) for ranks in _SIMULATED_RANKS]
@@ -164,7 +164,6 @@ def output(command: list[str]) -> str:
 
 
 def figure(text: str, name: str) -> float:
-    """Return a figure of the reference's output."""
     found = re.search(rf"{name}:\W*([\d.e+-]+)", text)
     if found is None:
         raise HeteroBFSError(f"the reference printed no {name}")
@@ -179,6 +178,182 @@ def keep(path: Path, rows: list[Row], columns: list[str]) -> None:
         same = before[columns].apply(tuple, axis=1).isin(table[columns].apply(tuple, axis=1))
         table = pd.concat([before[~same], table])
     table.to_csv(path, index=False, float_format="%.6g")
+
+
+def write_page(folder: Path, command: str) -> None:
+    """Write scaling.md and scaling.svg of the rows in a folder."""
+    runs = _read(folder / "scaling-runs.csv")
+    simulated = _read(folder / "scaling-simulated.csv")
+    commands = folder / "scaling-commands.csv"
+    before = commands.read_text().splitlines() if commands.exists() else []
+    lines = [line for line in provenance(None, command) if not line.startswith("- speed model")]
+    about = " | ".join(line.removeprefix("- ") for line in lines[1:])
+    kept = [*(line for line in before if not line.endswith(lines[-1].removeprefix("- "))), about]
+    commands.write_text("\n".join(kept) + "\n")
+    text = ["# Scaling with ranks", "", lines[0], *(f"- {line}" for line in kept)]
+    if not runs.empty:
+        text += ["", "## By mpirun on this machine", "", *_runs(runs)]
+    if not simulated.empty:
+        text += ["", "## Simulated ranks", "", *_simulated(simulated)]
+    with replacing(folder / "scaling.md") as stream:
+        stream.write("\n".join(text) + "\n")
+    draw(runs, simulated, folder / "scaling.svg")
+
+
+def _read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path) if path.exists() else pd.DataFrame()
+
+
+def _medians(runs: pd.DataFrame) -> pd.DataFrame:
+    names = ["of_scale", "code", "scale", "ranks", "threads"]
+    return runs.groupby(names, as_index=False, sort=False)[["teps", "median_seconds"]].median()
+
+
+def _runs(runs: pd.DataFrame) -> list[str]:
+    medians = _medians(runs)
+    spread = runs.groupby(["of_scale", "code", "scale", "ranks", "threads"])["teps"]
+    rows = []
+    for scale, group in medians.groupby("of_scale"):
+        here = group[group["scale"] == scale]
+        at = here.set_index(["code", "ranks", "threads"])
+        one = at.loc[("ours", 1, 1), "teps"]
+        for key, row in at.iterrows():
+            code, ranks, threads = key
+            teps = spread.get_group((scale, code, scale, ranks, threads))
+            beside = ("reference", max(ranks, threads), 1)
+            rows.append(
+                {
+                    "scale": scale,
+                    "code": code,
+                    "ranks x threads": f"{ranks} x {threads}",
+                    "harmonic mean GTEPS": f"{row['teps'] / 1e9:.3f}",
+                    "least to most": f"{teps.min() / 1e9:.3f} to {teps.max() / 1e9:.3f}",
+                    "median ms": f"{1e3 * row['median_seconds']:.3f}",
+                    "to 1 x 1 of ours": f"{row['teps'] / one:.2f}",
+                    "times the reference": f"{row['teps'] / at.loc[beside, 'teps']:.0f}"
+                    if code == "ours" and beside in at.index
+                    else "",
+                }
+            )
+    return [
+        "Harmonic mean TEPS and median seconds of 64 keys, medians over rounds in turn. Ours was "
+        "validated, the reference not (SKIP_VALIDATION). The reference with as many cores is the "
+        "base of the last column. It is graph500/graph500 at f89d643, its BFS as its Makefile "
+        "builds it (-O3) with -fcommon, which newer GCCs need.",
+        "",
+        markdown(pd.DataFrame(rows)),
+        "",
+        "Weak scaling, one thread a rank. Efficiency is the first median time over the second one.",
+        "",
+        markdown(_weak(medians)),
+    ]
+
+
+def _weak(medians: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    ours = medians[medians["code"] == "ours"].set_index(["of_scale", "scale", "ranks", "threads"])
+    for scale, own, ranks, threads in ours.index:
+        base = scale, scale - int(math.log2(ranks)), 1, 1
+        if ranks > 1 and own == scale and base in ours.index:
+            before, after = (
+                1e3 * ours.loc[k, "median_seconds"]
+                for k in (base, (*base[:1], own, ranks, threads))
+            )
+            rows.append(
+                {
+                    "one rank": f"scale {base[1]}, {before:.3f} ms",
+                    "several": f"{ranks} ranks, scale {scale}, {after:.3f} ms",
+                    "efficiency": f"{before / after:.2f}",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _simulated(table: pd.DataFrame) -> list[str]:
+    network = Network()
+    rows = [
+        {
+            "series": row["series"],
+            "scale": row["scale"],
+            "ranks": row["ranks"],
+            "slowest work ms": f"{1e3 * row['work_seconds']:.3f}",
+            "mean work ms": f"{1e3 * row['mean_work_seconds']:.3f}",
+            "exchange ms": f"{1e3 * row['exchange_seconds']:.3f}",
+            "of it latency": f"{1e3 * row['latency_seconds']:.3f}",
+            "predicted ms": f"{1e3 * row['median_seconds']:.3f}",
+            "predicted GTEPS": f"{row['teps'] / 1e9:.2f}",
+            "MiB of a rank": f"{row['rank_bytes'] / 2**20:.1f}",
+            "of old ids": f"{row['replicated_bytes'] / 2**20:.1f}",
+        }
+        for _, row in table.iterrows()
+    ]
+    return [
+        "Predicted, not run on a network. One rank is one thread on a host of its own. Own work is "
+        "measured on one core while the other ranks wait; exchanges are counted, and predicted by "
+        f"{network.bandwidth / 1e9:g} GB/s a host, {1e6 * network.latency:g} us a message, and "
+        f"{1e6 * network.gap:g} us between messages of one sender (an assumption). A dense "
+        "exchange is recursive doubling. The ranks share one core's caches in turn, so levels "
+        "begin with colder caches than on hosts of their own. Python's part of the calls is not "
+        "included.",
+        "",
+        markdown(pd.DataFrame(rows)),
+    ]
+
+
+def draw(runs: pd.DataFrame, simulated: pd.DataFrame, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(5.6, 10), layout="constrained")
+    left, middle, right = picture.subplots(3, 1)
+    if not runs.empty:
+        medians = _medians(runs)
+        medians = medians[medians["of_scale"] == medians["scale"]]
+        styles = ("#000000", "o", "-"), ("#0072B2", "s", "--"), ("#D55E00", "^", "-")
+        styles += ("#999999", "v", "--"), ("#999999", "D", "-")
+        groups = medians.groupby(["code", "ranks", "threads"])
+        for (key, group), (color, marker, line) in zip(groups, styles, strict=False):
+            code, ranks, threads = key
+            label = f"{code}, {ranks} x {threads}"
+            left.plot(group["scale"], group["teps"], line, color=color, marker=marker, label=label)
+            names = ["code", "ranks", "threads"]
+            rounds = runs[(runs[names] == key).all(axis=1) & (runs["of_scale"] == runs["scale"])]
+            ends = rounds.groupby("scale")["teps"].quantile([0.25, 0.75]).unstack()
+            draw_spread(left, ends.index, ends[0.25], ends[0.75])
+        left.set(
+            yscale="log",
+            xlabel="scale",
+            ylabel="harmonic mean TEPS",
+            title="by mpirun: medians, quartiles of the rounds",
+        )
+        left.set_xticks(sorted(medians["scale"].unique()))
+        left.legend(fontsize=7, title="ranks x threads", title_fontsize=7)
+    for series, color, marker in (("strong", "#000000", "o"), ("weak", "#D55E00", "^")):
+        table = simulated[simulated["series"] == series] if not simulated.empty else simulated
+        if table.empty:
+            continue
+        fixed = f"scale {table['scale'].iloc[0]}"
+        if series == "weak":
+            fixed = f"2^{table['scale'].iloc[0]} vertices a rank"
+        right.plot(table["ranks"], table["teps"], color=color, marker=marker, label=fixed)
+        for column, line, name in (
+            ("work_seconds", "-", "work"),
+            ("exchange_seconds", ":", "exchange"),
+        ):
+            milli = 1e3 * table[column].where(table[column] > 0)  # one rank exchanges nothing
+            middle.plot(
+                table["ranks"], milli, line, color=color, marker=marker, label=f"{fixed}: {name}"
+            )
+    middle.set(
+        xscale="log", yscale="log", xlabel="simulated ranks", ylabel="ms", title="predicted time"
+    )
+    right.set(
+        xscale="log", yscale="log", xlabel="simulated ranks", ylabel="TEPS", title="predicted TEPS"
+    )
+    for axes in (middle, right):
+        axes.set_xscale("log", base=2)
+        if not simulated.empty:
+            axes.legend(fontsize=7)
+    picture.savefig(path)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Searches by simulated ranks: own work measured, exchanges predicted; and the same on paper.
+"""Searches by simulated ranks: own work measured, exchanges predicted.
 
 Every rank is one thread on a host of its own. A rank's levels are measured while the others wait
 (hetero_bfs.ranks.simulated). What the ranks send is counted, and its seconds are predicted:
@@ -53,10 +53,6 @@ class Network:
         """Return the seconds of a dense exchange; the bytes are those that a rank receives."""
         return _steps(ranks) * self.latency + others_bytes / self.bandwidth
 
-    def ring(self, ranks: int, others_bytes: float) -> float:
-        """Return the seconds of a dense exchange from neighbour to neighbour."""
-        return (ranks - 1) * self.latency + others_bytes / self.bandwidth
-
     def sparse(self, ranks: int, most_bytes: float) -> float:
         """Return the seconds of a sparse exchange; the bytes are the most that a rank sends."""
         if ranks == 1:
@@ -100,7 +96,6 @@ class TimedSearch(DistributedSearch):
 
 
 def others_bytes(graph: RankGraph) -> int:
-    """Return the bytes that a rank receives in a dense exchange."""
     part = graph.partition
     return 4 * int(part.sent_words.sum() - part.sent_words[part.rank])
 
@@ -199,41 +194,3 @@ def _seconds(
             latency += network.sparse(ranks, 0)
     slowest = work.max(axis=0).sum() + ends.max()
     return slowest, work.mean(axis=0).sum() + ends.mean(), exchange, latency
-
-
-def extrapolate(
-    scale: int, ranks: int, grid: int, id_bytes: int, base: Row, threads: int, network: Network
-) -> Row:
-    """Return the seconds of a search on paper, from a simulated run `base`.
-
-    A rank gets the bits of 1 / `grid` of all vertices: `grid` is 1 as the code is, and the square
-    root of the ranks in a two-dimensional partition. Own work grows with the edges of a rank, and
-    is shared by `threads`; that its bitmaps leave the caches is not in it.
-    """
-    vertices, base_vertices = 2**scale, 2 ** base["scale"]
-    leading = 8 * base["dense_bytes"] / (1 - 1 / base["ranks"]) / base_vertices
-    bitmap = vertices * leading / 8 / grid
-    per_edge = base["work_seconds"] / (base_vertices / base["ranks"] * 32)
-    stored = vertices / ranks * 32
-    levels, dense = base["levels"], base["dense_levels"]
-    partners = max(ranks // grid, 2)
-    calls = (levels + 1) * network.reduction(ranks)
-    exchange = calls + dense * network.dense(partners, bitmap)
-    exchange += (levels - dense) * network.sparse(partners, 0)
-    work = stored * per_edge / threads
-    replicated = vertices / grid * (id_bytes + 8 + 2 / 8)  # old ids, words to send, two bitmaps
-    if grid > 1:  # old ids are asked for at the end; words are buffered in blocks
-        replicated = vertices / grid * 2 / 8
-    return {
-        "scale": scale,
-        "ranks": ranks,
-        "grid": grid,
-        "dense_bytes": bitmap,
-        "stored_edges": stored,
-        "list_bytes": stored * id_bytes,
-        "replicated_bytes": replicated,
-        "work_seconds": work,
-        "exchange_seconds": exchange,
-        "ring_seconds": exchange + dense * (partners - 1 - _steps(partners)) * network.latency,
-        "teps": 16 * vertices / (work + exchange),
-    }

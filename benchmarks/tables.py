@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +12,10 @@ import pandas as pd
 from hetero_bfs.devices.machine import DeviceInfo, describe_machine
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.support.files import replacing
 
 
 def run_script(main: Callable[[], None]) -> None:
-    """Run a script; report an error in one line."""
     try:
         main()
     except (HeteroBFSError, OSError) as error:
@@ -25,10 +25,18 @@ def run_script(main: Callable[[], None]) -> None:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Format a table as Markdown."""
     lines = ["| " + " | ".join(table.columns) + " |", "|" + " --- |" * len(table.columns)]
     lines += ["| " + " | ".join(str(v) for v in row) + " |" for row in table.to_numpy()]
     return "\n".join(lines)
+
+
+def save(folder: Path, stem: str, table: pd.DataFrame, lines: Sequence[str]) -> None:
+    """Write STEM.csv, and the lines as STEM.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / f"{stem}.csv") as stream:
+        table.to_csv(stream, index=False, float_format="%.9g")
+    with replacing(folder / f"{stem}.md") as stream:
+        stream.write("\n".join(lines) + "\n")
 
 
 def provenance(info: DeviceInfo | None, command: str) -> list[str]:

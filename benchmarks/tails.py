@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tables import markdown, provenance, run_script
+from tables import markdown, provenance, run_script, save
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive
@@ -24,7 +24,6 @@ from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.trace import write_csv
-from hetero_bfs.support.files import replacing
 from hetero_bfs.training.oracle import schedule_text
 
 CPU, BOTH = {"device": "cpu"}, {}
@@ -72,18 +71,12 @@ def main() -> None:
     if options.out is not None:
         command = f"python -m benchmarks tails {' '.join(options.graphs)}"
         head = ["# Cores with tails: milliseconds of a search", "", *provenance(info, command), ""]
-        for path, text in (
-            (options.out, table.to_csv(index=False)),
-            (options.out.with_suffix(".md"), "\n".join([*head, markdown(table), ""])),
-        ):
-            with replacing(path) as stream:
-                stream.write(text)
+        save(options.out.parent, options.out.stem, table, [*head, markdown(table)])
 
 
 def measure(
     engines: dict[str, hb.Engine], keys: list[int], rounds: int
 ) -> tuple[list[dict[str, str | float]], hb.BFSResult]:
-    """Search by all engines in turn; return a row for each, and the first one's median search."""
     found: dict[str, list[hb.BFSResult]] = {name: [] for name in engines}
     for _ in range(rounds):
         for name, engine in engines.items():

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tables import markdown, provenance, run_script
+from tables import markdown, provenance, run_script, save
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive
@@ -64,13 +64,12 @@ def main() -> None:
         models["of this machine", "own"] = own
     rows = pd.DataFrame(list(judge(models, own, judged)))
     regret = measure_regret(models, info, options) if options.regret else pd.DataFrame()
-    for table, stem in ((rows, "transfer"), (regret, "transfer-regret")):
-        if not table.empty:
-            with replacing(options.out / f"{stem}.csv") as stream:
-                table.to_csv(stream, index=False, float_format="%.9g")
-    with replacing(options.out / "transfer.md") as stream:
-        stream.write(describe(rows, regret, info, options))
-    print((options.out / "transfer.md").read_text())
+    if not regret.empty:
+        with replacing(options.out / "transfer-regret.csv") as stream:
+            regret.to_csv(stream, index=False, float_format="%.9g")
+    lines = describe(rows, regret, info, options)
+    save(options.out, "transfer", rows, lines)
+    print("\n".join(lines))
 
 
 def parse() -> argparse.Namespace:
@@ -112,7 +111,6 @@ def judge(models: Models, own: SpeedModel | None, samples: pd.DataFrame) -> Iter
 
 
 def choices(model: SpeedModel, measured: pd.DataFrame) -> pd.Series[str]:
-    """Return the strategy of least predicted seconds at each level."""
     parts = [
         rows.assign(predicted=predict_levels(model, str(name), rows))
         for name, rows in measured.groupby("measured")
@@ -139,7 +137,7 @@ def measure_regret(models: Models, info: DeviceInfo, options: argparse.Namespace
 
 def describe(
     rows: pd.DataFrame, regret: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace
-) -> str:
+) -> list[str]:
     shown = rows.copy()
     for column in rows.columns[2:]:
         shown[column] = ["-" if np.isnan(v) else f"{100 * v:.0f} %" for v in rows[column]]
@@ -172,7 +170,7 @@ def describe(
             markdown(table.reset_index()),
             "",
         ]
-    return "\n".join(lines)
+    return lines
 
 
 if __name__ == "__main__":

@@ -127,41 +127,26 @@ __all__ = [
     "validate",
 ]
 
-_MODULE_OF = {
-    "ArgumentError": "errors",
-    "CSRGraph": "graph.csr",
-    "DeviceError": "errors",
-    "EdgeList": "graph.edge_list",
-    "Engine": "engine.engine",
-    "EngineClosedError": "errors",
-    "EngineOptions": "options",
-    "ForkError": "errors",
-    "GraphError": "errors",
-    "GraphFileError": "errors",
-    "HeteroBFSError": "errors",
-    "IterationTrace": "scheduling.trace",
-    "KroneckerEdges": "graph.generators.kronecker",
-    "LevelFeatures": "scheduling.trace",
-    "LevelTrace": "scheduling.trace",
-    "ModelError": "errors",
-    "Program": "programs.program",
-    "ProgramError": "errors",
-    "ProgramResult": "programs.result",
-    "RMATEdges": "graph.generators.kronecker",
-    "RunOptions": "programs.options",
-    "RankEngine": "engine.rank_engine",
-    "ValidationError": "errors",
-    "any_one": "programs.program",
-    "bitwise_or": "programs.program",
-    "kronecker": "graph.generators.kronecker",
-    "layered": "graph.layers",
-    "load": "graph.io.registry",
-    "maximum": "programs.program",
-    "minimum": "programs.program",
-    "most_frequent": "programs.program",
-    "plus": "programs.program",
-    "save_timeline": "timeline.rendering",
+_NAMES_OF = {
+    "errors": (
+        "ArgumentError DeviceError EngineClosedError ForkError GraphError GraphFileError "
+        "HeteroBFSError ModelError ProgramError ValidationError"
+    ),
+    "engine.engine": "Engine",
+    "engine.rank_engine": "RankEngine",
+    "graph.csr": "CSRGraph",
+    "graph.edge_list": "EdgeList",
+    "graph.generators.kronecker": "KroneckerEdges RMATEdges kronecker",
+    "graph.io.registry": "load",
+    "graph.search_graph": "layered",
+    "options": "EngineOptions",
+    "programs.options": "RunOptions",
+    "programs.program": "Program any_one bitwise_or maximum minimum most_frequent plus",
+    "programs.result": "ProgramResult",
+    "scheduling.trace": "IterationTrace LevelFeatures LevelTrace",
+    "timeline.rendering": "save_timeline",
 }
+_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import update_wrapper, wraps
+from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hetero_bfs.devices.cpu.host_run import check_threads
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import NO_DEVICE, choose_devices, plain_device_name
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.errors import ArgumentError, DeviceError
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.relabel import ORDERS
 from hetero_bfs.scheduling.named_selectors import SELECTORS, check_selector_name
 from hetero_bfs.scheduling.selectors import Selector
@@ -29,21 +29,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Owner = TypeVar("Owner")
 Graph = TypeVar("Graph")
-
-
-def refuses_devices(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function refuse the old argument `devices`; the message names its replacement."""
-
-    @wraps(function)
-    def refusing(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "devices" in kwargs:
-            raise ArgumentError(
-                'devices is part of device now; give device="cpu" for no OpenCL device, and leave '
-                "it out for the usual one"
-            )
-        return function(*args, **kwargs)
-
-    return refusing
 
 
 @dataclass(frozen=True)
@@ -145,9 +130,6 @@ class EngineOptions:
     def settings(self) -> dict[str, Any]:
         """Return the settings as keywords of `Engine`."""
         return dict(vars(self))
-
-
-EngineOptions.__init__ = refuses_devices(EngineOptions.__init__)  # type: ignore[method-assign]
 
 
 def check_selector(selector: Any) -> None:

@@ -52,7 +52,6 @@ class Outcome:
 
 
 def _edges(directed: bool, dtype: str | None = None) -> dict[str, Any]:
-    """Return arguments of `CSRGraph.from_edges`."""
     import hetero_bfs as hb
 
     (source,) = hb.KroneckerEdges(_SCALE).chunks()
@@ -242,7 +241,7 @@ def warm_up(
 
     The first job runs alone, since all others need its code, and then two at a time.
     """
-    from hetero_bfs.support.cores import usable_cores
+    from hetero_bfs.support.environment import usable_cores
 
     where = str(devices[0].index) if devices else "cpu"
     work = [partial(_run_job, job, where) for job in jobs or JOBS]
@@ -326,7 +325,6 @@ def beside(first: str) -> None:
 
 
 def _test_devices() -> None:
-    """Test searches on the devices that engines use if none is named."""
     from hetero_bfs.options import EngineOptions
 
     for info in EngineOptions().find_devices()[0]:

@@ -4,7 +4,6 @@ It runs as `hetero-bfs train`.
 """
 
 from hetero_bfs.training.calibrate import run_calibration
-from hetero_bfs.training.power_only import run_power_training
-from hetero_bfs.training.train import run_training
+from hetero_bfs.training.train import run_power_training, run_training
 
 __all__ = ["run_calibration", "run_power_training", "run_training"]

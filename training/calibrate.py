@@ -65,8 +65,6 @@ def run_calibration(
     engine : the device to calibrate for; all other settings are ignored
     out : folder of the model; by default the one in which the other commands look for models
     source : name of the model to start from; by default the shipped one of the most similar machine
-
-    Raises `ModelError` if there is no such model.
     """
     started = time.perf_counter()
     info = training_device(engine)
@@ -108,7 +106,6 @@ def choose_base(info: DeviceInfo | None, source: str | None) -> SpeedModel:
 def measure_graphs(
     names: Sequence[str], info: DeviceInfo | None, tuning: Tuning | None, sources: int = SOURCES
 ) -> pd.DataFrame:
-    """Measure a few searches of graphs by name (families.py); return samples (collect.py)."""
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(progress(names, "measuring graphs", delay_seconds=0.0)):
         graph = named_graph(name)
@@ -150,7 +147,6 @@ def predict_levels(model: SpeedModel, strategy: str, rows: pd.DataFrame) -> Seco
 
 
 def predict(linear: Linear, rows: pd.DataFrame) -> Seconds:
-    """Return the seconds that a formula predicts."""
     seconds = np.zeros(len(rows))
     for name, value in zip(linear.columns, linear.coefficients, strict=True):
         seconds += value * (1.0 if name == "constant" else rows[name].to_numpy(np.float64))

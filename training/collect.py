@@ -166,7 +166,6 @@ QUICK_PLAN = Plan((14, 16, 18), 3, 1, (13, 15))
 def collect(
     plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
 ) -> Iterator[int]:
-    """Measure the plan's graphs except the first `done`; append to `path`; yield after each."""
     for number, graph in enumerate(plan.graphs()):
         if number < done:
             continue
@@ -178,10 +177,7 @@ def collect(
 
 
 def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file; each is complete (`_append`).
-
-    Raises `HeteroBFSError` if the file has other columns than this program writes, or is damaged.
-    """
+    """Count the graphs in a sample file; each is complete (`_append`)."""
     if not path.exists() or path.stat().st_size == 0:
         return 0
     try:

@@ -1,16 +1,17 @@
-"""Fits a speed model to samples: linear in counts of work, coefficients not negative.
+"""Fits a speed model to samples, and evaluates it by cross-validation.
 
-The fit is scikit-learn's LinearRegression with `positive=True`, repeated in rounds. Rows are
-weighted so that every family of graphs has the same weight. The square of an error is divided by
-the measured seconds and by the seconds that the previous round predicted. If it were divided by the
-measured seconds twice, a prediction of 0 would never be more than 100 % wrong. A constant would
-then be the harmonic mean of the measurements, and strategies that scan long lists would look fast.
-The result is plain numbers.
+The model is linear in counts of work, with coefficients that are not negative. The fit is
+scikit-learn's LinearRegression with `positive=True`, repeated in rounds. Rows are weighted so that
+every family of graphs has the same weight. The square of an error is divided by the measured
+seconds and by the seconds that the previous round predicted. If it were divided by the measured
+seconds twice, a prediction of 0 would never be more than 100 % wrong. A constant would then be the
+harmonic mean of the measurements, and strategies that scan long lists would look fast. The result
+is plain numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from sklearn.linear_model import LinearRegression
 from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.scheduling.schema import LEAST_SHARED_EDGES, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel, ZhangSpeeds
-from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, plain
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
+from hetero_bfs.scheduling.trace import LevelFeatures
+from hetero_bfs.training.collect import FEATURE_FIELDS
 
 TRAINING_FAMILY = "kronecker"
 """The family of the graphs to which `fit_zhang` fits."""
@@ -66,7 +69,6 @@ def _fit_strategies(levels: pd.DataFrame, samples: pd.DataFrame) -> dict[str, Li
 
 
 def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
-    """Fit seconds as a sum of columns with coefficients >= 0; see the head of this file."""
     design = np.column_stack(
         [np.ones(len(rows)) if c == "constant" else rows[c].to_numpy(np.float64) for c in columns]
     )
@@ -129,3 +131,66 @@ def fit_zhang(samples: pd.DataFrame) -> ZhangSpeeds | None:
             speeds[name] = float(f"{speed:.6g}")
     number = len(levels.drop_duplicates(["graph", "root", "level"]))
     return ZhangSpeeds(float(f"{alpha:.6g}"), speeds, levels["graph"].nunique(), number)
+
+
+def evaluate(samples: pd.DataFrame) -> dict[str, Any]:
+    """Cross-validate by family of graphs: a model fitted to the other families predicts each one.
+
+    The paper's model is fitted to one half of the Kronecker graphs and predicts the other half.
+    Any of the two predicts the other families.
+
+    Returns
+    -------
+    dict
+        `median_relative_error` per strategy, and `excess` per selector: seconds of the chosen
+        levels over seconds of the best strategy at each level, minus 1. Both exclude migration.
+    """
+    errors: dict[str, list[float]] = {}
+    spent: dict[str, float] = {}
+    best = 0.0
+    levels = samples[samples["measured"].isin(list(STRATEGIES))]
+    halves = [fit_zhang(samples[samples["graph"] % 2 != half]) for half in (0, 1)]
+    for family in levels["family"].unique():
+        others = samples[samples["family"] != family]
+        if others.empty:
+            continue
+        model = fit(others, "", {})
+        for _, rows in levels[levels["family"] == family].groupby(["graph", "root", "level"]):
+            measured = dict(zip(rows["measured"], rows["seconds"], strict=True))
+            features = _features(rows.iloc[0])
+            best += min(measured.values())
+            for name, seconds in measured.items():
+                error = abs(model.learned_seconds(features, STRATEGIES[name]) / seconds - 1)
+                errors.setdefault(name, []).append(error)
+                key = f"fixed:{name}"
+                spent[key] = spent.get(key, 0.0) + seconds
+            choosers = {"learned": model.learned_seconds}
+            if (zhang := halves[int(rows["graph"].iloc[0]) % 2]) is not None:
+                choosers["zhang"] = zhang.seconds
+            for key, choose in choosers.items():
+                spent[key] = spent.get(key, 0.0) + measured[_choose(choose, features, measured)]
+    return {
+        "median_relative_error": {k: _round(float(np.median(v))) for k, v in errors.items()},
+        "excess": {k: _round(v / best - 1) for k, v in sorted(spent.items())} if best else {},
+    }
+
+
+def _choose(
+    seconds: Callable[[LevelFeatures, Strategy], float],
+    features: LevelFeatures,
+    measured: dict[str, float],
+) -> str:
+    return min(measured, key=lambda name: seconds(features, STRATEGIES[name]))
+
+
+def _features(row: pd.Series[Any]) -> LevelFeatures:
+    values = {name: row[name] for name in FEATURE_FIELDS}
+    others = ("growth", "device_kind", "representation")
+    counts = {k: int(v) for k, v in values.items() if k not in others}
+    return LevelFeatures(
+        **counts, growth=values["growth"], device_kind="cpu", representation="queue"
+    )
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")

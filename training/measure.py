@@ -72,7 +72,6 @@ def count_levels(engine: Engine, source: int) -> tuple[int, int]:
 
 
 def search_top_down(engine: Engine, source: int) -> Search:
-    """`source` is a new id."""
     search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
     search.run()
     return search

@@ -74,7 +74,6 @@ class Metering:
         self.failures: dict[Domain, str] = {}
 
     def domains(self) -> list[Domain]:
-        """The domains without a failure so far."""
         return [d for d in self.names() if d not in self.failures]
 
     def names(self) -> dict[Domain, str]:
@@ -85,7 +84,6 @@ class Metering:
         return names
 
     def periods(self) -> dict[Domain, float]:
-        """Seconds between updates of each domain's slowest meter."""
         return self._slowest(self._periods)
 
     def _slowest(self, periods: Sequence[float]) -> dict[Domain, float]:
@@ -93,12 +91,11 @@ class Metering:
         return {d: max(p for m, p in pairs if m.domain == d) for d in self.names()}
 
     def window(self, batch: Batch) -> Window:
-        """Repeat a batch of searches for a window, after some unmetered ones."""
         _repeat(batch, SETTLE_SECONDS)
         return self._window(partial(_repeat, batch))
 
     def rest(self) -> Window:
-        return self._window(_rest)
+        return self._window(lambda seconds: time.sleep(seconds) or 0)
 
     def _window(self, work: Callable[[float], int]) -> Window:
         """Meter a window; `work` works for about the seconds that it is given."""
@@ -149,11 +146,6 @@ class Metering:
             else:
                 joules[domain] = joules.get(domain, 0.0) + outcome
         return {d: j for d, j in joules.items() if d not in self.failures}
-
-
-def _rest(seconds: float) -> int:
-    time.sleep(seconds)
-    return 0
 
 
 def _repeat(batch: Batch, seconds: float) -> int:

@@ -47,8 +47,13 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.options import STRATEGIES, RunOptions, Where
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.strategies import DeviceKind
-from hetero_bfs.training.measured_algorithms import regret_of_algorithms
-from hetero_bfs.training.measured_programs import MEASURED, drawn_sources, run_measured, weighted
+from hetero_bfs.training.measured_runs import (
+    MEASURED,
+    drawn_sources,
+    regret_of_algorithms,
+    run_measured,
+    weighted,
+)
 from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import ROUNDS, SLOWEST
 
@@ -72,7 +77,6 @@ _MOST_ROUNDS = 51
 def regret_of_programs(
     edges: EdgeSource, info: DeviceInfo | None, threads: int, rounds: int = ROUNDS, sources: int = 1
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row of `COLUMNS` for each program and source."""
     placed = build_search_graph(weighted(edges))
     first, *others = drawn_sources(placed, 1 + sources)
     for kind in MEASURED:
@@ -140,7 +144,6 @@ class _Replays:
         return run_measured(self.runs, self.kind, options, source)
 
     def _learn(self, source: int) -> None:
-        """Run as the scheduler chooses, until it has tried all choices."""
         for place in self.runs.places:
             result = self._run(RunOptions(place=place), self.source)
             self.firsts[place] = schedule_of(result)
@@ -265,6 +268,5 @@ def options_of(schedule: Schedule) -> RunOptions:
 
 
 def place_of(schedule: Schedule) -> Where:
-    """Return where a schedule runs, "both" if it migrates."""
     places = {STRATEGIES[name][0] for name in schedule}
     return "both" if len(places) == 2 else places.pop()

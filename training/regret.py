@@ -179,7 +179,6 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return a summary as text, the selectors in the first column."""
     shown = summary.map(lambda value: "-" if np.isnan(value) else f"{100 * value:.1f} %")
     shown.insert(0, "selector", shown.index)
     return shown.reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Measures the watts of each strategy at the levels that suit it (used by objective.py).
+"""Finds meters and measures the watts of each strategy at the levels that suit it (objective.py).
 
 Searches are cut off after a few levels. They are top-down until Beamer's rule changes to bottom-up,
 then bottom-up until it changes back. A cut search and a shorter one differ by the levels between
@@ -21,21 +21,27 @@ which include its start. They are rough, but better than leaving a strategy out.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean, median, stdev
 
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.tuning import Tuning
-from hetero_bfs.energy import Domain, Unmeasured
+from hetero_bfs.energy import Domain, MeterError, PowerLog, Unmeasured
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.options import device_settings
-from hetero_bfs.scheduling.objective import Power, is_metered
+from hetero_bfs.scheduling.model_files import write_model
+from hetero_bfs.scheduling.objective import METERS_REMEDY, Power, is_metered
 from hetero_bfs.scheduling.selectors import FixedSelector, alpha_beta
+from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import (
     STRATEGIES,
     DeviceKind,
@@ -44,6 +50,7 @@ from hetero_bfs.scheduling.strategies import (
     host_only,
     plain,
 )
+from hetero_bfs.support.messages import progress
 from hetero_bfs.training.metering import Batch, Metering, Window
 
 ROUNDS = 3
@@ -66,7 +73,6 @@ def scale_for(info: DeviceInfo | None, quick: bool) -> int:
 
 
 def planned(info: DeviceInfo | None, metering: Metering) -> list[str]:
-    """Name the windows of a round: at rest, then searches on each metered device."""
     names = [IDLE]
     for kind in _seen(info, metering):
         strategies = [s.name for s in available(True) if s.device_kind == kind]
@@ -189,7 +195,6 @@ def _seen(info: DeviceInfo | None, metering: Metering) -> list[DeviceKind]:
 
 
 def _base_of(strategy: Strategy) -> str:
-    """Name the windows of searches that lack only a strategy's levels."""
     kind = strategy.device_kind
     if strategy.direction == "top-down":
         return f"first {kind}"
@@ -253,3 +258,71 @@ def _reasons(kind: DeviceKind, missing: Sequence[Unmeasured]) -> str:
 
 def _round(value: float) -> float:
     return float(f"{value:.4g}")
+
+
+def add_watts(
+    model: SpeedModel,
+    info: DeviceInfo | None,
+    quick: bool,
+    power_log: Path | None,
+    path: Path,
+) -> SpeedModel:
+    """Return a trained model of this machine with new watts, and write it to `path`."""
+    metering, missing = open_meters(info, power_log)
+    watts = None
+    if metering is not None:
+        watts = measure_watts(info, quick, model.tuning, metering, missing)
+    if metering is None or watts is None:
+        raise MeterError(f"no watts of any strategy could be measured; {METERS_REMEDY}")
+    model = replace(model, power=watts)
+    write_model(model, path)
+    return model
+
+
+def open_meters(
+    info: DeviceInfo | None, power_log: Path | None
+) -> tuple[Metering | None, list[Unmeasured]]:
+    """Find the meters before any long work; without meters the first value is None."""
+    if power_log is not None:
+        PowerLog(power_log).samples()  # raises for a bad log
+    meters, missing = meters_of(info, power_log, [])
+    if not meters:
+        why = "; ".join(f"{m.name}: {m.reason}" for m in missing)
+        print(f"note: no watts for --optimize energy or edp: {why}", file=sys.stderr)
+        return None, missing
+    return Metering(meters), missing
+
+
+def seconds_to_meter(info: DeviceInfo | None, metering: Metering) -> float:
+    windows = ROUNDS * (1 + len(planned(info, metering)))
+    return REST_SECONDS + windows * metering.window_seconds
+
+
+def measure_watts(
+    info: DeviceInfo | None,
+    quick: bool,
+    tuning: Tuning | None,
+    metering: Metering,
+    missing: Sequence[Unmeasured],
+) -> Power | None:
+    total = ROUNDS * len(planned(info, metering)) + 1
+    scale = scale_for(info, quick)
+    steps = measure_power(info, scale, tuning, metering, missing)
+    *_, measured = progress(steps, "measuring power", total, delay_seconds=0.0)
+    assert measured is not None, "the last one"
+    _report(measured, metering)
+    return measured if measured.watts else None
+
+
+def _report(measured: Power, metering: Metering) -> None:
+    print("watts while strategies run, idle included:")
+    for domain, watts in measured.idle_watts.items():
+        period = 1e3 * measured.resolution_seconds[domain]
+        name = measured.meters[domain]
+        print(f"  {domain}: {name}, updated every {period:.3g} ms; idle {watts:.4g} W")
+    for name, by_domain in measured.watts.items():
+        errors = measured.error_watts[name]
+        shown = ", ".join(f"{d} {w:.4g} +- {errors[d]:.2g} W" for d, w in by_domain.items())
+        print(f"  {name:<4} {shown}")
+    for name, why in [*measured.remarks.items(), *metering.failures.items()]:
+        print(f"  {name:<4} {'rough' if name in measured.watts else 'unmeasured'}: {why}")

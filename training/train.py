@@ -1,4 +1,4 @@
-"""Runs `hetero-bfs train`, from tuning to the table of regret."""
+"""Runs `hetero-bfs train`, from tuning to the table of regret, and `train --power-only`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +19,8 @@ from hetero_bfs import __version__
 from hetero_bfs.devices.machine import DeviceInfo, describe_machine, machine_slug
 from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.errors import HeteroBFSError
+from hetero_bfs.errors import HeteroBFSError, ModelError
 from hetero_bfs.graph.generators.families import study_graphs
-from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
@@ -31,7 +29,8 @@ from hetero_bfs.scheduling.model_files import (
     user_models_folder,
     write_model,
 )
-from hetero_bfs.scheduling.speed_model import CostTable, RunTable, SpeedModel
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, CostTable, RunTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.messages import announce, number_of
@@ -44,14 +43,23 @@ from hetero_bfs.training.collect import (
     collect,
     finished_graphs,
 )
-from hetero_bfs.training.energy import measure_watts, open_meters, seconds_to_meter
-from hetero_bfs.training.evaluate import evaluate
-from hetero_bfs.training.fit import fit
+from hetero_bfs.training.fit import evaluate, fit
 from hetero_bfs.training.measure import REPEATS
-from hetero_bfs.training.measured_algorithms import fit_algorithms, measure_algorithms
-from hetero_bfs.training.measured_programs import fit_programs, graphs_for, measure_programs
+from hetero_bfs.training.measured_runs import (
+    fit_algorithms,
+    fit_programs,
+    graphs_for,
+    measure_algorithms,
+    measure_programs,
+)
 from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
+from hetero_bfs.training.strategy_watts import (
+    add_watts,
+    measure_watts,
+    open_meters,
+    seconds_to_meter,
+)
 from hetero_bfs.training.tune import borrowed_tuning, plan_for, tune
 
 QUICK_SECONDS = 105.0
@@ -138,7 +146,6 @@ def _announce_length(budget_seconds: float | None, plan: Plan, done: int) -> Non
 def _train_whole_runs(
     plan: Plan, info: DeviceInfo | None, budget: Budget
 ) -> tuple[CostTable, RunTable]:
-    """Measure vertex programs and the other algorithms."""
     graphs, threads = graphs_for(info, plan.program_scales), numba.get_num_threads()
     programs, algorithms = [], []
     what = "measuring programs and algorithms"
@@ -243,12 +250,7 @@ def _note_that_no_regret_is_measured() -> None:
     )
 
 
-def _opener(info: DeviceInfo | None, tuning: Tuning | None) -> Callable[[SearchGraph], Engine]:
-    return partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
-
-
 def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
-    """None, with a note, for the CPU only."""
     found, missing = (engine or EngineOptions()).find_devices(most=1)
     for note in missing:
         print(f"note: {note}", file=sys.stderr)
@@ -256,7 +258,6 @@ def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
 
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path, budget: Budget) -> Tuning:
-    """Return the tuning of the device's kernels: measured, or stored with earlier samples."""
     path = _tuning_path(samples_path)
     if finished_graphs(samples_path) and path.exists():
         try:
@@ -312,7 +313,8 @@ def _collect_all(
     tuning: Tuning | None,
     budget: Budget,
 ) -> pd.DataFrame:
-    steps = collect(plan, path, _opener(info, tuning), done)
+    opened = partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
+    steps = collect(plan, path, opened, done)
     costs = [graph.cost for graph in plan.graphs()[done:]]
     for _ in budget.within("graphs", steps, "measuring graphs", costs=costs):
         pass
@@ -327,3 +329,28 @@ def _report(model_path: Path, scores: dict[str, Any]) -> None:
     print("median relative error of the predicted seconds:")
     for name, error in scores["median_relative_error"].items():
         print(f"  {name:<10} {100 * error:.0f} %")
+
+
+def run_power_training(
+    quick: bool = False,
+    engine: EngineOptions | None = None,
+    power_log: Path | None = None,
+) -> int:
+    """Add the watts of this machine's strategies to its model; return the exit status.
+
+    The parameters are as for `run_training`. Raises `ModelError` if there is no model of this
+    machine, and `MeterError` if no watts can be metered.
+    """
+    info = training_device(engine)
+    model = model_of(info)
+    if model is None or model.name != machine_slug(info):
+        raise ModelError(
+            f"no speed model for this machine ({machine_slug(info)}) to add watts to; "
+            f"train one with `{TRAIN_COMMAND}`"
+        )
+    folder = user_models_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{model.name}.json"
+    add_watts(model, info, quick, power_log, path)
+    print(f"model    {path}")
+    return 0

@@ -71,7 +71,6 @@ def borrowed_tuning(base: SpeedModel | None, info: DeviceInfo) -> Tuning:
 
 
 def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
-    """Yield the best tuning so far after each measurement."""
     large = default_tuning(info.type).fitting(info)
     for tuning in _descend(info, plan.scales, large, plan):
         large = tuning
@@ -83,7 +82,6 @@ def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
 def _descend(
     info: DeviceInfo, scales: tuple[int, ...], best: Tuning, plan: TuningPlan
 ) -> Iterator[Tuning]:
-    """Try one setting after another on Kronecker graphs; yield the best tuning so far."""
     graphs = []
     for scale in scales:
         with suppress(GraphError):  # more than this machine's memory

@@ -7,7 +7,7 @@
 GRAPH is kroneckerN, gridN (N x N vertices) or a file. For `sssp` and `user` generated graphs, and
 with --draw files too, get random integer weights from 1 to 255. --gap names the folder of GAP's
 built programs. NetworKit, python-graphblas and cuGraph take part if they are installed.
-Each algorithm's module here says who takes part, and compares the answers.
+contests.py says who takes part, and compares the answers.
 
 Writes ALGORITHM.csv (a row for each graph and contestant: median, least and greatest milliseconds)
 and ALGORITHM.md, with the machine, the versions, the command and the commit.
@@ -20,32 +20,37 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from benchmarks.programs.contest import Contest, Run
-from benchmarks.programs.graphs import make_graph
+from benchmarks import tables
+from benchmarks.programs import contests
+from benchmarks.programs.contest import Contest, Run, draw_sources, make_graph
 from benchmarks.programs.peers import releases
+from benchmarks.programs.user import user
 from benchmarks.tables import markdown, provenance, run_script
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 
-# Modules here, each with `make_contest`.
-_ALGORITHMS = ("bfs", "colouring", "components", "pagerank", "sssp", "user")
+_ALGORITHMS = {
+    "bfs": contests.bfs,
+    "colouring": contests.colouring,
+    "components": contests.components,
+    "pagerank": contests.pagerank,
+    "sssp": contests.sssp,
+    "user": user,
+}
 
 _LONG_SECONDS = 1.0  # a run that takes longer needs no untimed one before it
 _PAUSE_SECONDS = 0.02
 
 
 def main() -> None:
-    """Measure, and write the results."""
     options = parse()
-    make_contest = import_module(f"benchmarks.programs.{options.algorithm}").make_contest
+    make_contest = _ALGORITHMS[options.algorithm]
     rows = []
     for name in options.graph:
         weighted = options.algorithm in ("sssp", "user")
@@ -75,12 +80,6 @@ def parse() -> argparse.Namespace:
     add("--rounds", type=int, default=5)
     add("--out", type=Path, metavar="FOLDER")
     return parser.parse_args()
-
-
-def draw_sources(graph: CSRGraph, count: int) -> list[int]:
-    """Draw vertices that have edges."""
-    able = np.flatnonzero(np.diff(graph.indptr))
-    return np.random.default_rng(1).choice(able, count, replace=False).tolist()
 
 
 def take_turns(contest: Contest, sources: list[int], rounds: int) -> dict[str, list[float]]:
@@ -135,14 +134,11 @@ def summarise(
 
 
 def save(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    """Write the tables."""
-    options.out.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
-    table.to_csv(options.out / f"{options.algorithm}.csv", index=False)
     words = " ".join(["python -m benchmarks.programs", *sys.argv[1:]])
     info = next(iter(choose_devices(options.device)), None)
     text = [*provenance(info, words), f"- libraries: {releases()}", "", markdown(table.round(3))]
-    (options.out / f"{options.algorithm}.md").write_text("\n".join(text) + "\n")
+    tables.save(options.out, options.algorithm, table, text)
 
 
 if __name__ == "__main__":

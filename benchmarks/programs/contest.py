@@ -1,4 +1,4 @@
-"""Who takes part in a comparison, and our own entries in it."""
+"""Comparisons: their graphs by name, who takes part, and our own entries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.libraries import timed
+import numpy as np
+
 from hetero_bfs.algorithms.base import Prepared, open_analysis
 from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
-from hetero_bfs.graph.io.registry import write
+from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.graph.io.registry import read, write
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions
 
@@ -57,7 +60,6 @@ class Gap:
         write(graph, self.file)
 
     def seconds(self, *arguments: object, trials: int = 1) -> float:
-        """Return the median trial's seconds."""
         command = [self.program, "-f", self.file, "-n", trials, *arguments]
         done = subprocess.run(
             [str(word) for word in command],
@@ -70,18 +72,44 @@ class Gap:
         return statistics.median(map(float, times))
 
 
-def call(run: Callable[..., Any], answer: str, *arguments: Any) -> tuple[float, Any]:
-    """Return a whole call's seconds and its answer, an attribute of its result."""
-    seconds, result = timed(run, *arguments)
-    return seconds, getattr(result, answer)
-
-
 A = TypeVar("A", bound=Prepared)
 
 
 @contextmanager
 def opened(kind: type[A], edges: EdgeSource, options: argparse.Namespace) -> Iterator[A]:
-    """Make the graph ready for one of our algorithms, with the script's options."""
     settings = EngineOptions(device=options.device, threads=options.threads)
     with open_analysis(kind, build_search_graph(edges), settings) as analysis:
         yield analysis
+
+
+_LARGEST_WEIGHT = 255
+
+
+def make_graph(
+    name: str, weighted: bool, draws: bool, weight_type: str = "int32"
+) -> EdgeList | CSRGraph:
+    generated = re.fullmatch(r"(kronecker|grid)(\d+)", name)
+    if generated is None and not (weighted and draws):
+        return read(name, weighted=weighted)
+    if generated is None:
+        edges = read(name)
+    elif generated[1] == "kronecker":
+        edges = KroneckerEdges(int(generated[2])).materialise()
+    else:
+        edges = _grid(int(generated[2]))
+    if not weighted:
+        return edges
+    drawn = np.random.default_rng(27491095).integers(1, _LARGEST_WEIGHT + 1, edges.src.size)
+    return EdgeList(edges.src, edges.dst, edges.num_vertices, weights=drawn.astype(weight_type))
+
+
+def _grid(size: int) -> EdgeList:
+    ids = np.arange(size * size, dtype=np.uint32).reshape(size, size)
+    src = np.concatenate([ids[:, :-1].ravel(), ids[:-1].ravel()])
+    dst = np.concatenate([ids[:, 1:].ravel(), ids[1:].ravel()])
+    return EdgeList(src, dst, size * size)
+
+
+def draw_sources(graph: CSRGraph, count: int) -> list[int]:
+    able = np.flatnonzero(np.diff(graph.indptr))
+    return np.random.default_rng(1).choice(able, count, replace=False).tolist()

@@ -34,8 +34,6 @@ Found = tuple[Any, Any]
 
 
 class CuGraph:
-    """cuGraph's algorithms on one graph."""
-
     packages = ("pylibcugraph-cu13",)
     most_edges = (1 << 31) - 1
 
@@ -50,12 +48,10 @@ class CuGraph:
 
     @cached_property
     def _graph(self) -> Any:
-        """Lists by source, with weights if there are any."""
         return self._make(self._lists.weights)
 
     @cached_property
     def _transposed(self) -> Any:
-        """Lists by target, without weights."""
         return self._make(None, store_transposed=True)
 
     def _make(self, weights: npt.NDArray[Any] | None, store_transposed: bool = False) -> Any:
@@ -77,19 +73,15 @@ class CuGraph:
         return made
 
     def levels(self) -> dict[str, Run]:
-        """Return who finds the level of each vertex, -1 where not reached."""
         return self._both(self._bfs, _with_unreached)
 
     def paths(self) -> dict[str, Run]:
-        """Return who finds distances."""
         return self._both(self._sssp, _with_infinity)
 
     def ranks(self, settings: RankSettings) -> dict[str, Run]:
-        """Return who finds ranks."""
         return self._both(partial(self._pagerank, settings), lambda rank: rank.astype(np.float64))
 
     def components(self) -> dict[str, Run]:
-        """Return who finds the least vertex of each component."""
         return self._both(self._wcc, lambda label: least_members(label.astype(np.int64)))
 
     def _both(

@@ -46,8 +46,6 @@ _LIBRARY_EDGES = 1 << 25  # stored edges up to which they take part
 
 
 class NetworKit:
-    """NetworKit's algorithms on one graph."""
-
     packages = ("networkit",)
     most_edges = _LIBRARY_EDGES
 
@@ -57,15 +55,12 @@ class NetworKit:
         self.graph = networkit_graph(self.networkit, edges_once(graph))
 
     def paths(self) -> dict[str, Run]:
-        """Return who finds distances."""
         return {"NetworKit Dijkstra": self._distances}
 
     def ranks(self, settings: RankSettings) -> dict[str, Run]:
-        """Return who finds ranks."""
         return {"NetworKit PageRank": partial(self._ranks, settings)}
 
     def components(self) -> dict[str, Run]:
-        """Return who finds the least vertex of each component."""
         kinds = "ConnectedComponents", "ParallelConnectedComponents"
         return {f"NetworKit {kind}": partial(self._labels, kind) for kind in kinds}
 
@@ -90,8 +85,6 @@ class NetworKit:
 
 
 class GraphBLAS:
-    """python-graphblas on one graph, with the algorithms of graphblas-algorithms if it has them."""
-
     packages = ("python-graphblas", "suitesparse-graphblas", "graphblas-algorithms")
     most_edges = _LIBRARY_EDGES
 
@@ -104,15 +97,12 @@ class GraphBLAS:
         self.graph = self.library.Graph(self.matrix)
 
     def paths(self) -> dict[str, Run]:
-        """Return who finds distances."""
         return {"GraphBLAS Bellman-Ford": self._distances}
 
     def ranks(self, settings: RankSettings) -> dict[str, Run]:
-        """Return who finds ranks."""
         return {"GraphBLAS pagerank": partial(self._ranks, settings)}
 
     def components(self) -> dict[str, Run]:
-        """Return who finds the least vertex of each component."""
         return {"GraphBLAS FastSV": self._labels}
 
     def _distances(self, source: int) -> tuple[float, npt.NDArray[np.float64]]:

@@ -4,7 +4,7 @@ Each answer of a program is checked once for each graph against the built-in one
 search of the engine uses all devices it has; the other algorithms run on each place by themselves.
 """
 
-# ruff: noqa: D102, RUF012 (programs as users write them)
+# ruff: noqa: RUF012 (programs as users write them)
 
 from __future__ import annotations
 
@@ -30,14 +30,12 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.training.measured_programs import Distances, Parents
+from hetero_bfs.training.measured_runs import Distances, Parents
 
 _ALPHA, _CHANGE, _MOST_ITERATIONS = 0.85, 1e-4, 100
 
 
 class Paths(Distances):
-    """Shortest paths in buckets, without the promise that makes them faster."""
-
     def priority(self, state):
         return state.distance
 
@@ -49,8 +47,6 @@ class MonotonePaths(Paths):
 
 
 class Labels(hb.Program):
-    """Connected components by their least vertices."""
-
     state = {"label": np.int64}
     combine = hb.minimum
 
@@ -75,8 +71,6 @@ class OrderedLabels(Labels):
 
 
 class Ranks(hb.Program):
-    """PageRank."""
-
     state = {"rank": np.float64}
     combine = hb.plus
     all_active = True
@@ -138,10 +132,7 @@ def _confirm(problem: str, is_right: Any) -> None:
 
 
 @contextmanager
-def make_contest(
-    edges: EdgeSource, graph: CSRGraph, options: argparse.Namespace
-) -> Iterator[Contest]:
-    """Return who takes part."""
+def user(edges: EdgeSource, graph: CSRGraph, options: argparse.Namespace) -> Iterator[Contest]:
     contest = Contest(True, lambda one, other: True)  # answers are compared here
     settings = EngineOptions(device=options.device, threads=options.threads)
     source = int(np.argmax(np.diff(graph.indptr)))

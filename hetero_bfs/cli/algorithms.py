@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.table import Row, commands
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.graphs import may_have_names, name_of, numbered, read_graph, save_values
 from hetero_bfs.cli.output import (
+    may_have_names,
+    name_of,
+    numbered,
     print_notes,
+    read_graph,
     run_together,
+    save_values,
     text_stream,
     write_record,
     write_trace,

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
 
 if TYPE_CHECKING:
     from hetero_bfs.options import EngineOptions
 
+_FLAGS = {"true": True, "false": False}
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
-class _Replaced(argparse.Action):
-    """The old option `--devices`, whose error names its replacement."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        parser.error("--devices is part of --device now; give --device cpu for no OpenCL device")
+def fields_of(kind: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that were given and are named like fields of a dataclass."""
+    known = kind.__dataclass_fields__
+    return {n: v for n, v in vars(options).items() if n in known and v is not None}
 
 
 def engine_options(options: argparse.Namespace) -> EngineOptions:
-    """Select a command's engine settings: the options named like the fields of `EngineOptions`."""
     from hetero_bfs.options import EngineOptions
 
-    known = EngineOptions.__dataclass_fields__
-    return EngineOptions(**{name: v for name, v in vars(options).items() if name in known})
+    return EngineOptions(**fields_of(EngineOptions, options))
 
 
 def add_graph_argument(command: argparse.ArgumentParser, text: str = "graph file") -> None:
-    """Add the graph's file, and how it is read."""
     command.add_argument("graph", type=Path, metavar="GRAPH", help=text)
     add_reading(command)
 
@@ -161,7 +159,6 @@ def add_device_arguments(command: argparse.ArgumentParser) -> None:
         help="OpenCL device by index or part of its name; several with commas, or all; auto for "
         "the usual one, cpu for none",
     )
-    add("--devices", nargs="?", action=_Replaced, help=argparse.SUPPRESS)
     add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
 
 
@@ -221,6 +218,48 @@ def vertex(text: str) -> int | VertexName:
 
 def vertex_id(text: str) -> int:
     return _integer(text, 0, 2**32 - 3, "a vertex id")
+
+
+class Argument(NamedTuple):
+    """An argument of a program: a number, a vertex of the graph, or a file of values."""
+
+    name: str
+    value: Any
+
+
+def numeric(text: str) -> Argument:
+    """Parse NAME=VALUE; the value is a number, true or false, or @FILE."""
+    return _named_value(text, _number_or_file, "3, 0.85, true or @FILE")
+
+
+def of_vertex(text: str) -> Argument:
+    return _named_value(text, vertex, "a vertex")
+
+
+def _named_value(text: str, parse: Callable[[str], Any], values: str) -> Argument:
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier() and value):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=VALUE with a value such as {values}"
+        )
+    try:
+        return Argument(name, parse(value))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is not a value of {name}; give a number, true, false, or @FILE with a "
+            f"number for each vertex; {name} that is a vertex with a name goes with --vertex"
+        ) from None
+
+
+def _number_or_file(text: str) -> int | float | bool | Path:
+    if text.startswith("@"):
+        return Path(text[1:])
+    if text.lower() in _FLAGS:
+        return _FLAGS[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def byte_count(text: str) -> int:

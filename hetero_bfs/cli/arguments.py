@@ -26,14 +26,15 @@ from hetero_bfs.cli.argument_groups import (
     depth,
     integer,
     number,
+    numeric,
+    of_vertex,
     positive,
     scale,
     seed,
     vertex,
 )
-from hetero_bfs.cli.program_file import numeric, of_vertex
 from hetero_bfs.graph.io.formats import help_text, suffixes
-from hetero_bfs.study.papers import PAPERS
+from hetero_bfs.study import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
@@ -66,7 +67,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_train(commands)
     _add_study(commands)
     _add_view(commands)
-    _add_devices(commands)
+    add_json(commands.add_parser("devices", help="list the OpenCL devices"), "list")
     _add_doctor(commands)
     _add_warm_up(commands)
     _add_convert(commands)
@@ -366,11 +367,6 @@ def _add_view(commands: Any) -> None:
         ".json: Trace Event Format, for ui.perfetto.dev and chrome://tracing; .svg: a picture "
         "(default: TRACE with the suffix .trace.json)",
     )
-
-
-def _add_devices(commands: Any) -> None:
-    command = commands.add_parser("devices", help="list the OpenCL devices")
-    add_json(command, "list")
 
 
 def _add_doctor(commands: Any) -> None:

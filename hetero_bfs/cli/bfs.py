@@ -15,8 +15,17 @@ from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.graphs import may_have_names, name_of, numbered, read_graph, save_values
-from hetero_bfs.cli.output import print_notes, text_stream, write_record, write_trace
+from hetero_bfs.cli.output import (
+    may_have_names,
+    name_of,
+    numbered,
+    print_notes,
+    read_graph,
+    save_values,
+    text_stream,
+    write_record,
+    write_trace,
+)
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.graph_files import read_vertices

@@ -34,7 +34,6 @@ _OPENED_BY = {".json": "https://ui.perfetto.dev or chrome://tracing opens it"}
 
 
 def completion(options: Namespace) -> int:
-    """Print a script that lets a shell complete commands, options and files."""
     import shtab
 
     from hetero_bfs.cli.arguments import make_parser
@@ -55,9 +54,8 @@ def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
 
 
 def convert(options: Namespace) -> int:
-    """Convert a graph file to another format."""
-    from hetero_bfs.cli.graphs import read_graph
-    from hetero_bfs.graph.io.writing import check_output
+    from hetero_bfs.cli.output import read_graph
+    from hetero_bfs.graph.io.registry import check_output
 
     check_output(options.output, options.weighted, options.directed)
     write_graph(read_graph(options, options.input, options.weighted), options.output)
@@ -66,7 +64,7 @@ def convert(options: Namespace) -> int:
 
 def write_graph(graph: EdgeList | CSRGraph, path: Path, text: TextIO | None = None) -> None:
     """Write a graph, and print its size to `text`, by default standard output."""
-    from hetero_bfs.graph.io.writing import write
+    from hetero_bfs.graph.io.registry import write
 
     print_notes(write(graph, path))
     print(
@@ -77,10 +75,9 @@ def write_graph(graph: EdgeList | CSRGraph, path: Path, text: TextIO | None = No
 
 
 def generate(options: Namespace) -> int:
-    """Generate a graph and write it to a file."""
     from hetero_bfs.cli.arguments import FAMILIES
     from hetero_bfs.graph.generators.families import generated
-    from hetero_bfs.graph.io.writing import check_output
+    from hetero_bfs.graph.io.registry import check_output
 
     check_output(options.output, options.weighted, options.directed)
     given = {name: getattr(options, name) for name in FAMILIES[options.family]}
@@ -91,7 +88,6 @@ def generate(options: Namespace) -> int:
 
 
 def view(options: Namespace) -> int:
-    """Write the timeline of a trace, for a trace viewer or a browser."""
     from hetero_bfs.support.files import check_writable
     from hetero_bfs.timeline.rendering import check_timeline_path, write_timeline
     from hetero_bfs.timeline.spans import read_rows, spans_of
@@ -108,25 +104,13 @@ def view(options: Namespace) -> int:
 
 
 def graph500(options: Namespace) -> int:
-    """Run the benchmark and print its report; return 1 if a search was wrong."""
-    from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.cli.argument_groups import engine_options, fields_of
     from hetero_bfs.graph500.kernel import Graph500Options
     from hetero_bfs.graph500.protocol import run_graph500
     from hetero_bfs.graph500.report import format_report
 
     settings = Graph500Options(
-        kernel=options.kernel,
-        scale=options.scale or Graph500Options.scale,
-        edgefactor=options.edgefactor or Graph500Options.edgefactor,
-        sources=options.sources,
-        seed1=options.seed1,
-        seed2=options.seed2,
-        graph=options.graph,
-        directed=options.directed,
-        regenerate=options.regenerate,
-        validate=options.validate,
-        power_log=options.power_log,
-        engine=engine_options(options),
+        **fields_of(Graph500Options, options), engine=engine_options(options)
     )
     if launched_ranks() > 1:
         messages.enabled = launched_rank() == 0
@@ -145,8 +129,7 @@ def graph500(options: Namespace) -> int:
 
 
 def study(options: Namespace) -> int:
-    """Measure this machine and write the page of tables and figures."""
-    from hetero_bfs.cli.argument_groups import engine_options
+    from hetero_bfs.cli.argument_groups import engine_options, fields_of
     from hetero_bfs.support.environment import need_package
 
     need_package("matplotlib", "matplotlib", "study", "study")
@@ -155,26 +138,15 @@ def study(options: Namespace) -> int:
     from hetero_bfs.study.run import run_study
     from hetero_bfs.study.searches import StudyOptions
 
-    families = options.families
-    if families is None:
-        families = not (options.scale or options.graph or options.paper)
-    summary = run_study(
-        options.out_dir,
-        StudyOptions(
-            scales=tuple(options.scale),
-            graphs=tuple(options.graph),
-            directed=options.directed,
-            families=families,
-            keys=options.keys or StudyOptions.keys,
-            rounds=options.rounds,
-            quick=options.quick,
-            power_log=options.power_log,
-            budget_seconds=options.budget,
-            paper=options.paper,
-            regenerate=options.regenerate,
-            engine=engine_options(options),
-        ),
-    )
+    of_all = not (options.scale or options.graph or options.paper)
+    given = {
+        "families": of_all,
+        **fields_of(StudyOptions, options),
+        "scales": tuple(options.scale),
+        "graphs": tuple(options.graph),
+        "budget_seconds": options.budget,
+    }
+    summary = run_study(options.out_dir, StudyOptions(**given, engine=engine_options(options)))
     print_notes(summary["notes"])
     text = text_stream(options)
     for name, rows in summary["tables"].items() if options.paper else ():
@@ -189,7 +161,6 @@ def study(options: Namespace) -> int:
 
 
 def _columns_of(rows: list[dict[str, str]]) -> str:
-    """Return a table as text, its first column to the left."""
     lines = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -199,7 +170,6 @@ def _columns_of(rows: list[dict[str, str]]) -> str:
 
 
 def train(options: Namespace) -> int:
-    """Measure this machine and fit its speed model."""
     from hetero_bfs.cli.argument_groups import engine_options
     from hetero_bfs.support.environment import need_package
 
@@ -215,12 +185,11 @@ def train(options: Namespace) -> int:
 
 
 def devices(options: Namespace) -> int:
-    """List the OpenCL devices."""
     from hetero_bfs.cli.terminal import ended_at_once
     from hetero_bfs.devices.machine import cpu_name
     from hetero_bfs.devices.opencl.driver import NO_RUNTIME, choose_device, list_devices
     from hetero_bfs.devices.opencl.verdicts import kept_as_json
-    from hetero_bfs.support.cores import usable_cores
+    from hetero_bfs.support.environment import usable_cores
 
     with ended_at_once():  # a driver may hang; nothing is written yet
         found = list_devices()
@@ -268,7 +237,6 @@ def _self_test(device: DeviceInfo) -> str:
 
 
 def doctor(options: Namespace) -> int:
-    """Print what was found, what is missing, and how to fix it; return 1 if no search works."""
     findings: list[Finding] = []
     text = text_stream(options)
     for finding in _examine_all(options.retest):
@@ -287,7 +255,6 @@ def doctor(options: Namespace) -> int:
 
 
 def warm_up(options: Namespace) -> int:
-    """Compile what searches need; return 1 if a job failed."""
     from hetero_bfs.cli.terminal import end_even_if_stuck, ended_at_once
     from hetero_bfs.devices.opencl.driver import choose_devices, usable_devices
     from hetero_bfs.support import private_cache
@@ -325,8 +292,7 @@ def _examine_all(retest: bool) -> Iterator[Finding]:
     from hetero_bfs.doctor import examine
     from hetero_bfs.doctor import installation as here
     from hetero_bfs.doctor.opencl_drivers import OPENCL, OpenCLDrivers
-    from hetero_bfs.doctor.parallel_runs import MPI, check_mpi
-    from hetero_bfs.doctor.trial import SEARCHES, check_searches
+    from hetero_bfs.doctor.trials import MPI, SEARCHES, check_mpi, check_searches
 
     yield from examine(here.PYTHON, here.check_python)
     yield from examine(here.MACHINE, here.check_machine)

@@ -1,4 +1,4 @@
-"""`hetero-bfs info`: what a graph file holds, and what its graph is like."""
+"""`hetero-bfs info` and `layers`: what a graph file holds, and its graph layer by layer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.components.serial import number_components
-from hetero_bfs.cli.output import as_json, text_stream, write_record
+from hetero_bfs.cli.argument_groups import engine_options
+from hetero_bfs.cli.commands import write_graph
+from hetero_bfs.cli.output import (
+    as_json,
+    name_of,
+    numbered,
+    print_notes,
+    read_graph,
+    text_stream,
+    write_record,
+)
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.graph_files import GraphFile
-from hetero_bfs.graph.io.registry import read
+from hetero_bfs.graph.io.registry import check_output, read
 from hetero_bfs.graph.lists import Lists
+from hetero_bfs.graph.search_graph import as_given, layered
 from hetero_bfs.support.memory import format_bytes
 
 
@@ -27,10 +38,7 @@ def run(options: Namespace) -> int:
 
 
 def describe_file(options: Namespace) -> dict[str, Any]:
-    """Return the summary of a graph file, with its weights if it has some.
-
-    Raises `GraphFileError` as `read` does.
-    """
+    """Return the summary of a graph file, with its weights if it has some."""
     file = options.graph
     if not isinstance(file, GraphFile):  # it could not be opened; this says why
         file = GraphFile(file, options.format)
@@ -86,7 +94,6 @@ def _figures(degree: npt.NDArray[np.int64]) -> dict[str, float] | None:
 
 
 def range_of(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return the type and the range."""
     if values.size == 0:
         return {"dtype": str(values.dtype), "min": None, "max": None}
     least, most = as_json(values.min().item()), as_json(values.max().item())
@@ -119,3 +126,45 @@ def _lines(summary: dict[str, Any]) -> list[str]:
         f"{summary['largest_component']} vertices",
         f"memory      {format_bytes(summary['memory_bytes'])}",
     ]
+
+
+def layers(options: Namespace) -> int:
+    from hetero_bfs.programs.device_sweeps import heavy_edges, launches_of_sweep
+    from hetero_bfs.programs.renumbered import PlacedGraph, by_level
+
+    if options.out is not None:
+        check_output(options.out, options.weighted, options.directed, layers=True)
+    found, notes = engine_options(options).find_devices(1)
+    print_notes(notes)
+    edges = read_graph(options, options.graph, options.weighted)
+    (root,) = numbered(edges, [options.root])
+    graph = edges if isinstance(edges, CSRGraph) else CSRGraph.from_edge_source(edges)
+    made = layered(graph, root)
+    sizes = np.diff(np.asarray(made.layers), prepend=0)
+    info = found[0] if found else None
+    heavy = 0 if info is None else heavy_edges(info)
+    arranged = by_level(PlacedGraph(as_given(made)), 0, heavy)
+    summary = {
+        "graph": str(options.graph),
+        "root": name_of(edges, root),
+        "num_vertices": made.num_vertices,
+        "depth": sizes.size - 1,
+        "layer_sizes": sizes.tolist(),
+        "unreached": made.num_vertices - int(sizes.sum()),
+        "combined_lists": len(arranged.parts),
+        "launches": None if info is None else launches_of_sweep(arranged, info),
+        "device": None if info is None else info.name,
+    }
+    text = text_stream(options)
+    print(
+        f"depth {sizes.size - 1}: layers of {sizes.min()} to {sizes.max()} vertices, median "
+        f"{np.median(sizes):g}; not reached: {summary['unreached']}\n"
+        f"parts of a sweep on the host: {summary['combined_lists']}",
+        f"\nlaunches of a sweep on {info.name}: {summary['launches']}" if info else "",
+        sep="",
+        file=text,
+    )
+    if options.out is not None:
+        write_graph(made, options.out, text)
+    write_record(options.json, summary, info)
+    return 0

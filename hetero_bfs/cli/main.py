@@ -16,21 +16,19 @@ from pathlib import Path
 from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
-from hetero_bfs.cli.argument_groups import VertexName
+from hetero_bfs.cli.argument_groups import Argument, VertexName
 from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
-from hetero_bfs.cli.graphs import open_files
-from hetero_bfs.cli.program_file import Argument
+from hetero_bfs.cli.output import open_files
 from hetero_bfs.errors import DeviceError, HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
 from hetero_bfs.scheduling.strategies import check_objective
-from hetero_bfs.study.papers import TAKES
+from hetero_bfs.study import TAKES
 from hetero_bfs.support import environment
 from hetero_bfs.support.environment import launched_rank, launched_ranks
 from hetero_bfs.support.messages import naming_options
 
 
 def outputs(command: str) -> list[str]:
-    """Return the arguments that name files to write."""
     row = table.commands().get(command)
     arrays = ["output", "out", "edges_out", "levels"] if row is None else [*row.outputs]
     return [*arrays, "trace", "json"]
@@ -129,7 +127,6 @@ def _check_objective(options: Namespace) -> None:
 
 
 def load_numba() -> None:
-    """Import Numba; a line on stderr reports when it first compiles."""
     _load_numba()
     terminal.end_even_if_stuck()
 
@@ -137,7 +134,7 @@ def load_numba() -> None:
 @cache
 def _load_numba() -> None:
     environment.import_numba()
-    from hetero_bfs.cli.announcer import announce
+    from hetero_bfs.cli.with_numba import announce
 
     announce()
 
@@ -147,7 +144,6 @@ _WITHOUT_NUMBA = ("completion", "devices", "doctor", "view", "warm-up")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the exit status."""
     with terminal.outputs() as (out, _), terminal.interruptible():
         status = _run(arguments)
         out.flush()
@@ -201,8 +197,9 @@ def _carry_out(options: argparse.Namespace) -> int:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
     if name in ("algorithms", "bfs", "info", "layers", "run"):
-        module = {"run": "program_run", "layers": "layering"}.get(name, name)
-        run = import_module(f"hetero_bfs.cli.{module}").run
+        module = {"run": "program_run", "layers": "info"}.get(name, name)
+        entry = "layers" if name == "layers" else "run"
+        run = getattr(import_module(f"hetero_bfs.cli.{module}"), entry)
     else:
         run = getattr(commands, name.replace("-", "_"))
     status: int = run(options)
@@ -210,7 +207,6 @@ def _carry_out(options: argparse.Namespace) -> int:
 
 
 def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments; exit with status 2 if they contradict each other."""
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy.typing as npt
@@ -13,14 +19,23 @@ from hetero_bfs.algorithms.base import Report, open_analysis
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.cli.algorithms import print_summary, summary_of
 from hetero_bfs.cli.argument_groups import engine_options
-from hetero_bfs.cli.graphs import name_of, numbered, read_graph, save_edges, save_values
 from hetero_bfs.cli.info import range_of
-from hetero_bfs.cli.output import as_json, print_notes, write_record, write_trace
-from hetero_bfs.cli.program_file import load_program
-from hetero_bfs.errors import ArgumentError
+from hetero_bfs.cli.output import (
+    as_json,
+    name_of,
+    numbered,
+    print_notes,
+    read_graph,
+    save_edges,
+    save_values,
+    write_record,
+    write_trace,
+)
+from hetero_bfs.errors import ArgumentError, GraphFileError, HeteroBFSError, ProgramError
 from hetero_bfs.graph.io.vertex_values import columns_of, read_values
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.plan import ProgramClass
+from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.support.messages import number_of
 
@@ -128,7 +143,6 @@ def _check_options(options: Namespace, known: ProgramClass) -> None:
 
 
 def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments for the record, and for the run."""
     shown: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for name, value in options.argument:
@@ -151,7 +165,6 @@ def _values(options: Namespace, edges: Any, names: Any) -> tuple[dict[str, Any],
 
 
 def _edge_fields(options: Namespace, known: ProgramClass) -> dict[str, npt.NDArray[Any]]:
-    """Return the fields of edges: the columns of their names, each read as weights are."""
     from hetero_bfs.graph.csr import CSRGraph
     from hetero_bfs.graph.io.registry import read
     from hetero_bfs.graph.weights import needed_weights
@@ -166,3 +179,70 @@ def _edge_fields(options: Namespace, known: ProgramClass) -> dict[str, npt.NDArr
         same = kind.startswith(("bool", "float")) or (converted == values).all()
         fields[name] = converted if same else values
     return fields
+
+
+@contextmanager
+def _users_errors(path: Path) -> Iterator[None]:
+    """Name the line of an exception that the user's file raised, instead of a traceback."""
+    try:
+        yield
+    except HeteroBFSError:
+        raise
+    except SyntaxError as error:
+        at = path if error.filename in (None, str(path.absolute())) else error.filename
+        where = f"{at}:{error.lineno}" if error.lineno else f"{at}"
+        raise ProgramError(f"{where}: {error.msg}; correct the file") from None
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f":{one.lineno}" for one in frames if one.filename == str(path.absolute())]
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ProgramError(f"{path}{(lines or [''])[-1]}: {text}; correct the file") from None
+
+
+def load_program(path: Path, name: str | None) -> Program:
+    """Return the program of a file: its only class derived from `hb.Program`, or the one named."""
+    module = _module_of(path)
+    found = {key: value for key, value in vars(module).items() if _is_program(value, Program)}
+    own = {key: one for key, one in found.items() if one.__module__ == module.__name__}
+    if name is not None and name not in found:
+        raise ProgramError(
+            f"{path}: --program is {name}, and the file has {_listed(found)}; name one of "
+            "its classes derived from hb.Program"
+        )
+    if name is None and len(own) != 1:
+        raise ProgramError(
+            f"{path}: has {_listed(own)}; "
+            + ("name one by --program" if own else "write a class derived from hb.Program")
+        )
+    kind = found[name] if name is not None else next(iter(own.values()))
+    with _users_errors(path):
+        made: Program = kind()
+    return made
+
+
+def _is_program(value: Any, base: type) -> bool:
+    return isinstance(value, type) and issubclass(value, base) and value is not base
+
+
+def _listed(found: dict[str, Any]) -> str:
+    return f"the programs {', '.join(found)}" if found else "none"
+
+
+def _module_of(path: Path) -> ModuleType:
+    """Import a file. Its folder comes first on the path, as if Python ran the file."""
+    if not path.is_file():
+        what = "is a directory" if path.is_dir() else "no such file"
+        raise GraphFileError(f"{path}: {what}; name a file of Python with a vertex program")
+    spec = spec_from_file_location(f"{path.stem}_of_user", path.absolute())
+    if spec is None or spec.loader is None:
+        raise ProgramError(f"{path}: is not a file of Python; its name must end in .py")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(path.absolute().parent))
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # as for a script
+    try:
+        with _users_errors(path), redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
+    return module

@@ -36,7 +36,6 @@ class Output:
         self._set_errors("backslashreplace")
 
     def write(self, text: str) -> int:
-        """Write unless the stream has failed; return the text's length in either case."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
@@ -82,7 +81,6 @@ class Output:
 
 
 def mistake(error: Exception) -> str:
-    """Ask the user, in one line, to report an internal error."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(str(error).split())
     return (
@@ -93,7 +91,6 @@ def mistake(error: Exception) -> str:
 
 @contextmanager
 def outputs() -> Iterator[tuple[Output, Output]]:
-    """Replace standard output and error by `Output` streams."""
     before = sys.stdout, sys.stderr
     out, err = Output(sys.stdout), Output(sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, err)
@@ -159,7 +156,7 @@ def end_even_if_stuck() -> None:
         return
     import numpy as np
 
-    from hetero_bfs.cli.last_resort import pass_on
+    from hetero_bfs.cli.with_numba import pass_on
 
     (writing, numbers, guard), _to_watcher = _to_watcher, None
     reading, signalled = os.pipe()
@@ -202,7 +199,6 @@ def _watch(reading: int, numbers: list[signal.Signals]) -> None:
 
 
 def _end(status: int) -> None:
-    """Clean up and end the process, even if cleaning up hangs."""
     with suppress(RuntimeError):  # no thread could be started
         last = threading.Timer(_CLEANING_SECONDS, os._exit, [status])
         last.daemon = True

@@ -90,8 +90,7 @@ def checked_rows(csgraph: Any, directed: bool) -> Rows:
     """Return the rows of a matrix; for an undirected CSC matrix its columns.
 
     Zeros that pad a BSR or DIA matrix are dropped. As in SciPy, infinity, NaN and numbers whose
-    magnitude is at most 1e-8 are not edges of a dense matrix. Raises `GraphError` if it is not a
-    square matrix of numbers, or its arrays are damaged.
+    magnitude is at most 1e-8 are not edges of a dense matrix.
     """
     if isinstance(csgraph, Rows):
         return csgraph
@@ -158,7 +157,6 @@ def _dense_rows(csgraph: Any) -> Rows:
 
 
 def _both_ways(rows: MatrixLists) -> MatrixLists:
-    """Append each vertex's column to its row."""
     from hetero_bfs.graph.kernels.neighbour_lists import join_with_transpose
 
     indptr, indices = rows.lists

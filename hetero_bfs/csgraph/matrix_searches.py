@@ -227,7 +227,6 @@ def _from_nearest(
     limit: float,
     return_predecessors: bool,
 ) -> Any:
-    """Return the distances; with predecessors also those and the nearest sources."""
     n = matrix.num_vertices
     sources = list(dict.fromkeys(indices.tolist()))
     distance, predecessors = np.full(n, np.inf), np.full(n, NO_PREDECESSOR, np.int32)

@@ -17,7 +17,7 @@ from typing import Any
 
 from hetero_bfs.built import COMMIT, VERSION
 from hetero_bfs.errors import BudgetError
-from hetero_bfs.support.cores import usable_cores
+from hetero_bfs.support.environment import usable_cores
 from hetero_bfs.support.files import printable
 
 _INT64_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}

@@ -42,7 +42,6 @@ class Finding:
 
 
 def examine(topic: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Run a check; an error becomes its last finding."""
     found: list[Finding] = []
     try:
         for finding in check():

@@ -17,7 +17,7 @@ import hetero_bfs
 from hetero_bfs.doctor import Finding
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support import environment
-from hetero_bfs.support.cores import bound_cores, cpu_quota
+from hetero_bfs.support.environment import bound_cores, cpu_quota
 
 if TYPE_CHECKING:
     from hetero_bfs.devices.machine import DeviceInfo
@@ -97,7 +97,6 @@ def _install(line: str) -> str:
 
 
 def check_machine() -> Iterator[Finding]:
-    """Examine cores, memory, and environment variables that can stop all searches."""
     text = f"{bound_cores()} of {os.cpu_count()} may be used by this process"
     if (quota := cpu_quota()) is not None:
         text += f"; a control group's quota is the time of {quota:.3g}"
@@ -117,7 +116,7 @@ def check_machine() -> Iterator[Finding]:
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.cores import memory_limit
+    from hetero_bfs.support.environment import memory_limit
     from hetero_bfs.support.memory import format_bytes, free_bytes
 
     total, limit = psutil.virtual_memory().total, memory_limit()
@@ -154,7 +153,6 @@ def _compiled_code() -> Iterator[Finding]:
 
 
 def _foreign(name: str, folder: Path, variable: str) -> Finding:
-    """Examine a folder that another program keeps; the environment variable moves it."""
     try:
         if not folder.is_dir():
             return _to_be_made(name, folder, variable)

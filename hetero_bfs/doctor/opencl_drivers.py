@@ -31,7 +31,9 @@ class OpenCLDrivers:
     def check(self) -> Iterator[Finding]:
         answer = run_module(__name__, _TIMEOUT_SECONDS)
         yield from _drivers(answer)
-        yield from _loader(answer)
+        for line in answer.lines:
+            if "pyopencl" in line:
+                yield Finding(OPENCL, "PyOpenCL", "ok", line["pyopencl"])
         if answer.problem is not None:
             yield from _culprits(answer)
             return
@@ -106,12 +108,6 @@ def _drivers(answer: Answer) -> Iterator[Finding]:
             yield Finding(OPENCL, "driver", "failed", text, remedy)
 
 
-def _loader(answer: Answer) -> Iterator[Finding]:
-    for line in answer.lines:
-        if "pyopencl" in line:
-            yield Finding(OPENCL, "PyOpenCL", "ok", line["pyopencl"])
-
-
 def _platforms(answer: Answer) -> Iterator[Finding]:
     for line in answer.lines:
         if "platform" in line:
@@ -152,7 +148,6 @@ DEFAULT_VENDORS = "/etc/OpenCL/vendors"
 
 
 def vendor_files() -> list[Path]:
-    """Return the files in $OCL_ICD_VENDORS, else in the default folder."""
     place = Path(os.environ.get("OCL_ICD_VENDORS") or DEFAULT_VENDORS)
     if place.suffix == ".icd":
         return [place]
@@ -160,7 +155,6 @@ def vendor_files() -> list[Path]:
 
 
 def library_of(file: Path) -> str:
-    """Return the first line of a vendor's file."""
     return (file.read_text(errors="replace").strip().splitlines() or [""])[0].strip()
 
 

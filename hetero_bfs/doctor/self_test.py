@@ -28,8 +28,6 @@ Edges = list[tuple[int, int]]
 
 
 class Labels(Program):
-    """The smallest vertex from which each vertex can be reached."""
-
     state = {"label": np.int64}  # noqa: RUF012
     combine = minimum
 
@@ -115,7 +113,6 @@ class Sample:
         return found
 
     def ranks(self) -> npt.NDArray[np.float64]:
-        """Solve PageRank's linear equations."""
         n = self.num_vertices
         links = np.zeros((n, n))
         for u, near in enumerate(self.lists):
@@ -146,7 +143,6 @@ Problems = Iterator[str | None]
 
 
 def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:
-    """Search with fixed strategies, and with the device's own choice."""
     from hetero_bfs.engine.engine import Engine
 
     sample = Sample(directed)

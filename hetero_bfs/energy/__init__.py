@@ -5,21 +5,26 @@ device's board) or "system" (the whole machine: psys, or a meter at the wall). D
 added up, since the system contains the other two. A missing measurement is an `Unmeasured` with its
 reason, never 0.
 
-`meters` has the types and the sensor, `power_log` the external meter. `discover` finds this
-machine's meters. `measurement` measures searches and reports.
+`meters` has the types, the sensor, and measurements with their reports; `power_log` the external
+meter. `discover` finds this machine's meters.
 """
 
 from hetero_bfs.energy.discover import find_meters
-from hetero_bfs.energy.measurement import (
+from hetero_bfs.energy.meters import (
+    DOMAINS,
+    Domain,
     EnergyReport,
+    Meter,
+    MeterError,
     MeterReading,
+    SensorMeter,
+    Unmeasured,
     format_report,
     measure,
     metered,
     sampling_error_seconds,
     trusted_seconds,
 )
-from hetero_bfs.energy.meters import DOMAINS, Domain, Meter, MeterError, SensorMeter, Unmeasured
 from hetero_bfs.energy.power_log import PowerLog
 
 __all__ = [

@@ -35,8 +35,6 @@ def find_meters(
     device_name : None if the device is this CPU
     device_pci : PCI address such as "0000:3b:00.0"; without it the name must match a single device
     power_log : log of an external meter; it must exist and may grow
-
-    Raises `MeterError` if the power log or the PCI address cannot be parsed.
     """
     found = [*_rapl(sysfs / "class" / "powercap"), _device(device_name, device_pci, sysfs)]
     if power_log is not None:  # last: its `stop` may wait, and no other meter should measure that

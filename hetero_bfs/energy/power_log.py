@@ -90,7 +90,6 @@ class PowerLog:
         return float(np.sum(np.diff(times) * (power[1:] + power[:-1]) / 2))
 
     def samples(self) -> tuple[list[float], list[float]]:
-        """Return stamps (Unix seconds, never decreasing) and watts."""
         stamps: list[float] = []
         watts: list[float] = []
         rows = list(self._rows())
@@ -129,7 +128,6 @@ class PowerLog:
 
 
 def _shown(cells: str | list[str]) -> str:
-    """Quote a part of the file in at most 60 characters."""
     return repr((cells if isinstance(cells, str) else ",".join(cells))[:60])
 
 

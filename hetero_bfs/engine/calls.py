@@ -19,7 +19,7 @@ from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.tables import is_matrix
 from hetero_bfs.graph.vertex_names import with_names
-from hetero_bfs.options import EngineOptions, refuses_devices
+from hetero_bfs.options import EngineOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,10 +58,8 @@ class Call(Protocol[P, R_co]):
 
 
 def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
-    """Return the function of an algorithm, given its method in the table."""
     row = rows()[method.__name__]
 
-    @refuses_devices
     def call(
         graph: Graph,
         *args: Any,

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,8 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling.policy import fixed_policy
 from hetero_bfs.scheduling.strategies import available
 from hetero_bfs.support import code_cache, private_cache
-from hetero_bfs.support.cores import usable_cores
-from hetero_bfs.support.processes import module_command, module_environment
+from hetero_bfs.support.environment import usable_cores
+from hetero_bfs.support.processes import module_environment, start_beside
 
 _PATIENCE_SECONDS = 120.0
 """Longest wait for the other process; after it the engine compiles everything itself."""
@@ -66,21 +65,12 @@ def _start() -> subprocess.Popen[bytes] | None:
     """Start the process once, if there is a free core, code to compile, and a cache folder."""
     if not _is_of_use():
         return None
-    try:
-        return subprocess.Popen(
-            module_command(__name__),
-            env=module_environment(),
-            stdin=subprocess.PIPE,  # it closes when this process ends, however that happens
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError:
-        return None
+    # The pipe closes when this process ends, however that happens.
+    return start_beside(__name__, env=module_environment(), stdin=subprocess.PIPE)
 
 
 def _is_of_use() -> bool:
-    is_python = Path(sys.executable or "").name.startswith("python")
-    if not is_python or usable_cores() < 2 or private_cache.folder() is None:
+    if usable_cores() < 2 or private_cache.folder() is None:
         return False
     return not all(code_cache.is_kept(function, kinds) for function, kinds in what_to_compile())
 
@@ -113,7 +103,6 @@ def _tiny_host() -> CPUExecutor:
 
 
 def main() -> None:
-    """Compile, in the other process; it ends with the process that started it."""
     threading.Thread(target=_end_with_starter, daemon=True).start()
     for function, kinds in what_to_compile():
         function.compile(kinds)

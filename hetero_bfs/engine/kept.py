@@ -148,10 +148,7 @@ class KeptGraph:
             one.close()
 
     def lists(self, graph: Graph) -> CSRGraph:
-        """Return the neighbour lists of a graph in the caller's ids; other sources are read once.
-
-        Raises `GraphError` if the caller's arrays changed after the graph was made.
-        """
+        """Return a graph's neighbour lists in the caller's ids; other sources are read once."""
         if isinstance(graph, CSRGraph):
             if not (is_private(graph.indptr) and is_private(graph.indices)):
                 refuse_changed(graph.indptr, graph.indices, graph.num_vertices)
@@ -172,12 +169,8 @@ class KeptGraph:
     ) -> R:
         """Return the answer of an engine or `Analysis` if that pays, else of one thread.
 
-        Parameters
-        ----------
-        graph
-            What is opened; the same in all calls. `by_one_thread` is not called for a SearchGraph.
-        searches, further
-            Searches that `by_one_thread` makes, and further ones that the caller expects to need.
+        `graph` is what is opened, the same in all calls; for a SearchGraph `by_one_thread` is not
+        called. That makes a number of `searches`, and the caller expects to need `further` ones.
         """
         self.used = next(_CLOCK)
         held = self._graph, self._lists
@@ -216,7 +209,6 @@ class KeptGraph:
         return self.answer(graph, request.analysis, options, by_runs, by_one_thread)
 
     def _timed(self, graph: Graph, kind: Kind, by_one_thread: Callable[[], R], searches: int) -> R:
-        """Answer by one thread, and note the seconds."""
         lists, began = self._lists, time.perf_counter()
         answer = by_one_thread()
         seconds = time.perf_counter() - began
@@ -368,7 +360,6 @@ def _forget(key: int) -> None:
 
 
 def _make_room(newest: KeptGraph) -> bool:
-    """Close what was used least recently and is too much; return whether the newest stays."""
     with _LOCK:
         every = list(_KEPT.values())
     held = [kept for kept in every if kept.num_bytes]  # a graph may be collected meanwhile
@@ -382,7 +373,6 @@ def _make_room(newest: KeptGraph) -> bool:
 
 
 def close_all() -> None:
-    """Close what is kept of all graphs, except what other calls use."""
     with _LOCK:
         held = list(_KEPT.values())
     for kept in held:

@@ -40,10 +40,7 @@ def _forget(key: tuple[int, bool]) -> None:
 
 
 def num_vertices_of(given: Any) -> int:
-    """Return the number of vertices of a graph or a matrix.
-
-    Raises `GraphError` for a matrix that is not square.
-    """
+    """Return the number of vertices of a graph or a matrix."""
     if is_matrix(given):
         check_square(given)
         return int(given.shape[0])
@@ -51,10 +48,7 @@ def num_vertices_of(given: Any) -> int:
 
 
 def graph_of(given: Any, weighted: bool) -> Graph:
-    """Return the graph of a matrix, without weights unless `weighted`; other graphs unchanged.
-
-    Raises `GraphError` for damaged matrices, and for values that are not weights.
-    """
+    """Return the graph of a matrix, without weights unless `weighted`; other graphs unchanged."""
     if not is_matrix(given):
         graph: Graph = given
         return graph
@@ -90,7 +84,6 @@ class _Same:
 
 
 def _state_of(matrix: Any, arrays: list[Any]) -> list[Any]:
-    """Return what is equal as long as the matrix does not change."""
     return [
         matrix.shape,
         *((a.dtype.str, a.shape, _Same(a) if is_private(a) else digest_of(a)) for a in arrays),

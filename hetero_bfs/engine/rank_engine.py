@@ -117,7 +117,10 @@ class RankEngine(Algorithms, OfOneProcess):
         way: Along = plan.along if self.graph.graph.directed else "out"
         if options.bucket_width is None and "priority" in plan.methods:
             if way not in self._steps:
-                self._steps[way] = self._usual_step(self.along(way))
+                graph = self.along(way)
+                sums = weight_sums(graph.graph.weights, graph.num_searched)
+                self.communicator.reduce_to_all(sums, "sum")
+                self._steps[way] = usual_step(sums)
             limits = limits._replace(bucket_width=self._steps[way])
         return self._run(plan, limits, self.along(way))
 
@@ -161,11 +164,6 @@ class RankEngine(Algorithms, OfOneProcess):
         if way not in self._graphs:
             self._graphs[way] = graph_along(self.graph, way)
         return self._graphs[way]
-
-    def _usual_step(self, graph: RankGraph) -> float:
-        sums = weight_sums(graph.graph.weights, graph.num_searched)
-        self.communicator.reduce_to_all(sums, "sum")
-        return usual_step(sums)
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -342,9 +343,7 @@ class CSRGraph:
             Unknown suffix, a format that cannot hold the graph, or a failure of the system. An
             existing file of that name is then unchanged.
         """
-        from hetero_bfs.graph.io.writing import write
-
-        write(self, path)
+        import_module("hetero_bfs.graph.io.registry").write(self, path)  # which imports this file
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
@@ -428,32 +427,15 @@ def replace_weights(graph: CSRGraph, weights: WeightArray | None) -> CSRGraph:
     return CSRGraph.trusted(**{**fields, "weights": weights})
 
 
-@dataclass(frozen=True)
 class _Reversed:
     """The transposed edges of a directed graph."""
 
-    graph: CSRGraph
-    directed: bool = True
+    directed, both_directions = True, False
 
-    @property
-    def both_directions(self) -> bool:
-        return False
-
-    @property
-    def num_vertices(self) -> int:
-        return self.graph.num_vertices
-
-    @property
-    def num_input_edges(self) -> int:
-        return self.graph.num_input_edges
-
-    @property
-    def num_stored_edges(self) -> int:
-        return self.graph.num_stored_edges
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any] | None:
-        return self.graph.weight_dtype
+    def __init__(self, graph: CSRGraph) -> None:
+        self.graph = graph
+        self.num_vertices, self.num_input_edges = graph.num_vertices, graph.num_input_edges
+        self.num_stored_edges, self.weight_dtype = graph.num_stored_edges, graph.weight_dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for src, dst in self.graph.chunks(size):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -119,9 +120,7 @@ class EdgeList:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a graph file; the suffix selects the format. See `CSRGraph.save`."""
-        from hetero_bfs.graph.io.writing import write
-
-        write(self, path)
+        import_module("hetero_bfs.graph.io.registry").write(self, path)  # which imports this file
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:

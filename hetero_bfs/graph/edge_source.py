@@ -96,8 +96,7 @@ def typed_chunks(
 ) -> Iterator[tuple[VertexArray, VertexArray]]:
     """Yield the chunks as read-only views, so that compiled loops get one array type.
 
-    Raises `GraphError` if a chunk is not two uint32 arrays of equal length. It does not check that
-    the ends are vertices: the loop or `check_ends` must do that.
+    That the ends are vertices must be checked by the loop or `check_ends`.
     """
     for src, dst in edges.chunks() if size is None else edges.chunks(size):
         for name, ends in (("src", src), ("dst", dst)):
@@ -163,11 +162,7 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
 
 
 def check_sources(sources: Any, num_vertices: int) -> list[int]:
-    """Return the vertex ids as ints.
-
-    Raises `ArgumentError` if `sources` is not iterable or has several dimensions, `GraphError` if
-    an id is not in the graph.
-    """
+    """Return the vertex ids as ints."""
     if not isinstance(sources, Iterable) or getattr(sources, "ndim", 1) == 0:
         raise ArgumentError(f"sources is {shown(sources)}; give a sequence of vertex ids")
     if getattr(sources, "ndim", 1) > 1:

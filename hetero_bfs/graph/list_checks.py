@@ -36,10 +36,7 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def integer_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Return a one-dimensional integer array unchanged, an empty one as uint32.
-
-    Raises `GraphError` for other dimensions, and for entries that are not integers or are masked.
-    """
+    """Return a one-dimensional integer array unchanged, an empty one as uint32."""
     array = as_array(name, values)
     if array.ndim != 1:
         raise GraphError(f"{name} has {array.ndim} dimensions; give a one-dimensional array")
@@ -82,7 +79,6 @@ def offsets_fault(indptr: IntegerArray, num_ids: int) -> Fault | None:
 
 
 def ids_fault(indices: IntegerArray, num_vertices: int) -> Fault | None:
-    """Find an id that is not a vertex."""
     if indices.size == 0 or _all_below(indices, num_vertices):
         return None
     first = int(((indices < 0) | (indices >= num_vertices)).argmax())
@@ -93,7 +89,6 @@ def ids_fault(indices: IntegerArray, num_vertices: int) -> Fault | None:
 
 
 def _all_below(indices: IntegerArray, limit: int) -> bool:
-    """Return whether all entries are at least 0 and below the limit."""
     if indices.dtype.kind == "i" and limit <= np.iinfo(indices.dtype).max:
         indices = indices.view(indices.dtype.str.replace("i", "u"))  # negative ones become large
     return bool(indices.max() < limit) and (indices.dtype.kind == "u" or bool(indices.min() >= 0))
@@ -119,7 +114,6 @@ def lists_faults(indptr: IntegerArray, indices: IntegerArray) -> tuple[Fault | N
 
 
 def degree_fault(input_degree: IntegerArray, indptr: IntegerArray) -> Fault | None:
-    """Find a vertex that has more neighbours than input edges."""
     short = input_degree < np.diff(indptr)
     if not short.any():
         return None
@@ -168,7 +162,6 @@ def check_num_vertices(num_vertices: int) -> None:
 def checked_ends(
     src: npt.ArrayLike, dst: npt.ArrayLike, num_vertices: int | None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
-    """Return src and dst as read-only uint32, and the number of vertices; see `EdgeList`."""
     src, dst = integer_array(src, "src"), integer_array(dst, "dst")
     check_equal(src, dst)
     smallest = min((int(ends.min()) for ends in (src, dst) if ends.size), default=0)
@@ -196,7 +189,6 @@ def check_equal(src: npt.NDArray[Any], dst: npt.NDArray[Any]) -> None:
 def checked_lists(
     indptr: Any, indices: Any, input_degree: Any, num_input_edges: int, directed: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """Check the arrays; return them by name, in the types of `CSRGraph`."""
     indptr, indices = integer_array(indptr, "indptr"), integer_array(indices, "indices")
     input_degree = integer_array(input_degree, "input_degree")
     if indptr.size == 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -69,10 +68,7 @@ COUNTING, PLACING, SORTING = "counting edges", "placing edges", "sorting lists"
 
 
 def build_lists(edges: EdgeSource) -> dict[str, Any]:
-    """Return the fields of a `CSRGraph`, in the caller's vertex ids.
-
-    Raises `ArgumentError` if `edges` is not an edge source, `GraphError` if memory is too small.
-    """
+    """Return the fields of a `CSRGraph`, in the caller's vertex ids."""
     check_edge_source(edges)
     check_memory(edges)
     if _is_cold(edges):
@@ -218,7 +214,6 @@ def input_degree_of(edges: EdgeSource, counted: VertexArray) -> VertexArray:
 
 
 def cut_into_buckets(counts: VertexArray, relabelling: Relabelling) -> Buckets:
-    """Cut the searched vertices into buckets; `counts` is from `count_ends`."""
     from hetero_bfs.graph.kernels.buckets import (
         BLOCK_VERTICES,
         Buckets,
@@ -295,8 +290,6 @@ def place_and_sort(
     """Return indptr, indices, the lengths of the neighbour lists, and weights if edges have any.
 
     `steps` counts the time for PLACING and SORTING.
-
-    Raises `GraphError` if the source gives other edges than before, or for a sum beyond int32.
     """
     from hetero_bfs.graph.kernels.sorting import close_up
 
@@ -317,7 +310,6 @@ def place_and_sort(
 def _place(
     edges: EdgeSource, relabelling: Relabelling, buckets: Buckets, transposed: bool
 ) -> tuple[VertexArray, WeightArray]:
-    """Return keys and weights of all edges except loops, in their buckets."""
     from hetero_bfs.graph.kernels.buckets import KeyLines, flush_lines, partition_edges
     from hetero_bfs.support.parallel import in_parallel
 
@@ -419,34 +411,16 @@ class Lists(NamedTuple):
     indices: VertexArray
 
 
-@dataclass(frozen=True)
 class ListedEdges:
-    """The edges of such neighbour lists, as an `EdgeSource` for `Engine`.
+    """The edges of such neighbour lists, as an `EdgeSource`; an undirected one is stored twice."""
 
-    lists : an undirected graph stores every edge twice
-    weights : shape (num_entries,)
-    """
-
-    lists: Lists
-    directed: bool
-    weights: WeightArray | None = None
-
-    @property
-    def num_vertices(self) -> int:
-        return int(self.lists.indptr.size - 1)
-
-    @property
-    def num_input_edges(self) -> int:
-        entries = int(self.lists.indices.size)
-        return entries if self.directed else -(-entries // 2)
-
-    @property
-    def both_directions(self) -> bool:
-        return not self.directed
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any] | None:
-        return None if self.weights is None else self.weights.dtype
+    def __init__(self, lists: Lists, directed: bool, weights: WeightArray | None = None) -> None:
+        self.lists, self.directed, self.weights = lists, directed, weights
+        self.both_directions = not directed
+        entries = int(lists.indices.size)
+        self.num_vertices = int(lists.indptr.size - 1)
+        self.num_input_edges = entries if directed else -(-entries // 2)
+        self.weight_dtype = None if weights is None else weights.dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for where, rows in cut_rows(self.lists.indptr, size):

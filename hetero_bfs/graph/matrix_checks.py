@@ -27,9 +27,6 @@ def convert_matrix(
 
     With `ids_of_rows_later` the ids of a CSR matrix are left to the caller (`check_ids`, or a
     compiled loop that checks each id).
-
-    Raises `GraphError` if the matrix is not square, its arrays do not fit together, are masked or
-    have other types, offsets do not rise, or ids are out of range.
     """
     check_square(matrix)
     later = ids_of_rows_later and matrix.format == "csr"
@@ -86,7 +83,6 @@ def _is_plain(array: Any) -> bool:
 
 
 def check_ids(given: Any, num_vertices: int, name: str = "indices") -> None:
-    """Raise `GraphError` if an id is not a row or column."""
     fault = ids_fault(np.asarray(given), num_vertices)
     if fault is not None:
         raise GraphError(

@@ -1,4 +1,10 @@
-"""Graphs ready to search: relabelled neighbour lists, and further arrays for the kernels."""
+"""Graphs ready to search: relabelled neighbour lists, and further arrays for the kernels.
+
+A graph may be numbered layer by layer from a root, prepared once and kept in .hbg files. A layer is
+a level of a breadth-first search (Zhu et al., 2017, "WolfPath: accelerating iterative
+traversing-based graph processing algorithms on GPU"). Programs in mode "layered" read the lists of
+such a graph as they are, without another copy in the layers' order.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +19,10 @@ from hetero_bfs.graph.csr import CSRGraph, replace_weights
 from hetero_bfs.graph.edge_source import (
     NO_VERTEX,
     EdgeSource,
+    OffsetArray,
     VertexArray,
     check_edge_source,
+    check_vertex,
 )
 from hetero_bfs.graph.list_checks import refuse_changed
 from hetero_bfs.graph.lists import (
@@ -30,7 +38,7 @@ from hetero_bfs.graph.lists import (
 from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS, ORDERS, Relabelling, inverse, relabel
 from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.graph.weights import NO_WEIGHTS
-from hetero_bfs.support.checks import check_choice
+from hetero_bfs.support.checks import check_choice, check_type
 from hetero_bfs.support.memory import aligned_empty, free_bytes, shrink
 
 if TYPE_CHECKING:
@@ -79,12 +87,10 @@ class SearchGraph:
 
     @property
     def num_vertices(self) -> int:
-        """Number of vertices in the caller's ids."""
         return int(self.relabelling.new_of_old.size)
 
     @property
     def num_searched(self) -> int:
-        """Number of vertices in the searched range."""
         return self.relabelling.num_searched
 
     @property
@@ -117,7 +123,6 @@ class SearchGraph:
         )
 
     def _by_old_id(self, degree: VertexArray) -> VertexArray:
-        """Return degrees of the searched range by the caller's ids; 0 for other vertices."""
         placed = np.zeros(self.num_vertices, np.uint32)
         placed[self.relabelling.old_of_new] = degree
         return placed
@@ -141,13 +146,6 @@ def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:
 
     `order` is one of `relabel.ORDERS`. Degree order counts duplicate edges, so that one pass over
     the edges suffices. With duplicates it may differ slightly from the order of the final degrees.
-
-    Raises
-    ------
-    ArgumentError
-        The argument is not an edge source, or the order is unknown.
-    GraphError
-        Less memory is free than `build_bytes` returns.
     """
     check_edge_source(edges)
     check_choice("order", order, ORDERS)
@@ -311,9 +309,59 @@ def permute(graph: CSRGraph, order: VertexArray, position: VertexArray) -> CSRGr
 
 
 def first_neighbours_of(graph: CSRGraph) -> VertexArray:
-    """Return the first neighbour of each vertex, or the vertex itself if it has none."""
     from hetero_bfs.graph.kernels.sorting import first_neighbours
 
     first = aligned_empty(graph.num_vertices, np.uint32)
     first_neighbours(graph.indptr, graph.indices, first)
     return first
+
+
+def layered(graph: CSRGraph, root: int) -> CSRGraph:
+    """Return a graph whose vertices are numbered layer by layer from a root, which becomes 0.
+
+    Parameters
+    ----------
+    graph : CSRGraph
+    root : int
+
+    Returns
+    -------
+    CSRGraph
+        `layers` has the end of each layer. Vertices that the root does not reach come last. `names`
+        has the vertices' names, or their ids in `graph`. In a layer the longest lists come first.
+        An engine keeps this order for all algorithms, unless it is given another `order`.
+
+    Raises
+    ------
+    ArgumentError, GraphError
+        The graph is not a CSRGraph, or the root is not a vertex of it.
+    """
+    check_type("graph", graph, CSRGraph, "a CSRGraph")
+    check_vertex(root, graph.num_vertices)
+    lengths = np.diff(graph.indptr)
+    if graph.directed:  # the longer list, of receivers or of senders
+        lengths = np.maximum(lengths, np.diff(graph.transpose.indptr))
+    order, ends = layers_of(graph.indptr, graph.indices, root, lengths)
+    made = permute(graph, order, inverse(order, order.size))
+    names = order.astype(np.int64) if graph.names is None else graph.names[order]
+    counts = graph.directed, graph.num_input_edges, graph.input_degree[order]
+    found = CSRGraph.trusted(made.indptr, made.indices, *counts, made.weights, names)
+    found.__dict__["layers"] = ends
+    return found
+
+
+def layers_of(
+    indptr: OffsetArray, indices: VertexArray, root: int, lengths: npt.NDArray[Any]
+) -> tuple[VertexArray, OffsetArray]:
+    """Return the vertices layer by layer, the longest lists of a layer first, and the layers' ends.
+
+    Vertices that the root does not reach come after the last end.
+    """
+    from hetero_bfs.graph.kernels.locality import order_by_level
+
+    n = lengths.size
+    order, ends = np.empty(n, np.uint32), np.empty(n, np.int64)
+    count = order_by_level(indptr, indices, root, order, ends)
+    ends = ends[:count].copy()
+    layer = np.searchsorted(ends, np.arange(n), side="right")
+    return order[np.lexsort((-lengths[order], layer))], ends

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,6 @@ class TableColumns:
 
 
 def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
-    """Return the rows of a frame as edges; see `CSRGraph.from_pandas`."""
     if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
         raise ArgumentError(f"the frame is of type {type(frame).__name__}; give a pandas.DataFrame")
     _check_names(columns, list(frame.columns))
@@ -74,7 +73,6 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
 
 
 def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
-    """Return the rows of any data frame as edges; see `CSRGraph.from_frame`."""
     narwhals = _package("narwhals")
     try:
         held = narwhals.from_native(frame)
@@ -118,41 +116,20 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
             arrays[2] = arrays[2].astype(np.float64, copy=False)
     if not batches:
         batches.append(columns.arrays_of([column.to_numpy() for column in held.columns], "cast"))
-    return EdgeBatches(tuple(columns.edges(arrays) for arrays in batches))
+    return EdgeBatches([columns.edges(arrays) for arrays in batches])
 
 
-@dataclass(frozen=True)
 class EdgeBatches:
-    """Edges in several edge lists, read without copying; see `EdgeSource`.
+    """Edges in one or several edge lists of one kind, read without copying; see `EdgeSource`."""
 
-    parts : at least one; all or none directed, all or none with weights of one type
-    """
+    both_directions = False
 
-    parts: tuple[EdgeList, ...]
-
-    @property
-    def num_vertices(self) -> int:
-        return max(part.num_vertices for part in self.parts)
-
-    @property
-    def num_input_edges(self) -> int:
-        return sum(part.num_input_edges for part in self.parts)
-
-    @property
-    def directed(self) -> bool:
-        return self.parts[0].directed
-
-    @property
-    def both_directions(self) -> bool:
-        return False
-
-    @property
-    def duplicates(self) -> Duplicates:
-        return self.parts[0].duplicates
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any] | None:
-        return self.parts[0].weight_dtype
+    def __init__(self, parts: Sequence[EdgeList]) -> None:
+        self.parts = parts
+        self.num_vertices = max(part.num_vertices for part in parts)
+        self.num_input_edges = sum(part.num_input_edges for part in parts)
+        self.directed, self.duplicates = parts[0].directed, parts[0].duplicates
+        self.weight_dtype = parts[0].weight_dtype
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for part in self.parts:
@@ -205,7 +182,6 @@ _PADDED = ("bsr", "dia")
 
 
 def is_matrix(given: Any) -> bool:
-    """Whether an object is a sparse matrix or array of SciPy's."""
     return hasattr(given, "tocoo")
 
 
@@ -243,7 +219,6 @@ def edges_of_scipy(
 def edges_of_networkx(
     graph: networkx.Graph, directed: bool | None, weight: str | None, duplicates: Duplicates
 ) -> EdgeList:
-    """Return the edges of a NetworkX graph; see `CSRGraph.from_networkx`."""
     if not (hasattr(graph, "nodes") and hasattr(graph, "edges")):
         raise ArgumentError(
             f"the graph is of type {type(graph).__name__}; give a networkx.Graph or DiGraph"
@@ -269,7 +244,6 @@ def edges_of_networkx(
 
 
 def scipy_of_lists(graph: Any) -> Any:
-    """Return the lists of a `CSRGraph` as a matrix; see `CSRGraph.to_scipy`."""
     import scipy.sparse
 
     n, entries = graph.num_vertices, graph.num_stored_edges
@@ -280,10 +254,11 @@ def scipy_of_lists(graph: Any) -> Any:
 
 
 def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas.DataFrame:
-    """Return the edges of a `CSRGraph` as a frame; see `CSRGraph.to_pandas`."""
     import pandas
 
-    held = _columns_once(graph)
+    types = np.uint32, np.uint32, *([] if graph.weights is None else [graph.weights.dtype])
+    parts = [tuple(np.empty(0, dtype) for dtype in types), *edges_once(graph)]
+    held = [np.concatenate(column) for column in zip(*parts, strict=True)]
     columns = dict(zip((source, target, weight), held, strict=False))
     if len(columns) < len(held):
         raise ArgumentError(f"columns {source!r}, {target!r}, {weight!r}; give different names")
@@ -291,7 +266,6 @@ def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas
 
 
 def networkx_of_lists(graph: Any, weight: str) -> networkx.Graph:
-    """Return the edges of a `CSRGraph` as a NetworkX graph; see `CSRGraph.to_networkx`."""
     networkx = _package("networkx")
     made = networkx.DiGraph() if graph.directed else networkx.Graph()
     made.add_nodes_from(range(graph.num_vertices))
@@ -315,15 +289,7 @@ def edges_once(graph: Any) -> Iterator[tuple[npt.NDArray[Any], ...]]:
             yield columns
 
 
-def _columns_once(graph: Any) -> list[npt.NDArray[Any]]:
-    """Return what `edges_once` yields, joined."""
-    types = np.uint32, np.uint32, *([] if graph.weights is None else [graph.weights.dtype])
-    parts = [tuple(np.empty(0, dtype) for dtype in types), *edges_once(graph)]
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
-
-
 def _package(name: str) -> Any:
-    """Import an optional package."""
     try:
         return import_module(name)
     except ImportError:

@@ -47,7 +47,6 @@ class NameTable:
         self._different: list[NameArray] = []
 
     def add(self, names: Any) -> None:
-        """Add an array or a pandas series of integers or strings."""
         import pandas
 
         codes, different = pandas.factorize(names)
@@ -56,10 +55,7 @@ class NameTable:
         self._different.append(kept if kept.dtype.kind in "iu" else kept.astype(object))
 
     def finish(self) -> tuple[NameArray, list[VertexArray]]:
-        """Return all names, sorted, and for each part the numbers of its names.
-
-        Raises `GraphError` for more than 2**32 - 2 names.
-        """
+        """Return all names, sorted, and for each part the numbers of its names."""
         names, order = np.unique(_joined(self._different), return_inverse=True)
         if names.size > MAX_VERTICES:
             raise GraphError(f"{names.size} vertices; a graph has at most {MAX_VERTICES}")
@@ -85,10 +81,7 @@ def _joined(parts: list[NameArray]) -> NameArray:
 
 
 def numbers_of(names: NameArray, wanted: Iterable[Any]) -> list[int]:
-    """Return the numbers of some names, given as they are or as text.
-
-    Raises `GraphError` for a name that no vertex has.
-    """
+    """Return the numbers of some names, given as they are or as text."""
     found = []
     in_order = bool((names[1:] > names[:-1]).all())
     for name in wanted:
@@ -109,7 +102,6 @@ def numbers_of(names: NameArray, wanted: Iterable[Any]) -> list[int]:
 
 
 def _position(names: NameArray, key: Any, in_order: bool) -> int | None:
-    """Return the first position of a name; None if it is not there."""
     if in_order:
         first = int(np.searchsorted(names, np.array([key], names.dtype))[0])
         return first if first < names.size and names[first] == key else None

@@ -107,7 +107,6 @@ class WeightedLists:
         return made
 
     def sort(self) -> None:
-        """Sort all lists that searches read; adds the time to `sort_seconds`."""
         began = time.perf_counter()
         _ = self.forward, self.backward_order
         self.sort_seconds += time.perf_counter() - began
@@ -162,7 +161,6 @@ class WeightedLists:
 
     @cached_property
     def may_overflow(self) -> bool:
-        """Whether a distance may exceed the weights' type."""
         weights = needed_weights(self.graph.graph)
         largest = weights.max(where=np.isfinite(weights), initial=0).item()
         limits = np.iinfo if self.weight_dtype.kind == "i" else np.finfo
@@ -184,7 +182,6 @@ class WeightedLists:
 def planned(
     weight_dtype: np.dtype[Any], total: float, finite: float, entries: float, vertices: float
 ) -> Plan:
-    """Return the plan for the results of `WeightedLists.sums`."""
     mean = total / finite if finite else 1.0
     degree = max(entries / max(vertices, 1), 1.0)
     least = _LEAST_WIDTHS[weight_dtype.name]

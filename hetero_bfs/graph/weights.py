@@ -43,10 +43,7 @@ NO_WEIGHTS: WeightArray = np.empty(0, np.uint8)
 
 
 def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
-    """Return weights as a contiguous read-only array of one of `WEIGHT_DTYPES`; see `as_weights`.
-
-    Raises `GraphError` unless there is one real number per edge, neither NaN nor masked.
-    """
+    """Return weights as a contiguous read-only array of `WEIGHT_DTYPES`; see `as_weights`."""
     array = as_array("weights", weights)
     if array.shape != (num_edges,):
         raise GraphError(
@@ -68,8 +65,6 @@ def as_weights(
     Integers of any type, and booleans, become int32 if all of them fit, else the nearest float64.
     float16 becomes float32. Any byte order is accepted. `name` and `convert_by`, a method that
     converts the array's type, are for messages.
-
-    Raises `GraphError` for entries that are not real numbers, and integers beyond float64.
     """
     if array.dtype.kind == "O" or (array.size == 0 and array.dtype.kind not in "biuf"):
         array = _from_objects(array, name, convert_by)
@@ -85,7 +80,6 @@ def as_weights(
 
 
 def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.NDArray[Any]:
-    """Return Python numbers as an array of integers or float64."""
     for value in array.flat:
         if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
             kind = type(value).__name__
@@ -104,7 +98,6 @@ def _from_objects(array: npt.NDArray[Any], name: str, convert_by: str) -> npt.ND
 
 
 def _remedy(array: npt.NDArray[Any], convert_by: str) -> str:
-    """Return advice on how to convert the array's entries to numbers."""
     return {
         "c": "such as abs() of it",
         "m": 'such as durations / numpy.timedelta64(1, "s")',
@@ -151,11 +144,7 @@ def refuse_negative(graph: Any, names: VertexArray, what: str, are_finite: bool 
 def weighted_chunks(
     edges: Any, size: int = CHUNK_EDGES
 ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-    """Yield edges with their weights, as read-only views of at most `size` edges.
-
-    Raises `GraphError` for a chunk that is not two uint32 arrays and one of weights, all of equal
-    length, or has a NaN.
-    """
+    """Yield edges with their weights, as read-only views of at most `size` edges."""
     ids, dtype = np.dtype(np.uint32), np.dtype(edges.weight_dtype)
     for src, dst, weights in edges.weighted_chunks(size):
         for name, array, wanted in (

@@ -21,17 +21,9 @@ from hetero_bfs.options import EngineOptions
 class ConvertedGraph:
     """A graph of the backend; node i is the i-th node of NetworkX's graph.
 
-    Parameters
-    ----------
-    successors, predecessors : Lists
-        The same object if the graph is undirected. Parallel edges are one entry.
-    weights : float64 array, shape (successors.indptr[-1],), optional
-    integral : bool
-        Whether all weights are Python integers; distances then are integers, too.
-    weight_name : optional
-        Name of the edge attribute that `weights` holds.
-    graph : dict
-        The graph's attributes.
+    `successors` and `predecessors` are the same object if the graph is undirected. Parallel edges
+    are one entry. `weights` holds the edges' attribute `weight_name`; if all are Python integers
+    (`integral`), distances are integers, too. `graph` has the graph's attributes.
     """
 
     nodes: list[Any]
@@ -126,10 +118,7 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> ConvertedGraph:
-    """Convert a NetworkX graph, with at most one edge attribute.
-
-    Raises `NotImplementedError` if others are requested, or if a weight is not finite or below 0.
-    """
+    """Convert a NetworkX graph, with at most one edge attribute."""
     if preserve_edge_attrs or node_attrs or preserve_node_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("a converted graph has one attribute of its edges at most")
     nodes = list(graph)
@@ -190,13 +179,9 @@ def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.f
     integral = float not in kinds
     if integral and weights.max(initial=0) * len(rows) >= _MOST_EXACT:
         raise NotImplementedError("integer weights whose sums are not exact as float64")
-    if kinds > {float} and max(filter(_is_integer, values)) > _MOST_EXACT:
+    if kinds > {float} and max(v for v in values if isinstance(v, int)) > _MOST_EXACT:
         raise NotImplementedError("integer weights that are not exact as float64")
     return weights, integral
-
-
-def _is_integer(weight: Any) -> bool:
-    return isinstance(weight, int)
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:

@@ -164,7 +164,6 @@ def single_source_shortest_path_length(
 def single_target_shortest_path_length(
     G: ConvertedGraph, target: Any, cutoff: float | None = None
 ) -> Lengths:
-    """Nearest first."""
     start = _known(G, target, f"Target {target} is not in G")
     return _lengths(G, G.predecessors, start, cutoff)
 
@@ -288,7 +287,6 @@ def _lengths(
 def by_level(
     level: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the number of nodes of each level, and the reached nodes by level, then by id."""
     counts = np.bincount(level + 1)
     narrow = level.astype(np.int16) if counts.size < 1 << 15 else level  # int16 sorts faster
     return counts[1:], np.argsort(narrow, kind="stable")[counts[0] :]
@@ -304,7 +302,6 @@ def _paths(
 def _paths_of(
     G: ConvertedGraph, order: VertexArray, parent: VertexArray, to_start: bool = False
 ) -> Paths:
-    """Return a path for each node in `order`, from the first one, or to it if `to_start`."""
     nodes = G.objects_of(order)
     paths = {nodes[0]: [nodes[0]]}
     parents = G.objects_of(parent[order[1:]])
@@ -365,8 +362,6 @@ def single_source_dijkstra_path_length(
 def _distances_from(
     G: ConvertedGraph, weights: npt.NDArray[np.float64], source: int, limit: float
 ) -> npt.NDArray[np.float64]:
-    """Return distances, infinite above the limit."""
-
     def by_one_thread() -> npt.NDArray[np.float64]:
         distance, parent = np.full(len(G), np.inf), np.empty(len(G), np.uint32)
         distances_by_weight(G.successors, weights, [source], limit, distance, parent)

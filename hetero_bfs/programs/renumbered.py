@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.graph.layers import layers_of
 from hetero_bfs.graph.relabel import inverse
-from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.search_graph import SearchGraph, layers_of
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.programs.edge_fields import Entries, caller_entries

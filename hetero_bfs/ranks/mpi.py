@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.ranks.communicator import Board, BoardMemory, Counts, Operation, parts_of
-from hetero_bfs.support.cores import core_numbers, usable_cores
-from hetero_bfs.support.environment import is_open_mpi, launched_ranks
+from hetero_bfs.support.environment import core_numbers, is_open_mpi, launched_ranks, usable_cores
 
 _NAP_SECONDS = 2e-5
 

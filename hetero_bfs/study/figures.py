@@ -29,7 +29,6 @@ _DOMAINS = {
 
 
 def levels(table: pd.DataFrame) -> Figure:
-    """One panel for each graph, with its first key."""
     searches = [first_search(table, name) for name in shown_graphs(table)]
     figure, panels = style.panels(len(searches), 3.1)
     for axes, (title, one) in zip(panels, searches, strict=True):
@@ -59,14 +58,12 @@ def shown_graphs(table: pd.DataFrame) -> list[str]:
 
 
 def first_search(table: pd.DataFrame, graph: str) -> tuple[str, pd.DataFrame]:
-    """Return the rows of a graph's first key, and a title."""
     one = table[table["graph"] == graph]
     key = one["key"].iloc[0]
     return f"{graph}, key {key}", one[one["key"] == key]
 
 
 def cells(table: pd.DataFrame, column: str, names: str = "selector") -> pd.DataFrame:
-    """Return a column by graph and by selector, or other names."""
     return table.pivot_table(column, "graph", names, sort=False)
 
 
@@ -77,7 +74,6 @@ def quartiles(table: pd.DataFrame, what: str) -> list[pd.Series]:
 
 
 def spread(table: pd.DataFrame, what: str, names: str = "selector") -> tuple[pd.DataFrame, ...]:
-    """Return `cells` of the columns of quartiles."""
     return tuple(cells(table, str(one.name), names) for one in quartiles(table, what))
 
 
@@ -88,7 +84,6 @@ def throughput(table: pd.DataFrame) -> Figure:
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
-    """With and without idle power."""
     columns = {
         "mteps_per_watt": ", idle included",
         "mteps_per_watt_without_idle": ", idle power apart",
@@ -231,7 +226,6 @@ def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
 
 
 def regret(table: pd.DataFrame) -> Figure:
-    """Draw regret by selector and family as a table of shaded cells with numbers."""
     percent = regret_by_family(table)
     what = "search time over that of the fastest schedule"
     families = "family of graphs (geometric means over its searches)"
@@ -241,7 +235,6 @@ def regret(table: pd.DataFrame) -> Figure:
 
 
 def programs(table: pd.DataFrame) -> Figure:
-    """Draw the regret of vertex programs by program and graph, like `regret`."""
     what = "seconds of the run over those of the best schedule"
     return _shaded(100 * cells(table, "regret", "program"), what, "program", "graph")
 

@@ -23,7 +23,6 @@ Brief = tuple[str, pd.DataFrame]
 
 
 def format_seconds(seconds: float) -> str:
-    """Format seconds with three digits and a suitable unit."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
@@ -53,7 +52,6 @@ def _digits(value: float) -> str:
 
 
 def rows_brief(table: pd.DataFrame, caption: str = "") -> Brief:
-    """Show all columns of the first rows, but not what a graph's name says."""
     listed = table.drop(columns=["family", "scale"], errors="ignore")[:_MOST_LISTED]
     return caption, pd.DataFrame(
         {name.replace("_", " "): shown(name, value) for name, value in row.items()}
@@ -78,7 +76,6 @@ def wide_brief(
 
 
 def claims_brief(table: pd.DataFrame) -> Brief:
-    """Show what a paper states beside our own figures, with their units."""
     cells = {
         name.replace("_", " "): [
             _amount(value, unit, "unmeasured" if name == "ours" else "")
@@ -106,7 +103,6 @@ def levels_finding(table: pd.DataFrame) -> str:
 
 
 def levels_brief(table: pd.DataFrame) -> Brief:
-    """Return the paper's Table 5 for the first graph of the figure."""
     title, one = figures.first_search(table, figures.shown_graphs(table)[0])
     one = one[one["level"] < _MOST_ROWS]
     rows = []
@@ -122,7 +118,6 @@ def levels_brief(table: pd.DataFrame) -> Brief:
 
 
 def throughput_finding(table: pd.DataFrame) -> str:
-    """Compare the fastest configuration with the best single strategy, on the last graph."""
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph].set_index("selector")["harmonic_mean_gteps"]
     alone = one[[name for name in one.index if name in STRATEGIES]]
@@ -154,7 +149,6 @@ def energy_finding(table: pd.DataFrame) -> str:
 
 
 def unmeasured(missing: pd.DataFrame) -> list[str]:
-    """Say of each domain why its energy is unmeasured."""
     return [
         f"Energy of the {row.domain} is unmeasured: "
         f"{row.unmeasured_because or 'daga could not be measured'}."

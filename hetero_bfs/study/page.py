@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from hetero_bfs.scheduling.trace import ROW_COLUMNS
-from hetero_bfs.study import figures, findings, levels
-from hetero_bfs.study.efficiency import METERED
+from hetero_bfs.study import figures, findings, measurements
+from hetero_bfs.study.measurements import METERED
 from hetero_bfs.study.searches import Row
 from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
 from hetero_bfs.training.regret import COLUMNS as REGRET_COLUMNS
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def no_figure(_: pd.DataFrame) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Section:
     """One figure with its table.
 
-    `name` is the stem of its SVG and CSV files. `columns` are the CSV's columns, also of a table
-    without rows. `finding` returns the result in a sentence. `draw` returns a figure, an SVG as
-    text, or None without measurements, and `brief` a small table for the page, with a caption.
-    `nothing` replaces all three if the table has no rows.
+    `name` is the stem of its SVG and CSV files, and `columns` are the CSV's, also without rows.
+    `finding` returns the result in a sentence. `draw` returns a figure, an SVG as text, or None,
+    and `brief` a small table for the page, with a caption. `nothing` replaces all three without
+    rows.
     """
 
     name: str
@@ -40,24 +36,20 @@ class Section:
     reading: str
     columns: tuple[str, ...]
     finding: Callable[[pd.DataFrame], str]
-    draw: Callable[[pd.DataFrame], Figure | str | None] = no_figure
+    draw: Callable[[pd.DataFrame], Figure | str | None] = lambda _: None
     brief: Callable[[pd.DataFrame], findings.Brief] = findings.rows_brief
     nothing: str = "Nothing could be measured; see the notes."
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the words of a text, as names of columns."""
     return tuple(text.split())
 
 
 def claim(what: str, paper: float | str, ours: float | None, unit: str = "x") -> Row:
-    """Return a row of `claims_section`."""
     return {"claim": what, "unit": unit, "paper": paper, "ours": ours}
 
 
 def claims_section(note: str, columns: Sequence[str] = ("paper", "ours")) -> Section:
-    """Return the section of what a paper states, and of our own figures."""
-
     def finding(table: pd.DataFrame) -> str:
         count = int(table["ours"].notna().sum())
         return f"{count} of {len(table)} figures could be measured here. {note}"
@@ -180,8 +172,8 @@ SECTIONS = (
         "predictions. Of several rounds it is the one of median time. <code>hetero-bfs "
         "view timeline.csv</code> makes a file for ui.perfetto.dev of it.",
         (*GRAPH_COLUMNS, "key", *ROW_COLUMNS),
-        levels.finding,
-        levels.draw,
+        measurements.timeline_finding,
+        measurements.draw_timeline,
         findings.no_brief,
     ),
     Section(

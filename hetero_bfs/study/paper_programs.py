@@ -26,7 +26,7 @@ from hetero_bfs.study import figures, style
 from hetero_bfs.study.page import Section, claims_section
 from hetero_bfs.study.searches import Row, StudyOptions, quartile_names, quartile_row
 from hetero_bfs.support.messages import announce
-from hetero_bfs.training.measured_programs import Distances, weighted
+from hetero_bfs.training.measured_runs import Distances, weighted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +99,6 @@ class Subject(NamedTuple):
 
 
 def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Subject]:
-    """Yield a graph of each kind, of the largest scale, open for runs."""
     scale, threads = max(options.scales), options.threads
     own: dict[str, dict[str, Any]] = {
         "grid": {"rows": 1 << scale // 2}, "bipartite": {"scale": scale - 1, "degree": 8}
@@ -126,7 +125,6 @@ def ratio_row(name: str, over: FloatArray, under: FloatArray | None = None) -> R
 
 
 def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
-    """Return seconds of each program on the CPU, and on the device if there is one."""
     rows = []
     for name in PROGRAMS:
         runs: list[Callable[[], ProgramResult]] = [
@@ -143,7 +141,6 @@ def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
 
 
 def draw_ratios(table: pd.DataFrame, column: str, label: str) -> Figure | None:
-    """Draw a bar for each graph and program; None if nothing was measured."""
     found = figures.cells(table.dropna(subset=[column]), column, "program")
     ends = figures.spread(table, column, "program")
     return None if found.empty else style.bars(style.Cells("", label, found, True, ends))

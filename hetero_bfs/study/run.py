@@ -1,10 +1,19 @@
-"""Runs `hetero-bfs study`: measures graph by graph, draws, and writes the folder at once."""
+"""Runs `hetero-bfs study`: measures graph by graph, draws, and writes the folder at once.
+
+The folder is written completely or not at all, and never over other files. A study is written to a
+temporary folder next to its own, which is renamed when it is complete. An earlier study is renamed
+first, restored if that fails, and removed afterwards.
+"""
 
 from __future__ import annotations
 
 import datetime
+import json
+import os
+import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,22 +28,21 @@ from hetero_bfs.devices.machine import (
     record_of_run,
     source_commit,
 )
+from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import SEEDS
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
-from hetero_bfs.study import findings, style
-from hetero_bfs.study.efficiency import efficiency
-from hetero_bfs.study.folder import check_folder, write_folder
-from hetero_bfs.study.levels import (
+from hetero_bfs.study import findings, paper_named, style
+from hetero_bfs.study.measurements import (
     MeasuredLevel,
+    efficiency,
     level_rows,
     measure_levels,
     prediction_rows,
     search_rows,
 )
 from hetero_bfs.study.page import SECTIONS, Paper, Part, Section, page
-from hetero_bfs.study.papers import paper_named
 from hetero_bfs.study.searches import (
     Planned,
     Row,
@@ -45,12 +53,106 @@ from hetero_bfs.study.searches import (
     relabelling,
     throughput,
 )
+from hetero_bfs.support.files import check_new_entry, temporary_beside, unbroken
 from hetero_bfs.support.messages import announce
 from hetero_bfs.timeline.rendering import svg_file
 from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.program_regret import regret_of_programs
 from hetero_bfs.training.regret import ORACLE
 from hetero_bfs.training.regret import measure_graph as measure_regret
+
+MARKER = "study.json"
+_PROGRAM = "hetero-bfs study"
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `HeteroBFSError` if a study cannot be written here; called before any measurement.
+
+    An existing folder must be empty or hold only an earlier study, which is replaced as a whole.
+    """
+    if not folder.is_dir():
+        if folder.exists() or folder.is_symlink():
+            what = "a link to nothing" if folder.is_symlink() else "a file"
+            raise HeteroBFSError(f"{folder} is {what}, no folder; name a new one")
+        check_new_entry(folder)
+        return
+    _check_replaceable(folder)
+    check_new_entry(folder.resolve())  # next to it
+    check_new_entry(folder / MARKER)  # and in it, since its files will be removed
+
+
+def _check_replaceable(folder: Path) -> None:
+    try:
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise HeteroBFSError(f"{folder} cannot be read: {error.strerror or error}") from error
+    earlier = _files_of_study(folder)
+    strangers = [name for name in found if name not in earlier]
+    if strangers:
+        named = ", ".join(strangers[:3]) + (", ..." if len(strangers) > 3 else "")
+        raise HeteroBFSError(
+            f"{folder} holds {'other files than' if earlier else 'files, but not those of'} "
+            f"an earlier study ({named}); a study replaces its folder: move them, or name a new one"
+        )
+    resolved = folder.resolve()
+    if os.path.ismount(resolved) or resolved == Path.cwd() or resolved in Path.cwd().parents:
+        what = "a mount point" if os.path.ismount(resolved) else "or holds the current folder"
+        raise HeteroBFSError(
+            f"{folder} is {what}, which no study can replace; name a new folder, such as "
+            f"{folder / 'study'}"
+        )
+
+
+def _files_of_study(folder: Path) -> Sequence[str]:
+    try:
+        summary = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        if summary["program"] != _PROGRAM:
+            return []
+        return [MARKER, *map(str, summary["files"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
+    """Write all files and the summary, `MARKER`, or nothing; `summary["files"]` names the files."""
+    marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
+    target = folder.resolve()  # follows links
+    aside = target.with_name(f"{target.name}.earlier-{secrets.token_hex(4)}")
+    try:
+        with temporary_beside(target, folder=True) as (temporary, _):
+            for name, content in {**files, MARKER: marked.encode()}.items():
+                (temporary / name).write_bytes(content)
+            with unbroken():
+                _swap(temporary, target, aside)
+    except OSError as error:
+        raise HeteroBFSError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    if aside.exists():
+        _remove_study(aside)
+
+
+def _swap(temporary: Path, target: Path, aside: Path) -> None:
+    """Rename the new folder to the target; move an existing one aside, or restore it on failure."""
+    try:
+        if target.exists():
+            os.rename(target, aside)
+        os.rename(temporary, target)
+    except BaseException:
+        if aside.exists() and not target.exists():
+            os.rename(aside, target)
+        raise
+
+
+def _remove_study(folder: Path) -> None:
+    """Remove a study's files, and the folder unless other files have been added to it."""
+    earlier = _files_of_study(folder)
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.name in earlier:
+                path.unlink()
+        folder.rmdir()
+    if folder.exists():
+        announce(f"what else was in the earlier study's folder is in {folder}")
+
 
 # Regret of searches and programs with the study's columns, and schedules of searches by level.
 
@@ -109,8 +211,6 @@ _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
 
 @dataclass
 class Study:
-    """Tables by the names of their sections, and notes for the user."""
-
     rows: dict[str, list[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -129,9 +229,6 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
     """Measure this machine and write the study; return its summary (also in study.json).
 
     Without a folder nothing is written. The summary has the small tables as text, too.
-
-    Raises `HeteroBFSError` if the folder, a graph or a device cannot be used, or if a search result
-    is wrong. Nothing is written then.
     """
     source_commit()  # cached now, since the checkout may change during the run
     if folder is not None:
@@ -248,7 +345,6 @@ def describe(machine: dict[str, Any]) -> str:
 
 
 def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOptions) -> str:
-    """Return the footer of the page and of each picture."""
     driver = "" if machine["device"] is None else f", driver {machine['device']['driver']}"
     origin = "none of this machine" if model is None else model.origin_text
     return (

@@ -51,7 +51,7 @@ class StudyOptions:
     quick : for a first look: small graphs if none are given, fewer keys and rounds
     power_log : log of an external meter
     budget_seconds : no graph begins that would end later, by the longest one so far; None for all
-    paper : name of a paper (papers.py), to show its own tables instead
+    paper : name of one of `PAPERS`, to show its own tables instead
     regenerate : with `paper`, generate edges again for each pass even if they fit in memory
     engine : settings of searches; the study itself sets selector, order, objective and correction
     """
@@ -77,7 +77,6 @@ class StudyOptions:
         return self.engine.threads or numba.get_num_threads()
 
     def completed_for(self, info: DeviceInfo | None) -> StudyOptions:
-        """Return the options with scales that suit the device, and with `quick` applied."""
         scales = tuple(dict.fromkeys(self.scales))
         if not scales and not self.graphs:
             scales = _QUICK_SCALES if self.quick else _GPU_SCALES if _is_gpu(info) else _SCALES
@@ -106,10 +105,7 @@ class Planned:
 
 
 def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
-    """List the graphs: Kronecker graphs, files, and for regret graphs of each other family.
-
-    Raises `HeteroBFSError` if a scale is out of range, or a file is missing.
-    """
+    """List the graphs: Kronecker graphs, files, and for regret graphs of each other family."""
     planned = [Planned(named_graph(f"kronecker{s}"), s) for s in sorted(options.scales)]
     for path in dict.fromkeys(options.graphs):
         if not path.is_file():
@@ -145,8 +141,6 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Configuration:
-    """A single strategy or a selector."""
-
     name: str
     kind: str
     selector: Selector
@@ -181,11 +175,7 @@ class Subject:
 
 
 def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
-    """Make and build a graph, open it on the device, and validate every configuration.
-
-    Raises `GraphError` if the graph cannot be read, is too large, or has no edge to search, and
-    `ValidationError` if a search result is wrong.
-    """
+    """Make and build a graph, open it on the device, and validate every configuration."""
     edges = about.graph.make()
     graph = build_search_graph(edges)
     keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
@@ -327,7 +317,6 @@ def throughput(subject: Subject, rounds: int) -> list[Row]:
 
 
 def _shuffled(configs: Sequence[Configuration], turn: int) -> list[tuple[int, Configuration]]:
-    """Return the configurations with their numbers, in a new order for each round."""
     order = np.random.default_rng(turn).permutation(len(configs))
     return [(int(number), configs[number]) for number in order]
 
@@ -343,7 +332,6 @@ def _speeds(seconds: npt.NDArray[np.float64], keys: Sequence[int], nedge: Mappin
 
 
 def quartile_names(what: str) -> tuple[str, str]:
-    """Return the names of the columns that hold the quartiles of a quantity."""
     return f"first_quartile_{what}", f"third_quartile_{what}"
 
 

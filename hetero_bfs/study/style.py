@@ -129,7 +129,6 @@ def seconds_axis(axis: Any) -> None:
 def panels(
     count: int, height_inches: float, most_columns: int = 1, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of a number of axes, in rows of this height."""
     columns = min(count, most_columns)
     rows = math.ceil(count / columns)
     figure, axes = new_figure(height_inches * rows + 0.4, rows, columns, **options)
@@ -236,7 +235,6 @@ def _short(value: float) -> str:
 
 
 def stacked(shares: pd.DataFrame, label: str) -> Figure:
-    """Draw a bar of shares for each row, with a part for each column."""
     figure, (axes,) = new_figure(1.4 + 0.42 * len(shares))
     left = np.zeros(len(shares))
     for name, color in zip(shares, PALETTE, strict=False):
@@ -251,7 +249,6 @@ def stacked(shares: pd.DataFrame, label: str) -> Figure:
 
 
 def legend_above(figure: Figure, axes: Iterable[Axes]) -> None:
-    """Name what all axes show, once."""
     found: dict[str, Any] = {}
     for one in axes:
         handles, labels = one.get_legend_handles_labels()

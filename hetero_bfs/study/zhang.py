@@ -27,8 +27,7 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import ZhangSpeeds
 from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES, host_only
 from hetero_bfs.study import figures, findings, style
-from hetero_bfs.study.efficiency import METERED, efficiency
-from hetero_bfs.study.levels import level_rows, measure_levels
+from hetero_bfs.study.measurements import METERED, efficiency, level_rows, measure_levels
 from hetero_bfs.study.page import (
     GRAPH_COLUMNS,
     LEVEL_COLUMNS,
@@ -85,7 +84,6 @@ _UPLOAD = "opening on the device"
 
 
 def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
-    """Measure all tables of the paper."""
     study.add("strategies", strategy_rows(info))
     for order in _ORDERS:  # so that compiling counts for no step
         construct(KroneckerEdges(5), order)
@@ -96,7 +94,6 @@ def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> Non
 
 
 def strategy_rows(info: DeviceInfo | None) -> list[Row]:
-    """Return Table 2: the strategies, and where they run here."""
     device = "no OpenCL device" if info is None else info.name
     return [
         {
@@ -132,7 +129,6 @@ def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) ->
 
 
 def measure_speeds(plan: Plan, options: EngineOptions) -> ZhangSpeeds:
-    """Measure the paper's model on the Kronecker graphs of a training's plan."""
     settings = _plain(options, "auto")
     graphs = [graph for graph in plan.graphs() if graph.family == TRAINING_FAMILY]
     rows: list[Row] = []
@@ -203,7 +199,6 @@ def _measure_order(
 def _configs(
     engine: Engine, order: str, speeds: ZhangSpeeds, notes: list[str]
 ) -> list[Configuration]:
-    """Return the configurations that search a graph in this order."""
     found = []
     for name in BARS:
         if SELECTORS_ORDERS.get(name, "degree") != order:
@@ -281,7 +276,6 @@ def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
 
 
 def _largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the largest graph, the last."""
     return table[table["graph"] == table["graph"].iloc[-1]]
 
 
@@ -427,7 +421,7 @@ def _draw_steps(table: pd.DataFrame) -> Figure:
     return style.stacked(figures.cells(rows, "share", "step"), "share of preprocessing (%)")
 
 
-PAPER = Paper(
+ZHANG_PAPER = Paper(
     "zhang",
     "Zhang et al. 2018, an adaptive BFS on integrated architectures: its tables on this machine",
     SCALES,

@@ -1,5 +1,5 @@
 """Utilities for all other packages: checks, files, memory, progress, compiling."""
 
-from hetero_bfs.support import cores
+from hetero_bfs.support import environment
 
-cores.keep_quota()  # before anything loads Numba
+environment.keep_quota()  # before anything loads Numba

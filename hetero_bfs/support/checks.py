@@ -51,10 +51,7 @@ def as_integer(value: Any) -> int | None:
 def check_integer(
     name: str, value: Any, low: int | None = None, high: int | None = None, remedy: str = ""
 ) -> int:
-    """Return an integer from `low` to `high` as Python's int; see `as_integer`.
-
-    Raises `ArgumentError` for any other value; `remedy` ends the message.
-    """
+    """Return an integer from `low` to `high` as Python's int; see `as_integer`."""
     fits = ""
     if low is not None:
         fits = f" of at least {low}" if high is None else f" from {low} to {high}"
@@ -111,10 +108,7 @@ def as_array(name: str, values: Any) -> npt.NDArray[Any]:
 def numbers_of_vertices(
     name: str, values: Any, num_vertices: int, kinds: str = "iu"
 ) -> npt.NDArray[Any]:
-    """Return one number per vertex; `kinds` are the allowed kinds of dtype.
-
-    Raises `ArgumentError` for another shape or kind, and `GraphError` as `as_array`.
-    """
+    """Return one number per vertex; `kinds` are the allowed kinds of dtype."""
     array = as_array(name, values)
     if array.shape != (num_vertices,):
         raise ArgumentError(

@@ -66,7 +66,6 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
 
     @property
     def cache_path(self) -> str | None:
-        """The folder, for Numba's statistics."""
         return None if folder() is None else str(folder())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -94,7 +93,6 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
             return
 
     def holds(self, sig: Any, codegen: Any) -> bool:
-        """Whether the stored code is complete and current."""
         try:
             self._read(*self._entry(sig, codegen))
         except Exception:

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.code_cache import was_compiled
 from hetero_bfs.support.environment import COMPILING_VARIABLE, ways_of_compiling
-from hetero_bfs.support.processes import module_command, module_environment
+from hetero_bfs.support.processes import module_environment, start_beside
 
 MODULE = "hetero_bfs.warm_up"
 
@@ -55,13 +53,8 @@ def is_cold(job: str, other_seconds: float = 0.0) -> bool:
 
 def compiles_beside(job: str) -> bool:
     """Let another process compile the code of a job unless it is stored; False if none does."""
-    is_python = Path(sys.executable or "").name.startswith("python")
-    if (
-        "wait" in ways_of_compiling()
-        or not is_python
-        or private_cache.folder() is None
-        or was_compiled(job)
-    ):
+    global _process
+    if "wait" in ways_of_compiling() or private_cache.folder() is None or was_compiled(job):
         return False
     with _lock:
         if _process is not None and _process.poll() is None:
@@ -69,23 +62,14 @@ def compiles_beside(job: str) -> bool:
         if job in _asked:  # the process ended without it
             return False
         _asked.add(job)
-        return _start(job)
-
-
-def _start(job: str) -> bool:
-    global _process
-    try:
-        _process = subprocess.Popen(
-            [*module_command(MODULE), job],
+        _process = start_beside(
+            MODULE,
+            job,
             env=module_environment(**{COMPILING_VARIABLE: "wait"}),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is not for it
         )
-    except OSError:
-        return False
-    return True
+        return _process is not None
 
 
 def _after_fork() -> None:

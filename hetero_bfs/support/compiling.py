@@ -83,10 +83,8 @@ _NOTICE = (
 notice = Notice()
 
 
-def listen() -> None:
-    event.register("numba:compile", _Collector())
-    event.register("numba:compile", notice)
-
+event.register("numba:compile", _Collector())
+event.register("numba:compile", notice)
 
 # By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or if this CPU
 # is also the OpenCL device, they occupy a core that the work needs: a 0.1 ms level then takes
@@ -94,8 +92,6 @@ def listen() -> None:
 # benchmarks/notes/cpu.md.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-
-listen()
 
 
 def kernel(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphError
-from hetero_bfs.support.cores import memory_limit
+from hetero_bfs.support.environment import memory_limit
 
 PAGE_BYTES = 4096
 GIB = 2**30

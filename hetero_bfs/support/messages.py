@@ -18,7 +18,6 @@ _options: ContextVar[Mapping[str, str] | None] = ContextVar("hetero_bfs_options"
 
 @contextmanager
 def naming_options(options: Mapping[str, str]) -> Iterator[None]:
-    """Name settings as the command line's options, which are given by argument."""
     token = _options.set(options)
     try:
         yield

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from hetero_bfs.errors import ForkError
@@ -118,6 +119,24 @@ def module_environment(**variables: str) -> dict[str, str]:
     Empty entries of `sys.path` stand for the current folder and are left out.
     """
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
+
+
+def start_beside(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes] | None:
+    """Start a module without output, in a process that nobody waits for; None if that fails."""
+    is_python = Path(sys.executable or "").name.startswith("python")
+    try:
+        return (
+            subprocess.Popen(
+                [*module_command(module), *arguments],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                **options,
+            )
+            if is_python
+            else None
+        )
+    except OSError:
+        return None
 
 
 _GRACE_SECONDS = 5.0

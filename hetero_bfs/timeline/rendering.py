@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from os import PathLike
@@ -146,7 +146,6 @@ def _axis(end: float, scale: float, y: int) -> Iterator[str]:
 
 
 def _round_step(least: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * digit for digit in (1.0, 2.0, 5.0, 10.0) if power * digit >= least)
 
@@ -224,7 +223,6 @@ _COUNTERS = ("frontier_edges", "unvisited_edges", "vertices")
 
 
 def trace_events(spans: Sequence[Span], about: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the content of a trace file, with `about` as metadata."""
     threads = {lane: number for number, lane in enumerate(lanes_of(spans), 1)}
     events = [
         *_metadata(threads),
@@ -281,33 +279,26 @@ class _Result(Protocol):
     def traces(self) -> Iterable[_Trace]: ...
 
 
-def _as_events(spans: Sequence[Span], title: str) -> str:
-    return json.dumps(trace_events(spans, {"title": title}), indent=1, allow_nan=False) + "\n"
-
-
-def _as_picture(spans: Sequence[Span], title: str) -> str:
-    return svg_file(timeline_svg(spans, title))
-
-
-_WRITERS: dict[str, Callable[[Sequence[Span], str], str]] = {
-    ".json": _as_events,
-    ".svg": _as_picture,
-}
+_SUFFIXES = ".json", ".svg"
 
 
 def is_timeline_path(path: Path) -> bool:
-    return path.suffix.lower() in _WRITERS
+    return path.suffix.lower() in _SUFFIXES
 
 
 def check_timeline_path(path: Path) -> None:
     if not is_timeline_path(path):
-        raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_WRITERS)}")
+        raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_SUFFIXES)}")
 
 
 def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
     """A failure leaves no incomplete file."""
     check_timeline_path(path)
-    text = _WRITERS[path.suffix.lower()](spans, title)
+    if path.suffix.lower() == ".svg":
+        text = svg_file(timeline_svg(spans, title))
+    else:
+        events = trace_events(spans, {"title": title})
+        text = json.dumps(events, indent=1, allow_nan=False) + "\n"
     with replacing(path, encoding="utf-8") as stream:
         stream.write(text)
 

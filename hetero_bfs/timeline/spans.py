@@ -53,11 +53,7 @@ class Span:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the records of a CSV file that `--trace` wrote, with numbers converted.
-
-    Raises `HeteroBFSError` if the file cannot be read, or --trace did not write it; the message
-    names line and column.
-    """
+    """Read the records of a CSV file that `--trace` wrote, with numbers converted."""
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             rows = [_with_numbers(row) for row in csv.DictReader(stream, strict=True)]
@@ -200,7 +196,6 @@ def _moved(row: Row) -> dict[str, Any]:
 
 
 def _migration(before: str | None, lane: str) -> str:
-    """Name the transition between two lanes, or the start before the first step."""
     if before is None:
         return f"start on {lane}"
     return "convert frontier" if before == lane else f"migrate to {lane}"
@@ -225,7 +220,6 @@ def _choice(row: Row) -> dict[str, Any]:
 
 
 def _facts(row: Row) -> dict[str, Any]:
-    """Return the numbers of a step that are neither drawn nor predictions."""
     apart = ("strategy", "direction", "root", "key", "reason", "graph", "family", "scale")
     return {
         name: value

@@ -19,7 +19,7 @@ from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.errors import ArgumentError, DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.writing import write
+from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs import device_sweeps, renumbered

@@ -24,7 +24,7 @@ from strategy_mixtures import selectors_of
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.engine.engine import Engine
+from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.strategies import STRATEGIES
@@ -76,16 +76,16 @@ def test_a_row_after_one_that_failed(apart, monkeypatch):
     """Half way, with parents saved; and memory for them that the device cannot give."""
     edges = nasty("Kronecker 10")
     with engine_on(apart, edges, selector="fixed:TG,BG") as engine:
-        run, searches = Engine._run, []
+        run, searches = Search.run, []
 
-        def fails_at_the_third(engine, search, query):
+        def fails_at_the_third(search, max_levels=None):
             searches.append(search)
             if len(searches) == 3:
                 raise DeviceError("lost")
-            return run(engine, search, query)
+            return run(search, max_levels)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Engine, "_run", fails_at_the_third)
+            patch.setattr(Search, "run", fails_at_the_third)
             with pytest.raises(DeviceError, match="lost"):
                 engine.bfs_back_to_back([1, 2, 3, 4])
         refuse = mock.Mock(side_effect=DeviceError("too much"))
@@ -99,7 +99,7 @@ def test_a_row_after_one_that_failed(apart, monkeypatch):
 def test_a_row_with_a_wrong_vertex_is_not_searched(monkeypatch):
     edges = nasty("two components")
     with hb.Engine(edges, device="cpu") as engine:
-        monkeypatch.setattr(engine, "_run", lambda *_: pytest.fail("a search"))
+        monkeypatch.setattr(Search, "run", lambda *_: pytest.fail("a search"))
         with pytest.raises(GraphError, match=f"vertex {edges.num_vertices} is not in the graph"):
             engine.bfs_back_to_back([0, 1, edges.num_vertices])
 

@@ -112,10 +112,7 @@ def families(scale: int) -> list[StudyGraph]:
 
 
 def named_graph(name: str) -> StudyGraph:
-    """Return the graph of a name in the head of this file, or of a path.
-
-    Raises `GraphError` if the name is neither, or its numbers are out of range.
-    """
+    """Return the graph of a name in the head of this file, or of a path."""
     match = re.fullmatch(r"([a-z-]+?)(\d+)((?:-\d+){3})?", name)
     family = match[1] if match else ""
     if match and match[3] and family == "kronecker":
@@ -190,13 +187,11 @@ def with_tails(
 
 
 def graph_of_file(path: Path, directed: bool = False) -> StudyGraph:
-    """Return a file's graph, named by the file name up to the first dot."""
     name = printable(path.name).partition(".")[0]
     return StudyGraph("file", name, partial(read, path, directed))
 
 
 def grid(rows: int, columns: int | None = None) -> EdgeList:
-    """Make a grid numbered row by row; without `columns` it is square."""
     columns = columns or rows
     ids = np.arange(rows * columns, dtype=np.uint32).reshape(rows, columns)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
@@ -262,9 +257,6 @@ def tails(
     Chains start and end at drawn vertices of at least 3 edges, at different ones if there are
     enough. The ids are the core's, then those of one chain after the other from its start, then the
     second graph's. All edges are undirected and have no weights.
-
-    Raises `GraphError` if there is not at least one chain of one vertex, if a graph has no
-    vertices, or if there are too many vertices in all.
     """
     core, random = listed(core), np.random.default_rng(seed)
     begin = core.num_vertices
@@ -327,10 +319,7 @@ def generated(
     directed: bool = False,
     **quadrants: float,
 ) -> EdgeList:
-    """Make a graph of the command `generate`; a family takes only some of the options.
-
-    Raises `GraphError` for numbers out of range.
-    """
+    """Make a graph of the command `generate`; a family takes only some of the options."""
     edgefactor = degree or (NEIGHBOURS if family == "smallworld" else 16)
     check_scale(scale, edgefactor)
     drawn = _SEED if seed is None else seed

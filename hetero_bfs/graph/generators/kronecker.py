@@ -32,15 +32,14 @@ _MULTIPLIER_FIRST = 107374182
 _MULTIPLIER_LAST = 104480
 _SKIP_BYTES = 6  # edge indices below 2**48
 
-_Fill = Callable[..., None]  # takes the first edge's number and the arrays
-_Arrays = tuple[npt.NDArray[Any], ...]
-
 
 class _Drawn:
-    """Sizes of a graph whose edges are drawn; a subclass has its scale and edgefactor."""
+    """An `EdgeSource` whose edges are drawn; a subclass has the parameters."""
 
     scale: int
     edgefactor: int
+    directed: bool
+    weighted: bool = False
 
     @property
     def num_vertices(self) -> int:
@@ -56,39 +55,6 @@ class _Drawn:
     def both_directions(self) -> bool:
         """False: every edge is drawn once."""
         return False
-
-
-@dataclass(frozen=True)
-class KroneckerEdges(_Drawn):
-    """The edges of a Graph500 graph, generated whenever they are read (an `EdgeSource`).
-
-    Parameters
-    ----------
-    scale : int
-        log2 of the number of vertices, 1 to 31.
-    edgefactor : int
-        Edges per vertex, 16 in Graph500.
-    seed1, seed2 : int
-        The reference's seeds, 2 and 3 by default.
-    directed : bool
-    weighted : bool
-        Whether edges have the weights of Graph500's kernel 3: float32, uniform from 0 to 1. As in
-        the reference, 63 of the 2**31 - 1 equally likely draws give exactly 1.
-    """
-
-    scale: int
-    edgefactor: int = 16
-    seed1: int = 2
-    seed2: int = 3
-    directed: bool = False
-    weighted: bool = False
-
-    def __post_init__(self) -> None:
-        scale, edgefactor = check_scale(self.scale, self.edgefactor)
-        check_flag("directed", self.directed)
-        check_flag("weighted", self.weighted)
-        seeds = {name: check_integer(name, getattr(self, name)) for name in ("seed1", "seed2")}
-        self.__dict__.update(scale=scale, edgefactor=edgefactor, **seeds)
 
     @property
     def weight_dtype(self) -> np.dtype[Any] | None:
@@ -135,8 +101,47 @@ class KroneckerEdges(_Drawn):
         """Return src, dst and weights of edges [start, stop); without `weighted`, no weights."""
         src, dst = np.empty(stop - start, np.uint32), np.empty(stop - start, np.uint32)
         weights = np.empty(stop - start if weighted else 0, np.float32)
-        _fill_in_chunks(self._fill, start, (src, dst, weights))
+        for first in range(0, stop - start, CHUNK_EDGES):  # a compiled loop cannot be interrupted
+            part = slice(first, first + CHUNK_EDGES)
+            self._fill(start + first, src[part], dst[part], weights[part])
         return src, dst, weights
+
+    def _fill(self, start: int, src: VertexArray, dst: VertexArray, weights: WeightArray) -> None:
+        """Fill the arrays with the edges from `start` on; without weights theirs is empty."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class KroneckerEdges(_Drawn):
+    """The edges of a Graph500 graph, generated whenever they are read (an `EdgeSource`).
+
+    Parameters
+    ----------
+    scale : int
+        log2 of the number of vertices, 1 to 31.
+    edgefactor : int
+        Edges per vertex, 16 in Graph500.
+    seed1, seed2 : int
+        The reference's seeds, 2 and 3 by default.
+    directed : bool
+    weighted : bool
+        Whether edges have the weights of Graph500's kernel 3: float32, uniform from 0 to 1. As in
+        the reference, 63 of the 2**31 - 1 equally likely draws give exactly 1.
+    """
+
+    scale: int
+    edgefactor: int = 16
+    seed1: int = 2
+    seed2: int = 3
+    directed: bool = False
+    weighted: bool = False
+
+    def __post_init__(self) -> None:
+        scale, edgefactor = check_scale(self.scale, self.edgefactor)
+        check_flag("directed", self.directed)
+        check_flag("weighted", self.weighted)
+        seeds = {name: check_integer(name, getattr(self, name)) for name in ("seed1", "seed2")}
+        self.__dict__.update(scale=scale, edgefactor=edgefactor, **seeds)
 
     def _fill(self, start: int, src: VertexArray, dst: VertexArray, weights: WeightArray) -> None:
         from hetero_bfs.graph.generators.kronecker_kernels import kronecker_range, runs
@@ -177,22 +182,7 @@ class RMATEdges(_Drawn):
         if not (min(quadrants) >= 0 and abs(sum(quadrants) - 1) <= 1e-6):
             raise GraphError(f"a, b, c, d = {quadrants}; give four shares >= 0 that add up to 1")
 
-    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        """Yield the edges in index order; see `EdgeSource.chunks`."""
-        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
-            count = min(size, self.num_input_edges - start)
-            src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
-            self._fill(start, src, dst)
-            yield src, dst
-
-    def materialise(self) -> EdgeList:
-        """Generate all edges into memory, 8 bytes per edge."""
-        count = self.num_input_edges
-        src, dst = np.empty(count, np.uint32), np.empty(count, np.uint32)
-        _fill_in_chunks(self._fill, 0, (src, dst))
-        return EdgeList.trusted(src, dst, self.num_vertices, self.directed)
-
-    def _fill(self, start: int, src: VertexArray, dst: VertexArray) -> None:
+    def _fill(self, start: int, src: VertexArray, dst: VertexArray, _: WeightArray) -> None:
         from hetero_bfs.graph.generators.kronecker_kernels import rmat_range, runs
 
         processes.use_loops()
@@ -244,22 +234,13 @@ def search_keys(
 
 
 def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
-    """Return both as ints.
-
-    Raises `ArgumentError` if one is not an integer, `GraphError` if one is out of range.
-    """
+    """Return both as ints."""
     scale, edgefactor = check_integer("scale", scale), check_integer("edgefactor", edgefactor)
     if not 1 <= scale <= MAX_SCALE:
         raise GraphError(f"scale {scale} is not within 1 to {MAX_SCALE} (vertex ids are 32-bit)")
     if edgefactor < 1:
         raise GraphError(f"edgefactor {edgefactor} is below 1; Graph500 uses 16")
     return scale, edgefactor
-
-
-def _fill_in_chunks(fill: _Fill, first: int, arrays: _Arrays) -> None:
-    """Fill arrays that have one value per edge, starting with edge `first`; some may be empty."""
-    for start in range(0, arrays[0].size, CHUNK_EDGES):  # a compiled loop cannot be interrupted
-        fill(first + start, *(array[start : start + CHUNK_EDGES] for array in arrays))
 
 
 # The generator's state, outside the compiled loop: exact Python integers.

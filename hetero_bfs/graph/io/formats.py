@@ -60,7 +60,6 @@ class Format:
     def function(
         self, role: Literal["reader", "writer", "size", "named", "note"]
     ) -> Callable[..., Any]:
-        """Import and return one of the format's functions, which it must have."""
         module, _, name = getattr(self, role).partition(":")
         found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
         return found
@@ -107,10 +106,10 @@ FORMATS = (
     Format(
         "DIMACS shortest paths",
         (".gr",),
-        "dimacs:read_dimacs",
-        "dimacs:write_dimacs",
-        size="dimacs:dimacs_size",
-        note="dimacs:dimacs_note",
+        "text:read_dimacs",
+        "text:write_dimacs",
+        size="text:dimacs_size",
+        note="text:dimacs_note",
         weights="needed",
         weights_text="third number",
         begins=rb"(?:c[^\r\n]*\s+)*p\s+sp\s",
@@ -119,10 +118,10 @@ FORMATS = (
     Format(
         "DIMACS colouring",
         (".col",),
-        "dimacs:read_dimacs",
-        "dimacs:write_dimacs",
-        size="dimacs:dimacs_size",
-        note="dimacs:dimacs_note",
+        "text:read_dimacs",
+        "text:write_dimacs",
+        size="text:dimacs_size",
+        note="text:dimacs_note",
         weights="none",
         keeps_direction=False,
         begins=rb"(?:c[^\r\n]*\s+)*p\s+(?:edges?|col)\s",
@@ -131,9 +130,9 @@ FORMATS = (
     Format(
         "DIMACS maximum flow",
         (".max",),
-        "dimacs:read_dimacs",
-        size="dimacs:dimacs_size",
-        note="dimacs:dimacs_note",
+        "text:read_dimacs",
+        size="text:dimacs_size",
+        note="text:dimacs_note",
         weights_text="capacities",
         begins=rb"(?:c[^\r\n]*\s+)*p\s+max\s",
         first_id=1,
@@ -153,8 +152,8 @@ FORMATS = (
     Format(
         "SciPy sparse matrices",
         (".npz",),
-        "arrays:read_npz",
-        "arrays:write_npz",
+        "binary:read_npz",
+        "binary:write_npz",
         weights_text="values",
         writes_lists=True,
         is_text=False,
@@ -163,8 +162,8 @@ FORMATS = (
     Format(
         "NumPy arrays of two or three columns",
         (".npy",),
-        "arrays:read_npy",
-        "arrays:write_npy",
+        "binary:read_npy",
+        "binary:write_npy",
         keeps_isolated=False,
         is_text=False,
         begins=rb"\x93NUMPY",
@@ -194,9 +193,9 @@ FORMATS = (
     Format(
         "serialized graphs of GAP",
         (".sg",),
-        "serialized:read_serialized",
-        "serialized:write_serialized",
-        size="serialized:serialized_size",
+        "binary:read_serialized",
+        "binary:write_serialized",
+        size="binary:serialized_size",
         weights="none",
         writes_lists=True,
         is_text=False,
@@ -204,9 +203,9 @@ FORMATS = (
     Format(
         "weighted serialized graphs of GAP",
         (".wsg",),
-        "serialized:read_serialized",
-        "serialized:write_serialized",
-        size="serialized:serialized_size",
+        "binary:read_serialized",
+        "binary:write_serialized",
+        size="binary:serialized_size",
         weights="needed",
         weights_text="int32",
         writes_lists=True,
@@ -250,7 +249,6 @@ def suffixes(*, writable: bool = False) -> list[str]:
 
 
 def help_text() -> str:
-    """Return one sentence on formats for the help of commands."""
     text = [s for s, row in BY_SUFFIX.items() if row.is_text]
     other = [s for s, row in BY_SUFFIX.items() if not row.is_text]
     return (

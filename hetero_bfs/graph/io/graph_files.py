@@ -33,8 +33,6 @@ _STDIN = "-"
 
 
 class Wanted(NamedTuple):
-    """How a file is to be read; see `registry.read`."""
-
     directed: bool = False
     weighted: bool = False
     renumber: bool = False
@@ -83,7 +81,6 @@ class GraphFile:
         return str(self)
 
     def num_bytes(self) -> int:
-        """Return the size of the file, or of the copy of a pipe."""
         with system_errors(self), self._raw() as raw:
             return raw.seek(0, os.SEEK_END)
 
@@ -135,7 +132,6 @@ def unknown_suffix(path: Any, suffix: str, known: list[str]) -> GraphFileError:
 
 
 def _copied(path: Path) -> IO[bytes]:
-    """Copy standard input or a pipe to a temporary file without a name."""
     copy = tempfile.TemporaryFile()  # noqa: SIM115  (stays open with the file)
     with system_errors(path):
         if str(path) != _STDIN:
@@ -164,9 +160,9 @@ def system_errors(path: Any) -> Iterator[None]:
 @contextmanager
 def _decompressed(raw: io.BufferedIOBase, file: GraphFile) -> Iterator[io.BufferedIOBase]:
     name = file.compression[1:]
-    opener, damage = _decompressor(file)
+    opener, damage = compression_of(file.compression, file)
     try:
-        with opener(raw) as handle:
+        with opener(raw, "rb") as handle:
             yield handle
     except EOFError:
         raise GraphFileError(
@@ -181,32 +177,34 @@ def _decompressed(raw: io.BufferedIOBase, file: GraphFile) -> Iterator[io.Buffer
 
 
 _LONG_NAMES = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "Zstandard"}
-_Opener = Callable[[Any], AbstractContextManager[Any]]
+_Opener = Callable[..., AbstractContextManager[Any]]
 
 
-def _decompressor(file: GraphFile) -> tuple[_Opener, tuple[type[Exception], ...]]:
-    """Return what opens compressed data, and the errors of damaged ones."""
-    if file.compression == ".gz":
+def compression_of(suffix: str, path: Any) -> tuple[_Opener, tuple[type[Exception], ...]]:
+    """Return what opens a compressed stream in a mode, and the errors of damaged data.
+
+    What is written depends on the data alone.
+    """
+    if suffix == ".gz":
         import gzip
         import zlib
 
-        return lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"), (gzip.BadGzipFile, zlib.error)
-    if file.compression == ".bz2":
+        def opened(raw: Any, mode: str) -> Any:
+            return gzip.GzipFile("", mode, 6, raw, mtime=0)
+
+        return opened, (gzip.BadGzipFile, zlib.error)
+    if suffix == ".bz2":
         import bz2
 
         return bz2.BZ2File, (OSError,)
-    if file.compression == ".xz":
+    if suffix == ".xz":
         import lzma
 
         return lzma.LZMAFile, (lzma.LZMAError,)
-    zstd = import_zstd(file)
-    return zstd.ZstdFile, (zstd.ZstdError,)
-
-
-def import_zstd(path: Any) -> Any:
     for name in ("compression.zstd", "backports.zstd"):
         with suppress(ImportError):
-            return import_module(name)
+            zstd = import_module(name)
+            return zstd.ZstdFile, (zstd.ZstdError,)
     raise GraphFileError(
         f"{path}: Zstandard data need Python 3.14 or the package backports.zstd: pip install "
         "backports.zstd"
@@ -264,10 +262,7 @@ class Line(NamedTuple):
 
 
 def lines(handle: BufferedIOBase, path: GraphFile | Path) -> Iterator[Line]:
-    """Yield the lines of a file that is read from its beginning.
-
-    Raises `GraphFileError` if a line has over 64 KiB or a zero byte.
-    """
+    """Yield the lines of a file that is read from its beginning."""
     number = 0
     for number, (start, text) in enumerate(_pieces(handle), 1):
         if len(text) > LONGEST_LINE_BYTES or b"\0" in text:
@@ -308,9 +303,8 @@ OF_DAMAGED_FILES = (
 def read_vertices(path: Path, named: bool = False) -> npt.NDArray[Any]:
     """Return the ids (int64) of a text file, one per line, or the array of a .npy file.
 
-    Empty lines, and lines that begin with #, are ignored. Lines may be names if vertices are
-    `named`; all are then returned as text. Raises `GraphFileError` if the file
-    cannot be read, or a line is not an id.
+    Empty lines, and lines that begin with #, are ignored. If vertices are `named`, all lines are
+    returned as text.
     """
     with system_errors(path), open(path, "rb") as file:
         if path.suffix.lower() == ".npy":

@@ -107,9 +107,6 @@ def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
     A file of 64 MiB or more is mapped into memory, a smaller one is copied. If another program
     truncates a mapped file while the graph is in use, the system ends this process (SIGBUS). Our
     own `write` replaces a file by a new one, and mappings keep the old one.
-
-    Raises `GraphFileError` for a missing or damaged file, a newer version, and, with `weighted`, a
-    file without weights.
     """
     with file.opened() as handle:
         header = _read_header(handle, file)
@@ -136,7 +133,6 @@ def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
 
 
 def hbg_size(file: GraphFile) -> int:
-    """Return the number of vertices in the header."""
     return next(s.num_bytes for s in _sections_of(file) if s.name == "indptr") // 8 - 1
 
 
@@ -192,7 +188,6 @@ def _sections_of_names(names: NameArray) -> dict[str, npt.NDArray[Any]]:
 def _names_of(
     file: GraphFile, sections: Sequence[_Section], content: npt.NDArray[np.uint8], count: int
 ) -> NameArray | None:
-    """Return the names of the vertices, None if there are none."""
     at = {section.name: section for section in sections}
     found = at.get("names")
     if found is None or found.checksum is None:
@@ -216,7 +211,6 @@ def _names_of(
 def _layers_of(
     file: GraphFile, sections: Sequence[_Section], content: npt.NDArray[np.uint8], count: int
 ) -> OffsetArray | None:
-    """Return the ends of the layers, None if there are none."""
     found = next((section for section in sections if section.name == "layers"), None)
     if found is None:
         return None
@@ -231,7 +225,6 @@ def _layers_of(
 
 
 def _decoded(raw: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> NameArray | None:
-    """Return UTF-8 as strings; None if that is not possible."""
     starts = np.append(0, ends[:-1])
     if (ends < starts).any() or (ends[-1:] != raw.size).any():
         return None
@@ -264,7 +257,6 @@ def _checksum(array: npt.NDArray[Any]) -> int:
 
 
 def _content(handle: BufferedIOBase, file: GraphFile) -> npt.NDArray[np.uint8]:
-    """Return the whole file: mapped, or copied if it is small."""
     num_bytes = os.fstat(handle.fileno()).st_size
     if num_bytes >= _MAPPED_FROM_BYTES:
         return np.memmap(handle, np.uint8, "r").view(np.ndarray)

@@ -61,16 +61,7 @@ def read_matrix_market(file: GraphFile, wanted: Wanted) -> EdgeList:
     Each entry of a symmetric, skew-symmetric or hermitian file is one undirected edge. With
     `directed=True` it is one edge in each direction. An entry of value zero is an edge too, except
     in an array, which has all entries. Without a size line the largest index is the number of
-    vertices.
-
-    With `weighted` the values are the weights. A `real` or `double` matrix has float64 weights. An
-    `integer` matrix has int32 weights, or float64 if one is beyond int32. In a skew-symmetric
-    matrix the weight of j -> i is the negative weight of i -> j.
-
-    Raises `GraphFileError` for an unknown header, a matrix that is not square, indices outside it,
-    a number of entries other than the size line's, and damaged gzip data. With `weighted` also for
-    a pattern or complex matrix, a skew-symmetric matrix read as undirected, and a value that is not
-    a number.
+    vertices. In a skew-symmetric matrix the weight of j -> i is the negative weight of i -> j.
     """
     directed, weighted = wanted.directed, wanted.weighted
     with file.opened() as handle:
@@ -133,7 +124,6 @@ def _entries_of_array(file: GraphFile, head: _Head, numbers: Numbers | None) -> 
 
 
 def matrix_market_size(file: GraphFile) -> int | None:
-    """Return the number of vertices on the size line, None without one."""
     with file.opened() as handle:
         return _read_head(handle, file).num_vertices
 
@@ -178,7 +168,6 @@ def _numbers_of(head: _Head, file: GraphFile, directed: bool) -> Numbers:
 
 
 def _mirrored(weights: WeightArray, symmetry: str) -> WeightArray:
-    """Return the weights of the entries on the other side of the diagonal."""
     if symmetry != "skew-symmetric":
         return weights
     if weights.dtype == np.int32 and (weights == _INT32_MIN).any():
@@ -187,7 +176,6 @@ def _mirrored(weights: WeightArray, symmetry: str) -> WeightArray:
 
 
 def _read_first(line: bytes, file: GraphFile) -> list[str]:
-    """Check the first line; return its last three words."""
     match = _HEADER.fullmatch(line)
     if match is None:
         shown = line[:80].decode("utf-8", "replace").strip()

@@ -44,12 +44,7 @@ class _Head(NamedTuple):
 
 
 def read_metis(file: GraphFile, wanted: Wanted) -> EdgeList:
-    """Read a METIS file; vertex 1 becomes 0. Every edge is in the lists of both its ends.
-
-    Raises `GraphFileError` for words that are not integers, ids beyond V, another number of lines
-    or edges than the first line says, an edge that one of its ends lacks, and with `weighted` for a
-    file without edge weights.
-    """
+    """Read a METIS file; vertex 1 becomes 0. Every edge is in the lists of both its ends."""
     with file.opened() as handle:
         head = _read_head(handle, file)
         where = f"{file}:{head.line}"
@@ -85,21 +80,16 @@ def read_metis(file: GraphFile, wanted: Wanted) -> EdgeList:
 
 
 def metis_size(file: GraphFile) -> int:
-    """Return the number of vertices on the first line."""
     with file.opened() as handle:
         return _read_head(handle, file).num_vertices
 
 
 def metis_note(file: GraphFile, directed: bool) -> str:
-    """Return a note for the user on the vertex ids; it is the same for all files."""
     return "METIS's ids are 1-based: vertex 1 of the file is 0, also for --source"
 
 
 def write_metis(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    """Write the neighbour lists, with weights (integers of at least 1) as fmt 1.
-
-    Raises `GraphFileError` for other weights.
-    """
+    """Write the neighbour lists, with weights (integers of at least 1) as fmt 1."""
     weights = graph.weights
     if (
         weights is not None
@@ -148,7 +138,6 @@ def _read_head(handle: BufferedIOBase, file: GraphFile) -> _Head:
 
 
 def _numbers(handle: BufferedIOBase, file: GraphFile, head: _Head) -> tuple[IntArray, IntArray]:
-    """Return how many numbers each line has, and all numbers."""
     counts, parts, total, rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0, 0
     rest = b""
     while True:
@@ -178,7 +167,6 @@ def _numbers(handle: BufferedIOBase, file: GraphFile, head: _Head) -> tuple[IntA
 
 
 def _parsed(text: bytes, file: GraphFile, head: _Head, rows: int) -> tuple[IntArray, IntArray]:
-    """Return the numbers of some whole lines, and how many each has."""
     wrong = _NO_INTEGER.search(text)
     if wrong is not None:
         line = text.count(b"\n", 0, wrong.start())
@@ -211,7 +199,6 @@ def _where(file: GraphFile, head: _Head, vertex: int) -> str:
 def _entries(
     file: GraphFile, head: _Head, counts: IntArray, numbers: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return vertex, neighbour and weight of each entry; weights are empty if there are none."""
     step = 2 if head.weighted else 1
     entries = counts - head.skipped
     bad = (entries < 0) | (entries % step != 0)

@@ -1,25 +1,115 @@
-"""Reads graph files; formats.py has the table of formats, and writing.py writes them."""
+"""Reads and writes graph files; formats.py has the table of formats."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import IO, Any, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.graph_files import GraphFile, Wanted, system_errors
-from hetero_bfs.graph.io.writing import named_by_edges, write
+from hetero_bfs.graph.edge_source import EdgeSource
+from hetero_bfs.graph.io.formats import BY_SUFFIX, COMPRESSIONS, Format, suffixes
+from hetero_bfs.graph.io.graph_files import (
+    GraphFile,
+    Wanted,
+    compression_of,
+    system_errors,
+    unknown_suffix,
+)
 from hetero_bfs.graph.vertex_names import NameTable
-from hetero_bfs.graph.weights import needed_weights
+from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.support.checks import check_flag, check_type
+from hetero_bfs.support.files import replacing
 from hetero_bfs.support.messages import setting
 
-__all__ = ["gaps_note", "has_names", "header_note", "load", "read", "vertices_by_header", "write"]
+
+def named_by_edges(graph: EdgeSource) -> npt.NDArray[np.bool_]:
+    named = np.zeros(graph.num_vertices, np.bool_)
+    for src, dst in graph.chunks():
+        named[src] = True
+        named[dst] = True
+    return named
+
+
+def check_output(path: Path, weighted: bool, directed: bool, layers: bool = False) -> Format:
+    """Return the format of a file to write; raise `GraphFileError` if it cannot hold the graph."""
+    suffix, compression = _suffixes(path)
+    row = BY_SUFFIX.get(suffix)
+    if row is None or row.writer is None or (compression and not row.is_text):
+        raise unknown_suffix(path, suffix + compression, suffixes(writable=True))
+    if layers and suffix != ".hbg":
+        raise GraphFileError(f"{path}: {suffix} holds no layers; only .hbg does")
+    if weighted and row.weights == "none":
+        raise GraphFileError(
+            f"{path}: {suffix} holds no weights; write .wsg, .hbg or .wel, or read the graph "
+            f"without {setting('weighted')}"
+        )
+    if not weighted and row.weights == "needed":
+        raise GraphFileError(
+            f"{path}: {suffix} holds weights, and the graph has none; write "
+            f"{'.col' if suffix == '.gr' else suffix.replace('w', '')}, or read the graph with "
+            f"{setting('weighted')}"
+        )
+    if directed and not row.keeps_direction:
+        raise GraphFileError(
+            f"{path}: {suffix} holds undirected graphs alone; write .hbg or .mtx, or read the "
+            f"graph without {setting('directed')}"
+        )
+    return row
+
+
+def write(graph: EdgeSource, path: str | os.PathLike[str]) -> list[str]:
+    """Write a graph, with its weights if any, in the format of the suffix; see `read`.
+
+    Text formats get the edges of an `EdgeList` unchanged, and of a `CSRGraph` without loops and
+    duplicates. An undirected edge is written once. float32 weights in text are read back as float64
+    of the same values. Tables have the vertices' names if there are any, `.hbg` has them beside the
+    numbers, and other formats have the numbers. The file appears under its name only when complete.
+
+    Returns notes for the user, on vertices that the format leaves out.
+    """
+    check_type("path", path, (str, os.PathLike), "the name of a graph file")
+    path = Path(path)
+    row = check_output(path, weight_dtype_of(graph) is not None, graph.directed)
+    if row.writes_lists and not isinstance(graph, CSRGraph):
+        graph = CSRGraph.from_edge_source(graph)
+    with replacing(path, "wb", GraphFileError) as stream, _compressed(stream, path) as handle:
+        try:
+            row.function("writer")(graph, handle)
+        except GraphFileError as error:
+            raise GraphFileError(f"{path}: {error}") from None
+    if getattr(graph, "names", None) is not None and row.writes_names:
+        missing = int(np.count_nonzero(~named_by_edges(graph)))
+        text = f"{missing} vertices with names have no edges and are not in it; .hbg keeps them"
+        return [f"{path}: {text}"] * bool(missing)
+    if row.keeps_isolated:
+        return []
+    named = named_by_edges(graph)
+    missing = int(np.argmax(named[::-1])) if named.any() else graph.num_vertices
+    return [f"{path}: the last {missing} vertices have no edges and are not in it"] * bool(missing)
+
+
+def _suffixes(path: Path) -> tuple[str, str]:
+    name = path.name.lower()
+    compression = next((end for end in COMPRESSIONS if name.endswith(end)), "")
+    return Path(name.removesuffix(compression)).suffix, compression
+
+
+@contextmanager
+def _compressed(stream: IO[bytes], path: Path) -> Iterator[Any]:
+    compression = _suffixes(path)[1]
+    if compression:
+        with compression_of(compression, path)[0](stream, "wb") as handle:
+            yield handle
+    else:
+        yield stream
 
 
 def load(
@@ -156,10 +246,7 @@ def _checked_columns(columns: Any) -> tuple[str, ...] | None:
 
 
 def vertices_by_header(path: str | os.PathLike[str] | GraphFile) -> int | None:
-    """Return the number of vertices in a file's header; None for a format without it.
-
-    Raises `GraphFileError` as `read` does, for errors up to the end of the header.
-    """
+    """Return the number of vertices in a file's header; None for a format without it."""
     if _is_folder(path):
         return None
     file = path if isinstance(path, GraphFile) else GraphFile(path)
@@ -175,10 +262,7 @@ def has_names(path: str | os.PathLike[str] | GraphFile) -> bool:
 
 
 def header_note(file: GraphFile, directed: bool) -> str | None:
-    """Return a note for the user on a file's vertex ids, or None.
-
-    Raises `GraphFileError` as `read` does, for errors up to the end of the header.
-    """
+    """Return a note for the user on a file's vertex ids, or None."""
     note: str | None = None
     if file.format.note is not None:
         note = file.format.function("note")(file, directed)

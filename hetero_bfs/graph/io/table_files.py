@@ -71,7 +71,6 @@ class Layout:
     is_header: bool
 
     def fields(self, text: str) -> list[str]:
-        """Return the fields of vertices and weight in a line; the missing ones are left out."""
         row = _split(text, self.separator)
         return [row[i].strip() for i in self.columns if i < len(row)]
 
@@ -91,10 +90,7 @@ def has_separators(text: str) -> bool:
 
 
 def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Layout:
-    """Return the layout that the fields of a first line and the wanted columns give.
-
-    Raises `GraphFileError` if a column is not there.
-    """
+    """Return the layout that the fields of a first line and the wanted columns give."""
     row = _lower(row)
     count = 3 if wanted.weighted else 2
     if wanted.columns is not None:
@@ -129,9 +125,6 @@ def read_text_table(file: GraphFile, wanted: Wanted) -> EdgeList:
 
     The first line may name the columns. Without `renumber` ids are integers from 0. Lines that
     begin with `#` or `%` are comments. If a file `.v` lies beside an `.e`, it names all vertices.
-
-    Raises `GraphFileError` for a line without the wanted fields, and without `renumber` for ids
-    that are not integers or too large.
     """
     try:
         return _read_as(file, wanted, None)
@@ -189,7 +182,6 @@ def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
 
 
 def vertices_beside(file: GraphFile) -> Path | None:
-    """Return the `.v` file of LDBC beside an `.e` file, if there is one."""
     name = file.path.name.removesuffix(file.compression)
     if not name.endswith(".e"):
         return None
@@ -343,7 +335,6 @@ def _weights_of(column: Any, file: GraphFile, layout: Layout, wanted: Wanted) ->
 
 
 def _separator(text: str) -> str:
-    """Return the separator of a line's fields; a pattern if it is white space."""
     counts = {mark: text.count(mark) for mark in (",", ";", "|", "\t")}
     most = max(counts, key=lambda mark: counts[mark])
     return most if counts[most] else _BLANK
@@ -378,7 +369,6 @@ def _position(name: str, known: list[str], row: list[str], where: str) -> int:
 
 
 def write_csv(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> None:
-    """Write a header line and the edges, an undirected edge once; vertices by their names."""
     first = True
     for frame in _frames_of(graph):
         text = frame.to_csv(index=False, header=first, lineterminator="\n")
@@ -459,7 +449,6 @@ def read_arrow(file: GraphFile, wanted: Wanted) -> EdgeList:
 
 
 def _arrow_table(handle: io.BufferedIOBase, file: GraphFile, wanted: Wanted) -> Any:
-    """Read the columns of source, target and, if wanted, weight."""
     if file.suffix == ".parquet":
         from pyarrow import parquet
 

@@ -1,6 +1,11 @@
-"""Edge lists as text, in the style of SNAP and GAP.
+"""Edge lists as text in the style of SNAP and GAP, and DIMACS files.
 
 KONECT's files begin with a header of two comments (Kunegis, WWW Companion 2013).
+
+DIMACS files are for shortest paths (.gr), colouring (.col) and maximum flow (.max), of the
+challenges of 2006, 1993 and 1991. `c` lines are comments. One line `p sp V E`, `p edge V E` or
+`p max V E` comes before the edges: `a u v weight` lines, or `e u v` lines. The `n` lines of a flow,
+which name source and sink, are ignored. Ids start at 1.
 """
 
 from __future__ import annotations
@@ -24,6 +29,8 @@ from hetero_bfs.graph.io.table_files import (
 )
 from hetero_bfs.graph.io.text_columns import (
     Ids,
+    Numbers,
+    Row,
     ids_that_fit,
     is_comment,
     read_columns,
@@ -49,25 +56,14 @@ class _Head(NamedTuple):
 
 
 def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
-    """Read lines of two vertex ids: the format of SNAP and of GAP's .el and .wel.
+    """Read lines of two vertex ids, and weights; docs/guide/file-formats.md has the rules.
 
-    Lines that begin with `#` or `%` are comments. The number of vertices is the largest id plus 1,
-    or V of a header `# Nodes: V Edges: E` if V is larger. V is a minimum, since SNAP's files have
-    gaps in their ids and count only used ids. E is the least number of edge lines.
-
-    Below KONECT's header, such as `% bip unweighted` and `% edges left right`, ids start at 1, and
-    vertex 1 becomes 0. The sizes give the number of vertices. The right vertices of a bipartite
-    file are numbered after its left vertices.
+    V of a header `# Nodes: V Edges: E` is a minimum, since SNAP's files have gaps in their ids and
+    count only used ids. E is the least number of edge lines. Below KONECT's header ids start at 1,
+    and the right vertices of a bipartite file are numbered after its left vertices.
 
     Lines with commas or a header line, named columns, and vertices to be renumbered are read by
     `table_files.read_text_table`.
-
-    With `weighted` the third column is the weight. The weights are int32 if each is written as an
-    integer within int32, and float64 otherwise. Other columns are ignored.
-
-    Raises `GraphFileError` for lines that are not two ids, ids or a V above the 32-bit limit or
-    this machine's memory, fewer lines than E, an empty file, and damaged gzip data. With `weighted`
-    also for a line whose third column is not a number.
     """
     with file.opened() as handle:
         head = _read_head(handle, file)
@@ -115,7 +111,6 @@ def _is_table(first: str, file: GraphFile, wanted: Wanted) -> bool:
 
 
 def edge_list_note(file: GraphFile, directed: bool) -> str | None:
-    """Return a note for the user if the ids of a file are renumbered."""
     with file.opened() as handle:
         konect = _read_head(handle, file).konect
     return None if konect is None else konect.note(directed)
@@ -217,10 +212,7 @@ class Konect:
     def numbered(
         self, src: VertexArray, dst: VertexArray, where: str
     ) -> tuple[VertexArray, VertexArray, int]:
-        """Return src, dst and the number of vertices; the right set's ids follow the left set's.
-
-        Raises `GraphFileError` for an id beyond the size of its set, or too many vertices.
-        """
+        """Return src, dst and the number of vertices; the right set's ids follow the left set's."""
         largest = [int(ends.max()) + 1 if ends.size else 0 for ends in (src, dst)]
         if self.form != "bip":
             return src, dst, max(*largest, self.num_vertices or 0)
@@ -237,12 +229,10 @@ class Konect:
         return src, dst + dst.dtype.type(left), left + right
 
     def sides(self) -> str:
-        """Say how the vertices of a bipartite file are numbered."""
         after = "behind the left ones" if self.left is None else f"from {self.left} on"
         return f"its left vertices are numbered from 0 on and its right ones {after}"
 
     def note(self, directed: bool) -> str:
-        """Return a note for the user on the ids, and on dropped directions."""
         if self.form == "bip":
             return (
                 f"a bipartite KONECT file: {self.sides()}, also for --source; in the file both "
@@ -264,3 +254,98 @@ def konect_of(comments: list[str]) -> Konect | None:
         return Konect(form[1])
     num_edges, left, right = map(int, sizes.groups())
     return Konect(form[1], num_edges if form[2] in _ONE_LINE_AN_EDGE else None, left, right)
+
+
+_PROBLEM = re.compile(r"p\s+(sp|max|edges?|col)\s+([0-9]{1,20})\s+([0-9]{1,20})", re.ASCII)
+
+
+class _DimacsHead(NamedTuple):
+    """Sizes on the `p` line, the letter that marks edge lines, and the number of the `p` line."""
+
+    num_vertices: int
+    num_edges: int
+    mark: str
+    line: int
+
+
+def read_dimacs(file: GraphFile, wanted: Wanted) -> EdgeList:
+    """Read a DIMACS file; vertex 1 becomes 0.
+
+    In a `p edge` file E may count every edge twice, as in some well-known files.
+    """
+    with file.opened() as handle:
+        head = _read_dimacs_head(handle, file)
+        where = f"{file}:{head.line}"
+        if head.num_vertices:
+            ids_that_fit().check_count(head.num_vertices, where)
+        ids = Ids(1, head.num_vertices, f"the size on line {head.line}; correct the id or the size")
+        numbers: Numbers | None = "any" if wanted.weighted else None
+        columns = read_columns(
+            handle, file, head.line, ids, numbers, head.num_edges, mark=head.mark
+        )
+    half = head.mark == "e" and 2 * columns.num_lines == head.num_edges
+    if columns.num_lines != head.num_edges and not half:
+        raise GraphFileError(
+            f"{where}: the p line says {head.num_edges} edges, but the file holds "
+            f"{columns.num_lines}; fetch it again or correct the p line"
+        )
+    return EdgeList.trusted(
+        columns.src, columns.dst, head.num_vertices, wanted.directed, columns.weights
+    )
+
+
+def dimacs_note(file: GraphFile, directed: bool) -> str:
+    return "DIMACS's ids are 1-based: vertex 1 of the file is 0, also for --source"
+
+
+def write_dimacs(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:
+    """Write `a` lines if the graph has weights, an undirected edge in both directions, else `e`."""
+    weighted = weight_dtype_of(graph) is not None
+    both = weighted and not graph.directed
+    count = sum(_stored(columns, both)[0].size for columns in edges_once(graph))
+    kind, mark = ("sp", "a") if weighted else ("edge", "e")
+    handle.write(f"p {kind} {graph.num_vertices} {count}\n".encode())
+    for columns in edges_once(graph):
+        src, dst, *weights = _stored(columns, both)
+        ends = src.astype(np.int64) + 1, dst.astype(np.int64) + 1
+        write_columns(handle, " ", np.full(src.size, mark), *ends, *weights)
+
+
+def _stored(columns: Row, both: bool) -> Row:
+    if not both:
+        return columns
+    src, dst, *rest = columns
+    other = src != dst
+    reverse = dst[other], src[other], *(column[other] for column in rest)
+    return tuple(np.concatenate(pair) for pair in zip(columns, reverse, strict=True))
+
+
+def dimacs_size(file: GraphFile) -> int:
+    with file.opened() as handle:
+        return _read_dimacs_head(handle, file).num_vertices
+
+
+def _read_dimacs_head(handle: BufferedIOBase, file: GraphFile) -> _DimacsHead:
+    """Parse the `p` line, and leave the handle at the line after it."""
+    reader, number = lines(handle, file), 0
+    for line in reader:
+        number, text = line.number, line.text.decode("utf-8", "replace").strip()
+        if is_comment(line) or text.startswith("c"):
+            continue
+        match = _PROBLEM.fullmatch(text)
+        if match is None:
+            break
+        for following in reader:
+            if match[1] == "max" and (following.text.split() or [b""])[0] in (b"n", b"c"):
+                number = following.number
+                continue
+            handle.seek(following.start)
+            break
+        mark = "a" if match[1] in ("sp", "max") else "e"
+        return _DimacsHead(int(match[2]), int(match[3]), mark, number)
+    else:
+        text = ""
+    raise GraphFileError(
+        f"{file}:{number or 1}: {text[:80]!r} comes where DIMACS has 'p sp V E', "
+        "'p edge V E' or 'p max V E'; check format and file name"
+    )

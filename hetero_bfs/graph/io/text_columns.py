@@ -51,8 +51,6 @@ Row = tuple[npt.NDArray[Any], ...]
 
 @dataclass(frozen=True)
 class Ids:
-    """The valid vertex ids of a file, and a remedy for larger ones."""
-
     lowest: int
     highest: int
     remedy: str
@@ -99,7 +97,6 @@ class Columns(NamedTuple):
 
 
 def is_comment(line: Line) -> bool:
-    """Return whether a line is blank or a comment."""
     return line.text.decode("utf-8", "replace").strip()[:1] in ("", "#", "%")
 
 
@@ -117,8 +114,7 @@ def read_columns(
     With `mark`, a letter, it precedes each edge, and lines that begin with `c` are comments. If
     there are more lines than `wanted`, none is kept: a small compressed file may hold very many.
     The weights are int32 if each is written as an integer within int32, and float64 otherwise;
-    without `numbers` there are none. Raises `GraphFileError` for the first line without the
-    expected fields.
+    without `numbers` there are none.
     """
     columns = _fast_columns(handle, file, ids, numbers, wanted, mark)
     if columns is None:
@@ -266,7 +262,6 @@ def _slow_columns(
 
 
 def _without_mark(fields: list[str], mark: str, where: str) -> list[str]:
-    """Return the fields after the mark, at least one."""
     if fields[0] != mark or len(fields) == 1:
         raise GraphFileError(
             f"{where}: {' '.join(fields)[:80]!r} is not an edge; expected {mark!r} and two vertex "
@@ -276,7 +271,6 @@ def _without_mark(fields: list[str], mark: str, where: str) -> list[str]:
 
 
 def parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:
-    """Return the first two fields as ids, minus the lowest id."""
     if len(fields) < 2:
         raise GraphFileError(
             f"{where}: only one column, {''.join(fields)[:80]!r}; expected two integers "

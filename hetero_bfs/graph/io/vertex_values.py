@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GraphFileError
-from hetero_bfs.graph.io.arrays import errors_of_archives
+from hetero_bfs.graph.io.binary import errors_of_archives
 from hetero_bfs.graph.io.graph_files import read_vertices, system_errors
 from hetero_bfs.graph.vertex_names import NameArray
 from hetero_bfs.support.messages import shown
@@ -30,7 +30,6 @@ _VERTEX = "vertex"
 
 
 def columns_of(values: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Return values of vertices with a column for each element of a vector."""
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, array in values.items():
         one = {name: array}
@@ -49,8 +48,6 @@ def read_values(
     in text have type int32 if they fit, else int64.
 
     Vertices may lack a value if it is given as `missing`. Then those with names need their column.
-
-    Raises `GraphFileError` if the file cannot be read, or lacks a number for a vertex.
     """
     path = Path(path)
     if path.suffix.lower() == ".npy":
@@ -173,10 +170,7 @@ def _numbers(path: Path, table: pandas.DataFrame, column: Any) -> npt.NDArray[An
 def _positions(
     path: Path, given: pandas.Series, num_vertices: int, names: NameArray | None, some: bool
 ) -> npt.NDArray[np.intp]:
-    """Return the row of each vertex, which may be -1 if `some` vertices have values.
-
-    Raises `GraphFileError` for a vertex of several rows, of none, and for one of no graph.
-    """
+    """Return the row of each vertex, which may be -1 if `some` vertices have values."""
     import pandas
 
     known: Any = np.arange(num_vertices) if names is None else names

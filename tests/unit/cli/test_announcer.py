@@ -6,7 +6,7 @@ import numba
 import pytest
 from numba.core import event
 
-from hetero_bfs.cli import announcer as compiling
+from hetero_bfs.cli import with_numba as compiling
 
 
 @pytest.fixture

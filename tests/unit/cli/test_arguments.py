@@ -61,20 +61,6 @@ def test_no_device_beside_a_device(make):
         make(device="0,cpu")
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        hb.EngineOptions,
-        lambda **wrong: hb.Engine(None, **wrong),
-        lambda **wrong: hb.bfs(None, 0, **wrong),
-        lambda **wrong: hb.sssp(None, 0, **wrong),
-    ],
-)
-def test_the_old_setting_says_what_replaces_it(make):
-    with pytest.raises(ArgumentError, match='give device="cpu" for no OpenCL device'):
-        make(devices="cpu")
-
-
 def test_words_for_devices():
     found = {word: hb.EngineOptions(device=word).device for word in ("auto", "CPU", "All", "Tesla")}
     assert found == {"auto": None, "CPU": "cpu", "All": "all", "Tesla": "Tesla"}

@@ -95,15 +95,6 @@ def test_wrong_usage(arguments, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", [["graph500"], ["bfs", "g", "--source", 1], ["train"], ["study", "o"]]
-)
-def test_the_old_option_says_what_replaces_it(command, capsys):
-    for old in (["--devices", "cpu"], ["--devices=all"], ["--devices"]):
-        assert run(*command, *old) == 2
-        assert "give --device cpu for no OpenCL device" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("text", "size"),
     [("4", 4), ("256M", 2**28), ("1k", 1024), ("2 GiB", 2**31), ("3gb", 3 * 2**30), ("1T", 2**40)],
 )

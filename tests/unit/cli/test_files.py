@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
-from hetero_bfs.cli.graphs import save_array
+from hetero_bfs.cli.output import save_array
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.io import registry
 from hetero_bfs.support.files import check_writable, replacing, temporary_beside

@@ -12,10 +12,10 @@ from cli_runs import command, run
 from made_devices import CPU
 
 from hetero_bfs.devices.opencl import verdicts
-from hetero_bfs.doctor import Finding, examine, installation, opencl_drivers, parallel_runs
+from hetero_bfs.doctor import Finding, examine, installation, opencl_drivers, trials
 from hetero_bfs.doctor.installation import check_kept_files, check_meters, check_models
 from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
-from hetero_bfs.doctor.parallel_runs import check_mpi
+from hetero_bfs.doctor.trials import check_mpi
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.processes import Answer, run_module
 
@@ -255,14 +255,14 @@ def test_meters_say_what_lacks():
 )
 def test_a_launcher_of_another_mpi(monkeypatch, version, state):
     lines = [{"mpi4py": "4.1"}, {"library": "MPICH Version: 5"}]
-    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Answer(lines, None))
-    monkeypatch.setattr(parallel_runs, "_version", lambda _: version)
+    monkeypatch.setattr(trials, "run_module", lambda *_: Answer(lines, None))
+    monkeypatch.setattr(trials, "_version", lambda _: version)
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/bin/{name}")
     assert states(check_mpi())["mpirun"] == state
 
 
 def test_without_mpi4py(monkeypatch):
-    monkeypatch.setattr(parallel_runs, "run_module", lambda *_: Answer([], "No module 'mpi4py'"))
+    monkeypatch.setattr(trials, "run_module", lambda *_: Answer([], "No module 'mpi4py'"))
     (found,) = check_mpi()
     assert found.state == "missing"
     assert found.remedy == "pip install mpi4py mpich"

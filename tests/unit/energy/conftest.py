@@ -5,14 +5,13 @@ import sys
 import pytest
 from energy_fakes import FakeTime
 
-from hetero_bfs.energy import measurement as report
 from hetero_bfs.energy import meters, power_log
 
 
 @pytest.fixture
 def clock(monkeypatch):
     fake = FakeTime()
-    for module in (meters, power_log, report):
+    for module in (meters, power_log):
         monkeypatch.setattr(module, "time", fake)
     return fake
 

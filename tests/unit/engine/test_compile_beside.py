@@ -95,8 +95,9 @@ def test_it_ends_with_the_process_that_started_it():
     starter = (
         "import os, sys\n"
         "from hetero_bfs.engine import compile_beside\n"
+        "from hetero_bfs.support import processes\n"
         "compile_beside._is_of_use = lambda: True\n"
-        f"compile_beside.module_command = lambda name: [sys.executable, '-c', {endless!r}]\n"
+        f"processes.module_command = lambda name: [sys.executable, '-c', {endless!r}]\n"
         "print(compile_beside._start().pid, flush=True)\n"
         "os._exit(0)\n"
     )

@@ -25,7 +25,7 @@ from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.speed_model import MESSAGE_KINDS, ProgramCosts, first_guess
 from hetero_bfs.training import program_regret
-from hetero_bfs.training.measured_programs import (
+from hetero_bfs.training.measured_runs import (
     MEASURED,
     fit_programs,
     measure_programs,

@@ -118,7 +118,7 @@ def test_loops_over_constants_and_vectors_are_written_out():
 
 @pytest.mark.parametrize("suffix", ["csv", "npz", "npy"])
 def test_files_have_a_column_for_each_element(tmp_path, suffix):
-    from hetero_bfs.cli.graphs import save_values
+    from hetero_bfs.cli.output import save_values
 
     rows = np.arange(12, dtype=np.int32).reshape(4, 3)
     path = tmp_path / f"values.{suffix}"

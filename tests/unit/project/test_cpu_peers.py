@@ -16,7 +16,6 @@ from hetero_bfs.graph.io import registry as io
 sys.path.append(str(TOP / "benchmarks"))
 
 import cpu_contestants as contestants
-import cpu_peer_codes as codes
 import cpu_peers as peers
 import libraries
 
@@ -69,10 +68,10 @@ class Scripted(contestants.Contestant):
         return self.search(key)[0]
 
 
-@pytest.mark.parametrize("name", sorted(set(codes.PEERS) - {"gap"}))
+@pytest.mark.parametrize("name", sorted(set(contestants.PEERS) - {"gap"}))
 def test_a_peer_finds_what_we_find_and_is_stopped_if_not(name, case):
     try:
-        peer = codes.PEERS[name](None)
+        peer = contestants.PEERS[name](None)
     except ImportError as error:
         pytest.skip(str(error))
     peer.prepare(case)
@@ -99,21 +98,21 @@ def test_parents_that_are_no_neighbours_stop(case):
 
 
 def test_what_gap_prints_is_read():
-    assert codes.gap_findings(GAP_OUTPUT) == (9, [1, 3, 4, 1], True)
-    assert codes.gap_seconds(GAP_OUTPUT + "Trial Time:   0.25\n", "Trial Time") == 0.25
+    assert contestants.gap_findings(GAP_OUTPUT) == (9, [1, 3, 4, 1], True)
+    assert contestants.gap_seconds(GAP_OUTPUT + "Trial Time:   0.25\n", "Trial Time") == 0.25
     with pytest.raises(SystemExit, match="no Build Time"):
-        codes.gap_seconds(GAP_OUTPUT, "Build Time")
+        contestants.gap_seconds(GAP_OUTPUT, "Build Time")
 
 
 @pytest.mark.parametrize(
     ("was", "now"), [("PASS", "FAIL"), ("has 9 nodes", "has 8 nodes"), ("bu          1", "bu 2")]
 )
 def test_gap_is_stopped_where_it_differs(was, now, case, monkeypatch, tmp_path):
-    gap = codes.GAP(tmp_path)
+    gap = contestants.GAP(tmp_path)
     gap.prepare(case)
-    monkeypatch.setattr(codes, "run_gap", lambda *_: GAP_OUTPUT)
+    monkeypatch.setattr(contestants, "run_gap", lambda *_: GAP_OUTPUT)
     assert gap.check(case, 0, GAP_LEVELS) == 0.005
-    monkeypatch.setattr(codes, "run_gap", lambda *_: GAP_OUTPUT.replace(was, now))
+    monkeypatch.setattr(contestants, "run_gap", lambda *_: GAP_OUTPUT.replace(was, now))
     with pytest.raises(SystemExit, match="level sizes"):
         gap.check(case, 0, GAP_LEVELS)
 
@@ -133,7 +132,7 @@ def test_peers_load_without_our_spinning(monkeypatch, usual):
     monkeypatch.setattr(libraries, "ENVIRONMENT", {} if usual is None else {VARIABLE: usual})
     monkeypatch.setenv(VARIABLE, "20000")
     monkeypatch.setitem(
-        codes.PEERS, "scipy", lambda _: seen.append(os.environ.get(VARIABLE)) or Scripted(1.0)
+        contestants.PEERS, "scipy", lambda _: seen.append(os.environ.get(VARIABLE)) or Scripted(1.0)
     )
     peers.open_peers(["scipy"], None)
     assert seen == [usual]

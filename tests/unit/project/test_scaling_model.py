@@ -9,7 +9,7 @@ from checkout import TOP
 
 sys.path.append(str(TOP / "benchmarks"))
 
-from scaling_model import Network, extrapolate, simulate
+from scaling_model import Network, simulate
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
@@ -20,12 +20,3 @@ def test_simulated_ranks(ranks):
     assert row["teps"] > 0
     assert row["levels"] >= row["dense_levels"]
     assert (row["exchange_seconds"] > 0) == (ranks > 1)
-
-
-def test_more_latency_takes_longer():
-    near, far = Network(), Network(latency=1e-3)
-    base = simulate(10, 4, num_keys=1, rounds=1, network=near)
-    seconds = [
-        extrapolate(30, 64, 1, 4, base, 16, network)["exchange_seconds"] for network in (near, far)
-    ]
-    assert seconds[1] > seconds[0] + (base["levels"] + 1) * 6 * (far.latency - near.latency) * 0.99

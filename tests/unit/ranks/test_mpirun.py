@@ -16,7 +16,7 @@ import pytest
 from cli_runs import run
 
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
-from hetero_bfs.support.cores import core_numbers
+from hetero_bfs.support.environment import core_numbers
 
 MPIRUN = Path(sys.executable).with_name("mpirun")
 SMALL = ["graph500", "--scale", "10", "--sources", "6", "--device", "cpu"]

@@ -13,8 +13,8 @@ from hetero_bfs import energy
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
-from hetero_bfs.study import efficiency as power
 from hetero_bfs.study import figures, findings
+from hetero_bfs.study import measurements as power
 from hetero_bfs.study.run import run_study
 from hetero_bfs.study.searches import StudyOptions
 
@@ -120,7 +120,7 @@ def test_two_meters_see_what_one_of_them_does_not():
 
 @pytest.mark.slow
 def test_domains_stay_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr("hetero_bfs.study.efficiency._IDLE_SECONDS", 0.01)
+    monkeypatch.setattr("hetero_bfs.study.measurements._IDLE_SECONDS", 0.01)
     meters = [ConstantMeter("package", "cpu", 2.0), ConstantMeter("wall", "system", 8.0)]
     absent = [energy.Unmeasured("GPU", "device", "no such meter")]
     monkeypatch.setattr(energy, "find_meters", lambda *_: (meters, absent))
@@ -148,7 +148,7 @@ def bare(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(energy, "find_meters", lambda *_: ([], absent))
         patch.setenv(MODELS_VARIABLE, str(folder))
-        patch.setattr("hetero_bfs.study.levels.model_of", lambda info: None)
+        patch.setattr("hetero_bfs.study.measurements.model_of", lambda info: None)
         assert study(folder / "out", "--scale", 5, *TINY, "--device", "cpu") == 0
     return folder / "out"
 

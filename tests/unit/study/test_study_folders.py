@@ -161,7 +161,7 @@ def test_failing_to_write_it_leaves_all_as_it_was(tmp_path, monkeypatch, failing
         raise OSError(28, "No space left on device")
 
     if failing == "rename":
-        monkeypatch.setattr("hetero_bfs.study.folder.os.rename", stop)
+        monkeypatch.setattr("hetero_bfs.study.run.os.rename", stop)
     else:
         monkeypatch.setattr("pathlib.Path.write_bytes", full)
     assert study_in(out) == 1

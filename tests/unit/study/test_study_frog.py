@@ -9,8 +9,7 @@ from study_runs import study, table
 import hetero_bfs as hb
 from hetero_bfs.errors import ValidationError
 from hetero_bfs.graph.generators.families import named_graph
-from hetero_bfs.study import frog, frog_runs
-from hetero_bfs.study.papers import paper_named
+from hetero_bfs.study import frog, paper_named
 
 GRAPHS = "kronecker6", "preferential6", "roads8", "ring"
 
@@ -48,7 +47,7 @@ def test_classes_and_preprocessing(made):
 
 def test_runs(made):
     rows, updates = table(made, "iterations"), table(made, "atomics")
-    assert len(rows) == len(updates) == len(GRAPHS) * len(frog_runs.ALGORITHMS)
+    assert len(rows) == len(updates) == len(GRAPHS) * len(frog.ALGORITHMS)
     assert set(rows["place"]) == {"cpu"}
     ring = rows[rows["graph"] == "ring"].set_index("algorithm")
     assert ring.loc["BFS", "synchronous_iterations"] == 5  # the last one finds nothing
@@ -79,9 +78,9 @@ def test_claims_follow_from_the_tables(made):
 
 def test_streaming(opencl_device):
     """The lists of this graph do not fit into the room that is left for them."""
-    built = frog_runs.build_search_graph(frog_runs.weighted(named_graph("uniform14").make()))
+    built = frog.build_search_graph(frog.weighted(named_graph("uniform14").make()))
     notes: list[str] = []
-    rows = frog_runs._streaming({"graph": "uniform14"}, built, opencl_device, 1, notes)
+    rows = frog._streaming({"graph": "uniform14"}, built, opencl_device, 1, notes)
     if rows:
         assert rows[0]["sent_bytes"] > 0
         assert "uniform14" in frog._SECTIONS[5].brief(frog.pd.DataFrame(rows))[1].to_string()
@@ -90,6 +89,6 @@ def test_streaming(opencl_device):
 
 
 def test_results_that_differ_are_an_error():
-    frog_runs.check("scores", np.array([1.0, 2.0]), np.array([1.01, 1.99]))
+    frog.check("scores", np.array([1.0, 2.0]), np.array([1.01, 1.99]))
     with pytest.raises(ValidationError, match="levels differs between synchronous"):
-        frog_runs.check("levels", np.array([1, 2]), np.array([1, 3]))
+        frog.check("levels", np.array([1, 2]), np.array([1, 3]))

@@ -12,9 +12,9 @@ from checkout import TOP
 from study_runs import study, table
 
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.study import paper_named
 from hetero_bfs.study import paper_programs as common
-from hetero_bfs.study.graphmat import nonzero_rows
-from hetero_bfs.study.papers import paper_named
+from hetero_bfs.study.program_papers import nonzero_rows
 from hetero_bfs.study.searches import StudyOptions
 
 PAPERS = "gpregel", "graphmat", "wolfpath"

@@ -11,8 +11,7 @@ import pytest
 from study_runs import TINY, study, table
 
 from hetero_bfs.devices.opencl.driver import list_devices
-from hetero_bfs.study import zhang
-from hetero_bfs.study.papers import PAPERS, paper_named
+from hetero_bfs.study import PAPERS, paper_named, zhang
 from hetero_bfs.training.collect import Plan
 
 SCALES = (5, 7)

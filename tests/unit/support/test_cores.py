@@ -11,19 +11,19 @@ import pytest
 
 from hetero_bfs.devices.machine import cpu_slug
 from hetero_bfs.doctor.installation import MACHINE, check_machine
-from hetero_bfs.support import cores
+from hetero_bfs.support import environment
 from tests.fuzz.control_group import cpu_group
 
 
 @pytest.fixture
 def mount(tmp_path, monkeypatch):
     """A folder in place of /sys/fs/cgroup, on a machine of eight cores."""
-    monkeypatch.setattr(cores, "_MOUNT", tmp_path / "cgroup")
-    monkeypatch.setattr(cores, "_MEMBERSHIPS", tmp_path / "memberships")
-    monkeypatch.setattr(cores, "bound_cores", lambda: 8)
-    cores.cpu_quota.cache_clear()
+    monkeypatch.setattr(environment, "_MOUNT", tmp_path / "cgroup")
+    monkeypatch.setattr(environment, "_MEMBERSHIPS", tmp_path / "memberships")
+    monkeypatch.setattr(environment, "bound_cores", lambda: 8)
+    environment.cpu_quota.cache_clear()
     yield tmp_path / "cgroup"
-    cores.cpu_quota.cache_clear()
+    environment.cpu_quota.cache_clear()
 
 
 def write_group(folder: Path, quota: object, period: int = 100_000, version: int = 2):
@@ -41,16 +41,16 @@ def test_version_2(mount):
     write_group(mount / "slice", 250_000)  # the least counts
     write_group(mount / "slice" / "job:1", 150_000, 50_000)
     write_group(mount / "slice" / "job:1" / "step", "max")
-    assert cores.cpu_quota() == 2.5
-    assert cores.usable_cores() == 3
+    assert environment.cpu_quota() == 2.5
+    assert environment.usable_cores() == 3
 
 
 def test_version_1_in_a_container(mount):
     """The path is the host's, which the container does not see: the mount point is its group."""
     (mount.parent / "memberships").write_text("5:cpuacct,cpu:/docker/ab\n4:memory:/docker/ab\n")
     write_group(mount / "cpu", 20_000, version=1)
-    assert cores.cpu_quota() == 0.2
-    assert cores.usable_cores() == 1
+    assert environment.cpu_quota() == 0.2
+    assert environment.usable_cores() == 1
     assert cpu_slug().endswith("-1-cores")
     (finding,) = [one for one in check_machine() if one.name == "cores"]
     assert finding.topic == MACHINE
@@ -63,21 +63,21 @@ def test_no_quota(mount, memberships, monkeypatch):
         (mount.parent / "memberships").write_text(memberships)
     write_group(mount, "max")
     write_group(mount / "cpu", -1, version=1)
-    assert cores.cpu_quota() is None
-    assert cores.usable_cores() == 8
+    assert environment.cpu_quota() is None
+    assert environment.usable_cores() == 8
     assert "quota" not in next(one.text for one in check_machine() if one.name == "cores")
     assert keep(monkeypatch, {}) == {}
 
 
 def keep(monkeypatch: pytest.MonkeyPatch, given: dict[str, str]) -> dict[str, str]:
     """Return the environment after `keep_quota`, as if Numba were not loaded yet."""
-    environment = dict(given)
-    monkeypatch.setattr(os, "environ", environment)
-    monkeypatch.setattr(cores, "_set_here", set())
+    variables = dict(given)
+    monkeypatch.setattr(os, "environ", variables)
+    monkeypatch.setattr(environment, "_set_here", set())
     with monkeypatch.context() as without:
         without.delitem(sys.modules, "numba", raising=False)
-        cores.keep_quota()
-    return environment
+        environment.keep_quota()
+    return variables
 
 
 @pytest.mark.parametrize(("quota", "threads"), [(300_000, "3"), (1_000, "1"), (800_000, None)])
@@ -85,12 +85,12 @@ def test_numba_is_told_if_the_quota_is_less_than_the_cores(mount, monkeypatch, q
     (mount.parent / "memberships").write_text("0::/\n")
     write_group(mount, quota)
     assert keep(monkeypatch, {}).get("NUMBA_NUM_THREADS") == threads
-    assert cores.numba_variables() == [], "what is set here is not a setting of the user's to check"
+    assert environment.numba_variables() == [], "what is set here is not the user's"
     assert keep(monkeypatch, {"NUMBA_NUM_THREADS": "5"}) == {"NUMBA_NUM_THREADS": "5"}
-    assert cores.numba_variables() == ["NUMBA_NUM_THREADS"]
+    assert environment.numba_variables() == ["NUMBA_NUM_THREADS"]
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.setattr(os, "environ", {})
-    cores.keep_quota()
+    environment.keep_quota()
     assert os.environ == {}, "Numba would not read it, or raise an exception once it compiles"
 
 
@@ -110,7 +110,7 @@ entries = [f"from hetero_bfs import {name}" for name in hetero_bfs.__all__]
 entries += ["import hetero_bfs; hetero_bfs.kronecker(3)"]
 entries += ["from hetero_bfs.networkx_backend import backend_interface, conversion"]
 entries += ["from hetero_bfs.cli.main import load_numba; load_numba()"]
-entries += ["from hetero_bfs.doctor import trial; trial.main()"]
+entries += ["from hetero_bfs.doctor import trials; trials.search_small_graph()"]
 entries += ["from hetero_bfs.engine import compile_beside"]
 for entry in entries:
     for name in [name for name in sys.modules if name.startswith("hetero_bfs")]:

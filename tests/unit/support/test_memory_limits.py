@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_bfs.support import cores, memory
+from hetero_bfs.support import environment, memory
 from tests.fuzz.control_group import memory_group
 
 ONE = {"limit": "memory.limit_in_bytes", "usage": "memory.usage_in_bytes", "prefix": "total_"}
@@ -18,8 +18,8 @@ TWO = {"limit": "memory.max", "usage": "memory.current", "prefix": ""}
 @pytest.fixture
 def mount(tmp_path, monkeypatch):
     """A folder in place of /sys/fs/cgroup, and a function that says which groups we are in."""
-    monkeypatch.setattr(cores, "_MOUNT", tmp_path / "cgroup")
-    monkeypatch.setattr(cores, "_MEMBERSHIPS", tmp_path / "memberships")
+    monkeypatch.setattr(environment, "_MOUNT", tmp_path / "cgroup")
+    monkeypatch.setattr(environment, "_MEMBERSHIPS", tmp_path / "memberships")
     return tmp_path / "cgroup"
 
 

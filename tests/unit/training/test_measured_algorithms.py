@@ -7,7 +7,7 @@ import pytest
 
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.scheduling.speed_model import GraphSize
-from hetero_bfs.training.measured_algorithms import (
+from hetero_bfs.training.measured_runs import (
     fit_algorithms,
     measure_algorithms,
     regret_of_algorithms,

@@ -12,12 +12,11 @@ from made_models import ship
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.machine import machine_slug
 from hetero_bfs.energy import MeterError, Unmeasured
-from hetero_bfs.energy import measurement as energy_report
+from hetero_bfs.energy import meters as energy_meters
 from hetero_bfs.engine import engine as engines
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.model_files import find_model, read_model
-from hetero_bfs.training import energy as training_energy
 from hetero_bfs.training import metering, run_power_training
 from hetero_bfs.training import strategy_watts as power
 from hetero_bfs.training.metering import Metering, Window
@@ -99,7 +98,7 @@ def world(monkeypatch):
             made.searched([trace.strategy for trace in self.traces])
             return self.seconds
 
-    for module in (metering, power, energy_report):
+    for module in (metering, power, energy_meters):
         monkeypatch.setattr(module, "time", made)
     for module in (engines, power):
         monkeypatch.setattr(module, "Search", TimedSearch)
@@ -245,7 +244,7 @@ def small_graph(monkeypatch):
 def test_watts_are_added_to_a_model(world, trained, monkeypatch, capsys):
     name = trained(None)
     meters = [WorldMeter(world)], [Unmeasured("whole system", "system", "absent")]
-    monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: meters)
+    monkeypatch.setattr(power, "meters_of", lambda info, log, notes: meters)
     assert run_power_training(quick=True, engine=EngineOptions(device="cpu")) == 0
     model = find_model(*name.split("__"))
     assert model.power.watts["BC"]["cpu"] == pytest.approx(WATTS["BC"], rel=1e-3)
@@ -260,7 +259,7 @@ def test_watts_are_added_to_a_model(world, trained, monkeypatch, capsys):
 def test_where_nothing_can_be_metered_it_says_so(world, trained, monkeypatch):
     trained(None)
     nothing = [], [Unmeasured("RAPL", "cpu", "absent")]
-    monkeypatch.setattr(training_energy, "meters_of", lambda info, log, notes: nothing)
+    monkeypatch.setattr(power, "meters_of", lambda info, log, notes: nothing)
     with pytest.raises(MeterError, match=r"no watts of any strategy.*--power-log FILE"):
         run_power_training(engine=EngineOptions(device="cpu"))
 

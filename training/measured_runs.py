@@ -1,23 +1,36 @@
-"""Measures vertex programs, and fits the costs of their iterations.
+"""Measures vertex programs, and whole runs of the other algorithms; fits their costs.
 
 One program for each kind of message (scheduling/speed_model.py) runs over a few graphs, pushed
 and pulled, on the host and on the device. The active vertices of each iteration are the same in
 both directions. On a device the host waits for each iteration to time it; the cost of waiting is
 the same for both directions. Seconds are medians of several runs. An untimed run comes first, since
 a run at another place or in another direction leaves cold caches.
+
+Of the algorithms of the table and of multi-source searches whole runs are measured, by place. A
+model predicts the seconds of a run, and of opening a device for it, from the size of the graph.
+Regret compares the places that the scheduler chose with the faster one: all runs of an engine from
+its first, in seconds of the measured medians of their places.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, Analysis, Request
+from hetero_bfs.algorithms.bfs.query import check_many
+from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.algorithms.table import rows
+from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList, listed
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families
@@ -25,10 +38,17 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program, any_one, minimum
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.speed_model import CostTable, ProgramCosts
+from hetero_bfs.scheduling.speed_model import (
+    RUN_COLUMNS,
+    CostTable,
+    ProgramCosts,
+    RunCosts,
+    RunTable,
+)
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.training.fit import fit_linear
+from hetero_bfs.training.oracle import schedule_text
 from hetero_bfs.training.regret import draw_from_largest_component
 
 ROUNDS = 5
@@ -46,25 +66,19 @@ _LEAST_SECONDS = 20e-6
 
 
 class Parents(Program):
-    """Breadth-first search: any message will do."""
-
     state = {"parent": np.int32}  # noqa: RUF012
     combine = any_one
 
     def initial(self, vertex, source):  # type: ignore[no-untyped-def]
-        """The source is its own parent."""
         return (source, True) if vertex == source else (-1, False)
 
     def receives(self, state):  # type: ignore[no-untyped-def]
-        """A vertex takes one message."""
         return state.parent < 0
 
     def message(self, vertex):  # type: ignore[no-untyped-def]
-        """The sender is the parent."""
         return vertex
 
     def apply(self, combined):  # type: ignore[no-untyped-def]
-        """The message is the new state."""
         return combined
 
 
@@ -75,38 +89,29 @@ class Labels(Program):
     combine = minimum
 
     def initial(self, vertex):  # type: ignore[no-untyped-def]
-        """Each vertex is a component."""
         return vertex
 
     def message(self, state):  # type: ignore[no-untyped-def]
-        """The label goes along."""
         return state.label
 
     def apply(self, state, combined):  # type: ignore[no-untyped-def]
-        """The smaller label stays."""
         return min(state.label, combined)
 
 
 class Distances(Program):
-    """Shortest paths by rounds of Bellman and Ford: messages with weights."""
-
     state = {"distance": np.float32}  # noqa: RUF012
     combine = minimum
 
     def initial(self, vertex, source):  # type: ignore[no-untyped-def]
-        """Nothing but the source is reached."""
         return 0.0 if vertex == source else np.inf
 
     def receives(self, state, message):  # type: ignore[no-untyped-def]
-        """Only a shorter path is of use."""
         return message < state.distance
 
     def message(self, state, weight):  # type: ignore[no-untyped-def]
-        """The path goes on along the edge."""
         return state.distance + weight
 
     def apply(self, state, combined):  # type: ignore[no-untyped-def]
-        """The shorter path stays."""
         return min(state.distance, combined)
 
 
@@ -165,7 +170,6 @@ def measure_programs(
 def _rows(
     runs: ProgramRuns, kind: str, place: DeviceKind, source: int, rounds: int
 ) -> Iterator[dict[str, Any]]:
-    """Measure both directions; yield a row for each iteration."""
     pushed, pulled = (
         _median_traces(runs, kind, RunOptions(place=place, direction=direction), source, rounds)
         for direction in DIRECTIONS
@@ -209,11 +213,124 @@ def fit_programs(samples: pd.DataFrame) -> CostTable:
     """
     table: dict[Any, dict[str, ProgramCosts]] = {}
     long = samples[samples["seconds"] > _LEAST_SECONDS]
-    for (place, kind), rows in long.groupby(["place", "kind"]):
+    for (place, kind), those in long.groupby(["place", "kind"]):
         found = {}
         for direction, columns in _COLUMNS.items():
-            of_direction = rows[rows["direction"] == direction]
+            of_direction = those[those["direction"] == direction]
             fitted = fit_linear(of_direction, ("iterations", *columns)).coefficients[1:]
             found |= dict(zip(columns.values(), fitted, strict=True))
         table.setdefault(place, {})[kind] = ProgramCosts(**found)
     return table
+
+
+_RUNS = 10  # of an engine, for regret
+
+
+def requests(graph: SearchGraph) -> Iterator[Request[Any]]:
+    (source,) = drawn_sources(graph, 1)
+    for row in rows().values():
+        needed = {name for name, one in row.parameters.items() if one.default is one.empty}
+        if needed <= {"source"}:
+            request = row.ask(graph.num_vertices, **dict.fromkeys(needed, source))
+            if not request.kind.needs_engine:
+                yield request
+    sources = drawn_sources(graph, LANES)
+    yield Request(ManyRuns, (check_many(graph.num_vertices, sources, None, None, False, "levels"),))
+
+
+def measure_algorithms(
+    graphs: Iterable[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
+) -> pd.DataFrame:
+    """Measure each algorithm on each place.
+
+    Returns
+    -------
+    DataFrame
+        A row for each graph, algorithm and place. Columns: family, graph, algorithm, place, levels,
+        vertices, edges, largest_degree (`GraphSize`), opening, seconds (the median of `rounds`
+        runs after an untimed one).
+    """
+    found: list[dict[str, Any]] = []
+    for graph in graphs:
+        placed, levels = _placed(graph, threads)
+        for request in requests(placed):
+            with request.kind(placed, threads, info) as runs:
+                for place in list(runs.places):
+                    began = time.perf_counter()
+                    if place == "device" and runs.device is None:
+                        continue
+                    runs.host.prepare()
+                    opening = time.perf_counter() - began
+                    found.append({
+                        "family": graph.family,
+                        "graph": graph.name,
+                        "algorithm": request.kind.what,
+                        "place": place,
+                        "levels": levels,
+                        "vertices": placed.num_searched,
+                        "edges": placed.graph.num_stored_edges,
+                        "largest_degree": int(placed.degree.max()),
+                        "opening": opening,
+                        "seconds": median(_seconds(runs, request, place, rounds)),
+                    })  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def _placed(graph: StudyGraph, threads: int) -> tuple[SearchGraph, int]:
+    """Build a graph with weights; return it, and the levels of a typical search."""
+    placed = build_search_graph(weighted(graph.make()))
+    with Engine(placed, device="cpu", threads=threads) as engine:
+        return placed, engine.reference_levels
+
+
+def _seconds(
+    runs: Analysis[Any], request: Request[Any], place: DeviceKind | None, count: int
+) -> list[float]:
+    """Return the seconds of runs on a place, after an untimed one."""
+    return [runs.run(*request.query, place=place).seconds for _ in range(1 + count)][1:]
+
+
+def fit_algorithms(samples: pd.DataFrame) -> RunTable:
+    table: dict[Any, dict[str, RunCosts]] = {}
+    for (place, algorithm), those in samples.groupby(["place", "algorithm"]):
+        opening = those.assign(seconds=those["opening"])
+        table.setdefault(place, {})[algorithm] = RunCosts(
+            fit_linear(those, RUN_COLUMNS), fit_linear(opening, RUN_COLUMNS)
+        )
+    return table
+
+
+def regret_of_algorithms(
+    graphs: Iterable[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each graph and algorithm.
+
+    Columns are family, graph, program (the algorithm), place (of the last run), seconds,
+    best_seconds (means of `_RUNS` runs from the first, and of as many on the faster place), regret,
+    first_regret (of the first run) and schedule (all places).
+    """
+    for graph in graphs:
+        placed, levels = _placed(graph, threads)
+        for request in requests(placed):
+            with request.kind(placed, threads, info) as runs:
+                runs.levels, runs.expected_runs = levels, RUNS_OF_AN_ENGINE
+                places: list[DeviceKind] = []
+                for _ in range(_RUNS):
+                    runs.run(*request.query)
+                    places.append("cpu" if runs.choice is None else runs.choice.option)
+                seconds = {
+                    place: median(_seconds(runs, request, place, rounds)) for place in runs.places
+                }
+            best = min(seconds.values())
+            mean = sum(seconds[place] for place in places) / _RUNS
+            yield {
+                "family": graph.family,
+                "graph": graph.name,
+                "program": request.kind.what,
+                "place": places[-1],
+                "seconds": mean,
+                "best_seconds": best,
+                "regret": mean / best - 1.0,
+                "first_regret": seconds[places[0]] / best - 1.0,
+                "schedule": schedule_text(places),
+            }

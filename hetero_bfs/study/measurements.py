@@ -1,25 +1,43 @@
-"""Levels of a study: seconds of each strategy from the same state, and one whole search.
+"""What a study measures of an open graph: its levels by each strategy, one search, and energy.
 
-This is the paper's Table 5. The state before each level comes from a search on the host. The level
-is measured without migration of the frontier. Its time is the median over rounds. Each round goes
-through the search and takes the median of a few repetitions of each level (training/measure.py).
+Levels are the paper's Table 5. The state before each level comes from a search on the host. The
+level is measured without migration of the frontier. Its time is the median over rounds. Each round
+goes through the search and takes the median of a few repetitions of each level
+(training/measure.py).
+
+A row of energy belongs to one domain: cpu, device or system. Without a measurement it has empty
+values and the reason. That includes a configuration that spends more than a tenth of its time on a
+unit without a meter, such as the host's strategies if only the GPU has one, and a configuration
+that hardly uses the domain's unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from statistics import median
 
 import pandas as pd
 
+from hetero_bfs import energy
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
+from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.objective import unmetered_share
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.study.findings import format_seconds
-from hetero_bfs.study.searches import Row, Subject, add_note, quartile_row
+from hetero_bfs.study.searches import (
+    Configuration,
+    Row,
+    StudyOptions,
+    Subject,
+    add_note,
+    quartile_row,
+)
 from hetero_bfs.support.messages import progress
 from hetero_bfs.timeline.rendering import timeline_svg
 from hetero_bfs.timeline.spans import Span, spans_of
@@ -30,7 +48,7 @@ _COUNTS = "frontier_vertices", "frontier_edges", "unvisited_vertices", "unvisite
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """One strategy on one level of the search from `key`; `rounds` has each round's seconds."""
+    """One strategy on one level of the search from `key`, with the seconds of each round."""
 
     key: int
     features: LevelFeatures
@@ -43,7 +61,6 @@ class MeasuredLevel:
 
 
 def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    """Measure every strategy on all levels of the sources' searches, or on a sample of levels."""
     measured: dict[tuple[int, int, str], MeasuredLevel] = {}
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}
@@ -64,7 +81,6 @@ def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[Meas
 
 
 def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]:
-    """Return one row for each level and strategy."""
     least: dict[tuple[int, int], float] = {}
     for one in measured:
         place = one.key, one.features.level
@@ -126,19 +142,18 @@ def search_rows(subject: Subject, rounds: int) -> list[Row]:
 
 
 def _spans(table: pd.DataFrame) -> tuple[str, list[Span]]:
-    """Return the largest graph's name and spans."""
     largest = table.loc[table["num_edges"].idxmax(), "graph"]
     rows = table[table["graph"] == largest]
     known = rows.astype(object).where(rows.notna(), None)
     return str(largest), spans_of(known.to_dict("records"))
 
 
-def draw(table: pd.DataFrame) -> str:
+def draw_timeline(table: pd.DataFrame) -> str:
     name, spans = _spans(table)
     return timeline_svg(spans, f"Timeline of a search of {name}, {len(table)} levels")
 
 
-def finding(table: pd.DataFrame) -> str:
+def timeline_finding(table: pd.DataFrame) -> str:
     name, spans = _spans(table)
     total = sum(span.seconds for span in spans if span.lane == "runs")
 
@@ -152,3 +167,97 @@ def finding(table: pd.DataFrame) -> str:
         f"in levels on the CPU, {share('device')} on the OpenCL device, {share('migrations')} in "
         f"migrations and the start, {share('choices')} in choosing."
     )
+
+
+_IDLE_SECONDS = 1.0
+_MOST_UNSEEN = 0.1  # largest share of the time without a meter; beyond it joules are incomplete
+_LEAST_SEEN = 0.1  # least share of a configuration's time that a domain's meters see
+_ERRORS = 2  # standard errors; a smaller difference from idle is not significant
+
+METERED = (
+    "meters",
+    "mteps_per_watt",
+    "mteps_per_watt_without_idle",
+    "watts",
+    "idle_watts",
+    "joules_per_search",
+    "relative_error",
+    "meter_period_seconds",
+    "searches",
+    "seconds",
+)
+"""Columns of the energy table that are empty without a measurement."""
+
+_AS_READ = "mteps_per_watt", "watts", "idle_watts", "joules_per_search", "searches", "seconds"
+
+
+def efficiency(subject: Subject, options: StudyOptions, notes: list[str]) -> list[Row]:
+    meters, unmeasured = meters_of(subject.engine.device_info, options.power_log, notes)
+    nedge = sum(subject.nedge[key] for key in subject.keys)
+    rows = []
+    for config in progress(subject.configs, f"{subject.about.name}: energy"):
+        subject.engine.set_selector(config.selector)
+        search = partial(_search_all, subject.engine, subject.keys, nedge)
+        report = energy.measure(search, meters, unmeasured, options.energy_seconds, _IDLE_SECONDS)
+        reasons = _unseen(subject, config, [total.domain for total in report.totals])
+        for total in report.totals:
+            row = _unmeasured(subject, config, total.domain, reasons[total.domain])
+            rows.append(row if reasons[total.domain] else _measured(subject, config, total))
+        found = {total.domain for total in report.totals}
+        for domain in dict.fromkeys(u.domain for u in report.unmeasured):
+            if domain not in found:
+                missing = [u.reason for u in report.unmeasured if u.domain == domain]
+                rows.append(_unmeasured(subject, config, domain, "; ".join(missing)))
+    return rows
+
+
+def _unseen(
+    subject: Subject, config: Configuration, domains: Sequence[energy.Domain]
+) -> dict[str, str | None]:
+    """Return why a domain's joules do not cover a configuration's searches; None if they do."""
+    if not domains:
+        return {}
+    info = subject.engine.device_info
+    shared = info is not None and info.unified_memory
+    traces = [t for key in subject.keys for t in subject.engine.search(key).traces]
+    missed = unmetered_share(traces, domains, shared)
+    if missed > _MOST_UNSEEN:
+        because = f"{config.name} spends {100 * missed:.0f} % of its time where no meter looks"
+        return dict.fromkeys(domains, because)
+    seen = {domain: 1.0 - unmetered_share(traces, [domain], shared) for domain in domains}
+    return {
+        domain: f"{config.name} spends hardly any time where this meter looks"
+        if share < _LEAST_SEEN
+        else None
+        for domain, share in seen.items()
+    }
+
+
+def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, int]:
+    for key in keys:
+        engine.search(key)
+    return len(keys), nedge
+
+
+def _measured(subject: Subject, config: Configuration, total: energy.MeterReading) -> Row:
+    net = None
+    if total.net_joules is not None and total.net_joules > _ERRORS * total.error_joules:
+        net = total.mteps_per_watt * total.joules / total.net_joules
+    return _unmeasured(subject, config, total.domain, None) | {
+        "meters": total.name,
+        "mteps_per_watt_without_idle": net,
+        "relative_error": total.error_joules / total.joules,
+        "meter_period_seconds": total.period_seconds,
+        **{name: getattr(total, name) for name in _AS_READ},
+    }
+
+
+def _unmeasured(subject: Subject, config: Configuration, domain: str, because: str | None) -> Row:
+    return {
+        **subject.row(),
+        "selector": config.name,
+        "kind": config.kind,
+        "domain": domain,
+        **dict.fromkeys(METERED),
+        "unmeasured_because": because,
+    }

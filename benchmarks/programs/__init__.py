@@ -1,1 +1,0 @@
-"""Algorithms of hetero_bfs beside those of other programs; see __main__.py."""
