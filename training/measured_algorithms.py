@@ -1,4 +1,4 @@
-"""Measures whole runs of the algorithms of the table and of multi-source searches, by place.
+"""Measures whole runs of the algorithms of the table, by place.
 
 A model predicts the seconds of a run, and of opening a device for it, from the size of the graph
 (scheduling/speed_model.py). Regret compares the places that the scheduler chose with the faster
@@ -15,10 +15,7 @@ from typing import Any
 import pandas as pd
 
 from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, Analysis, Request
-from hetero_bfs.algorithms.bfs.query import check_many
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.table import rows
-from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.families import StudyGraph
@@ -39,8 +36,6 @@ def requests(graph: SearchGraph) -> Iterator[Request[Any]]:
         needed = {name for name, one in row.parameters.items() if one.default is one.empty}
         if needed <= {"source"}:
             yield row.ask(graph.num_vertices, **dict.fromkeys(needed, source))
-    sources = drawn_sources(graph, LANES)
-    yield Request(ManyRuns, (check_many(graph.num_vertices, sources, None, None, False, "levels"),))
 
 
 def measure_algorithms(

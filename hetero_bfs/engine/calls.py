@@ -30,12 +30,14 @@ from hetero_bfs.algorithms.table import rows
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.kept import Graph, kept_of
 from hetero_bfs.engine.kept_matrices import graph_of, num_vertices_of
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.tables import is_matrix
 from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.options import EngineOptions, refuses_devices
+from hetero_bfs.support.messages import shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -155,12 +157,21 @@ def bfs_many(
 ) -> ManySearches:
     """Search from many vertices; an engine does 64 of them at a time.
 
-    Engines open as for `bfs`. `Engine.bfs_many` describes the arguments; `EngineOptions` describes
-    `device` and `threads`.
+    It runs on the CPU, so `device` is "cpu" or None. Engines open as for `bfs`. `Engine.bfs_many`
+    describes the other arguments, and `EngineOptions` describes `threads`.
     """
     _check_graph(graph)
     query = check_many(num_vertices_of(graph), sources, depth_limit, mask, reverse, want)
-    options = EngineOptions(device=device, threads=threads)
+    if device not in (None, "cpu"):
+        raise ArgumentError(
+            f"device is {shown(device)}, and multi-source searches run on the CPU; give device="
+            '"cpu", or leave it out'
+        )
+    options = (
+        _USUAL
+        if device is None and threads is None
+        else EngineOptions(device="cpu", threads=threads)
+    )
     ways = Engine.ask_many, Engine.answer_many, _many_serially
     return _answered(graph, query, options, *ways, len(query.sources))
 

@@ -1,4 +1,4 @@
-"""Multi-source searches on a prepared graph, on the faster of host and device."""
+"""Multi-source searches on a prepared graph, on the host."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis, Ran
+from hetero_bfs.algorithms.base import Prepared
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
-from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
 from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
 
@@ -29,69 +27,48 @@ _MOST_RECYCLED_BYTES = 1 << 28
 """Most bytes of discarded levels that are kept for reuse."""
 
 
-class ManyRuns(Analysis[ManySearches]):
-    """Runs multi-source searches on one graph, 64 sources at a time. A query is a `Query`."""
+class ManyRuns(Prepared):
+    """Runs multi-source searches on one graph, 64 sources at a time."""
 
     what = "multi-source searches"
+    executors = (HostPlanes,)
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
-        super().__init__(graph, threads, device)
+        super().__init__(graph, threads)  # a device was slower
         self._memory = Recycler(_MOST_RECYCLED_BYTES)
 
-    def _make_host(self, threads: int) -> HostPlanes:
-        return HostPlanes(self.graph, threads)
-
-    def _make_device(self, info: DeviceInfo) -> DevicePlanes:
-        return DevicePlanes(self.graph, info, self.host)
-
-    def _known(self, query: Query) -> ManySearches | None:
-        if self.graph.num_searched and query.sources:
-            return None
-        rows, sums = self._empty(query)
-        if rows is not None:
-            rows.items.fill(-1)
-        return self._result(Ran((rows, sums, []), 0.0, self.host), query)
-
-    def _empty(self, query: Query) -> tuple[Rows | None, Sums]:
-        count, rows = len(query.sources), None
+    def run(self, query: Query) -> ManySearches:
+        has_levels = bool(self.graph.num_searched and query.sources)
+        if has_levels:
+            self.host.prepare()
+        began = time.perf_counter()
+        sources, rows = np.array(query.sources, np.int64), None
         if query.want == "levels":
-            rows = Rows(self.graph.num_vertices, count, self._memory)
-        return rows, Sums(count)
-
-    def _on(self, executor: Any, query: Query) -> tuple[Rows | None, Sums, list[IterationTrace]]:
-        rows, sums = self._empty(query)
-        numbers = self.graph.relabelling
-        sources = numbers.new_of_old[np.array(query.sources, np.int64)]
-        executor.mask(None if query.mask is None else query.mask[numbers.old_of_new])
-        records = [
-            executor.run(i // LANES, sources[i : i + LANES], query.depth_limit, rows, sums)
-            for i in range(0, sources.size, LANES)
-        ]
-        where = "" if executor is self.host else "device "
-        traces = [
-            IterationTrace(
-                level, where + _WAYS[int(row[0])], int(row[1]), int(row[2]), float(row[3])
-            )
-            for batch in records
-            for level, row in enumerate(batch.tolist())
-        ]
-        return rows, sums, traces
-
-    def _note(self, place: DeviceKind, seconds: float, query: Query) -> None:
-        if query.mask is None and query.depth_limit is None:  # only such queries predict each other
-            self.places.learn(place, seconds / -(-len(query.sources) // LANES))
-
-    def _result(self, ran: Ran, query: Query) -> ManySearches:
-        rows, sums, traces = ran.found
-        sources, began = np.array(query.sources, np.int64), time.perf_counter()
+            rows = Rows(self.graph.num_vertices, sources.size, self._memory)
+        sums, traces = Sums(sources.size), list[IterationTrace]()
+        if has_levels:
+            traces = self._search(query, rows, sums)
+        elif rows is not None:
+            rows.items.fill(-1)
         isolated = np.flatnonzero(sums.reached == 0)
         sums.reached[isolated] = 1
         if rows is not None:
             rows.items[sources[isolated], isolated] = 0
-        seconds = ran.seconds + time.perf_counter() - began
-        found = sums.reached, sums.eccentricity, sums.distance_sum
         level = None if rows is None else rows.levels()
-        return ManySearches(sources, *found, seconds, traces, level)
+        found = sums.reached, sums.eccentricity, sums.distance_sum
+        return ManySearches(sources, *found, time.perf_counter() - began, traces, level)
+
+    def _search(self, query: Query, rows: Rows | None, sums: Sums) -> list[IterationTrace]:
+        numbers = self.graph.relabelling
+        sources = numbers.new_of_old[np.array(query.sources, np.int64)]
+        self.host.mask(None if query.mask is None else query.mask[numbers.old_of_new])
+        return [
+            IterationTrace(level, _WAYS[int(way)], int(vertices), int(edges), float(seconds))
+            for i in range(0, sources.size, LANES)
+            for level, (way, vertices, edges, seconds) in enumerate(
+                self.host.run(i // LANES, sources[i : i + LANES], query.depth_limit, rows, sums)
+            )
+        ]
 
 
 def search_many_apart(

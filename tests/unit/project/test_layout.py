@@ -19,9 +19,9 @@ ROLES = {
 NEEDED = {"algorithm", "host", "device", "result", "check", "kernels"}
 """Roles that every algorithm has."""
 
-LACKING = {"bfs": {"algorithm"}, "multi_source": {"check"}}
-"""Roles that an algorithm lacks so far: `Engine` runs searches itself, and the check of searches
-from one source checks each of many."""
+LACKING = {"bfs": {"algorithm"}, "multi_source": {"check", "device"}}
+"""Roles that an algorithm lacks. `Engine` runs searches itself, and those from many sources run on
+the host only. The check of a search from one source checks each of many."""
 
 
 def modules() -> dict[str, Path]:

@@ -248,12 +248,6 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
         add_list_to_rows(arrays, level, begin, end)
 
 
-@kernel(counted=False)
-def count_planes(control, arrays):
-    n = arrays.seen.size
-    share(control, arrays, phases.COUNT, n, even_size(arrays, n, _LEAST_CHUNK))
-
-
 # Searches from one vertex after the other by one thread. Threads do not share a search.
 
 _UNSEEN, _MASKED = np.int32(-1), np.int32(-2)
