@@ -84,10 +84,7 @@ class DeviceProgram(DeviceRun):
         self._in_order = self._monotone and plan.uses_weights
         """Whether neighbour lists are sorted by rising weight."""
         if plan.counts:
-            self.files = [*self.files, "programs/kernels/counting.cl"]
             self.slots = [(schema.SLOTS, plan.stored_type), (schema.SLOTS, np.uint32)]
-        if plan.collects:
-            self.files = [file.replace("messages.cl", "collected.cl") for file in self.files]
         _check_types(plan, device.info)
         super().__init__(device, self._entries())
         self._n = n = graph.num_vertices

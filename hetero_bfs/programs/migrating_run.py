@@ -2,7 +2,7 @@
 
 Each place runs iterations in compiled code or in launches, until its rule migrates the run
 (program_rule.py) or a stay of a schedule ends. Then it packs the state that the other place needs
-(handover.py).
+(device_stay.py).
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.device_stay import DeviceStay, Packing
-from hetero_bfs.programs.handover import Handover, VertexSet, bitmap_words, crosses_whole
+from hetero_bfs.programs.device_stay import (
+    DeviceStay,
+    Handover,
+    Packing,
+    VertexSet,
+    bitmap_words,
+    crosses_whole,
+)
 from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan

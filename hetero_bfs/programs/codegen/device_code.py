@@ -77,6 +77,7 @@ class _DeviceAdapters(Adapters):
             "HAS_IDENTITY": plan.identity is not None,
             "SPLITS": _splits(plan),
             "COLLECTS": bool(plan.collects),
+            "COUNTS": plan.counts,
             "SENDS_BACK": plan.sends_back,
             "ACTIVE_APPLY": plan.active_apply,
             "WEIGHTED": plan.uses_weights,

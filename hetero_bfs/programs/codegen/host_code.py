@@ -56,11 +56,8 @@ def host_text(plan: Plan, kernels: str = "host") -> str:
     """
     files = [kernels]
     if kernels == "host":
-        further = {
-            "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counting": plan.counts,
-            "collected": bool(plan.collects),
-        }  # fmt: skip
-        files += [name for name, wanted in further.items() if wanted]
+        files += ["monotone"] if plan.monotone else []
+        files += ["collected"] if plan.collects or plan.counts else []
     imports = [_statements(name, imports=True) for name in files]
     bodies = [_statements(name, imports=False) for name in files]
     return "\n\n".join([*imports, _HELPERS, _HostAdapters(plan).text(), *bodies, ""])
@@ -132,6 +129,8 @@ class _HostAdapters(Adapters):
                 f"ALL_ACTIVE = {plan.all_active}",
                 f"HAS_IDENTITY = {plan.identity is not None}",
                 f"IDENTITY = {identity}",
+                f"APPLIES_IN_PULLS = {plan.applies_in_pulls}",
+                f"COUNTS = {plan.counts}",
                 f"WEIGHTED = {plan.uses_weights}",
                 f"SENDS_BACK = {plan.sends_back}",
                 f"ACTIVE_APPLY = {plan.active_apply}",

@@ -20,6 +20,12 @@ IDENTITY = np.int64(0)
 WEIGHTED = False
 """Whether a message depends on the edge's weight."""
 
+APPLIES_IN_PULLS = False
+"""Whether a pull may apply messages at once, because it reads no other vertex's state."""
+
+COUNTS = False
+"""Whether messages are counted instead of combined."""
+
 HAS_PRIORITY = False
 """Whether vertices of low priority run first."""
 
