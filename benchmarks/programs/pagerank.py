@@ -24,7 +24,7 @@ import hetero_bfs as hb
 from benchmarks.programs.contest import Contest, Gap, call, opened
 from benchmarks.programs.peers import add_peers
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 

@@ -194,7 +194,7 @@ def _colouring(info: Any) -> Problems:
 
 def _ranks(info: Any) -> Problems:
     from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-    from hetero_bfs.algorithms.pagerank.lists import check_settings
+    from hetero_bfs.algorithms.pagerank.host import check_settings
 
     sample = Sample(True)
     with PageRanks(sample.graph(), 1, info) as runs:

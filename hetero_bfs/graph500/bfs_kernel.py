@@ -38,7 +38,6 @@ _HELD_BYTES_PER_VERTEX = 12  # saved parents 4, the result's parents 8
 class BFSKernel(Kernel):
     @staticmethod
     def compile(edges: EdgeSource, graph: SearchGraph) -> None:
-        """Compile the validation; the engine compiles everything else before it searches."""
         validate(edges, 0, np.zeros(2, np.int64), np.arange(2, dtype=np.int32))
 
     def __init__(self, edges: EdgeSource, graph: SearchGraph, options: EngineOptions) -> None:
@@ -215,14 +214,11 @@ def _edge_array(report: BFSReport) -> str:
 
 
 class RankBFS(RankKernel):
-    """Breadth-first searches of one graph by all ranks."""
-
     held_bytes_per_vertex = 8  # parents, of both numberings
     shared_bytes_per_vertex = 12  # messages to other ranks 4, for validation 8
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
-        """Search a tiny graph in both directions, and validate."""
         graph = construct(communicator, edges, edges.num_input_edges)
         search = DistributedSearch(communicator, graph, "fixed:TC,BC,TC", threads)
         try:

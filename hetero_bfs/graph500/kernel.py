@@ -150,8 +150,6 @@ class OneByOne:
 
 
 class RankKernel(Kernel):
-    """A kernel on a graph that is distributed among ranks."""
-
     held_bytes_per_vertex: ClassVar[int]
     """Bytes of a search's results for each vertex of the rank."""
 
@@ -226,8 +224,6 @@ class RankStep:
 
 @dataclass(kw_only=True)
 class RanksReport(Graph500Report):
-    """Results that both kernels produce on several ranks."""
-
     hosts: int
     threads: int
     """Of each rank."""

@@ -1,6 +1,6 @@
 """The Graph500 protocol: generate, construct, search and validate 64 keys, report.
 
-It is the same for both kernels, in one process and on several ranks (processes.py).
+It is the same for both kernels, in one process and on several ranks (process.py).
 Edges of a generated graph are held in memory if there is room. Otherwise they are generated anew
 for every pass: to count, to place, and to validate a group of searches.
 """
@@ -18,7 +18,7 @@ from hetero_bfs.devices.machine import DeviceInfo, source_commit
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph500.kernel import Graph500Options, Kernel
-from hetero_bfs.graph500.processes import ManyRanks, OneProcess
+from hetero_bfs.graph500.process import ManyRanks, OneProcess
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.support import memory

@@ -132,7 +132,6 @@ class SearchFigures:
 
     @property
     def teps(self) -> float:
-        """Traversed edges per second."""
         return self.nedge / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -285,7 +284,6 @@ class Graph500Report(ABC):
         return figures | {"mean_gather_seconds": float(np.mean(gathering))}
 
     def trace_rows(self) -> list[dict[str, Any]]:
-        """Return one record per step of every search."""
         return [
             {"root": record.result.source, **trace.row()}
             for record in self.sources

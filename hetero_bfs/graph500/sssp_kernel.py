@@ -45,7 +45,6 @@ class PathFigures(SearchFigures):
 class SSSPKernel(Kernel):
     @staticmethod
     def compile(edges: EdgeSource, graph: SearchGraph) -> None:
-        """Sort the lists, search on the CPU and validate."""
         with PathSearches(graph, 1) as searches:
             (paths,) = searches.run_with_parents([0])
         check_paths(edges, 0, paths.distance, paths.parent)
@@ -167,14 +166,11 @@ class SSSPReport(Graph500Report):
 
 
 class RankSSSP(RankKernel):
-    """Shortest-path searches of one weighted graph on all ranks."""
-
     held_bytes_per_vertex = 12  # distances 8, parents 4
     shared_bytes_per_vertex = 16  # for validation
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
-        """Search a tiny graph, and validate."""
         graph = construct(communicator, edges, edges.num_input_edges)
         found = RankPathSearch(communicator, graph).search(0)
         if validate:

@@ -71,7 +71,6 @@ class ProgramClass(MessagePlan):
 
     @property
     def read(self) -> set[str]:
-        """The names that the methods read."""
         return {
             name
             for method in self.methods

@@ -168,7 +168,7 @@ import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank import device as device_pagerank
-from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.pagerank.host import check_settings
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks

@@ -15,7 +15,7 @@ import hetero_bfs as hb
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice

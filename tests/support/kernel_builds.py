@@ -31,13 +31,11 @@ from hetero_bfs.algorithms.bfs.device_program import SearchProgram
 from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
-from hetero_bfs.algorithms.colouring.device import DeviceColouring
-from hetero_bfs.algorithms.colouring.lists import UndirectedLists
-from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
-from hetero_bfs.algorithms.components.device import DeviceComponents
-from hetero_bfs.algorithms.components.streamed import StreamedComponents
+from hetero_bfs.algorithms.colouring.device import DeviceColouring, StreamedColouring
+from hetero_bfs.algorithms.colouring.host import UndirectedLists
+from hetero_bfs.algorithms.components.device import DeviceComponents, StreamedComponents
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
-from hetero_bfs.algorithms.pagerank.lists import RankLists
+from hetero_bfs.algorithms.pagerank.host import RankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
-from hetero_bfs.algorithms.sssp.device import DeviceSearch
+from hetero_bfs.algorithms.sssp.device import DeviceSearch, StreamedPaths
 from hetero_bfs.algorithms.sssp.host import HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.serial import answer_serially, may_round
-from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph

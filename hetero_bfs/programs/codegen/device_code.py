@@ -147,14 +147,12 @@ class _DeviceAdapters(Adapters):
         return [C_TYPES[kind] for kind in self.plan.messages.values()]
 
     def _assigned(self, to: Sequence[str], method: str, vertex: str = "v") -> str:
-        """Return the line that calls a method and assigns its results."""
         given = self.arguments(method, vertex)
         if len(to) == 1:
             return f"{to[0]} = user_{method}({', '.join(given)});"
         return f"user_{method}({', '.join([*given, *(f'&{name}' for name in to)])});"
 
     def _fetch(self) -> str:
-        """Return the function that fetches message k of a vertex, and whether it is one."""
         plan, names = self.plan, self.names("message")
         sends = "true" if plan.all_active else "active_in[u] == iteration"
 
@@ -196,7 +194,6 @@ class _DeviceAdapters(Adapters):
         return [f"{C_TYPES[kind]} {name};" for name, kind in kinds.items()]
 
     def _store(self, method: str, array: str = "state") -> list[str]:
-        """Return the lines that call `initial` or `apply` and store the new state."""
         fields = self.plan.fields
         lines = [f"{C_TYPES[kind]} state_new_{name};" for name, kind in fields.items()]
         results = [f"state_new_{name}" for name in fields]
@@ -207,7 +204,6 @@ class _DeviceAdapters(Adapters):
         return lines + [f"{self.entry(array, name, 'v')} = state_new_{name};" for name in fields]
 
     def _measured(self) -> list[str]:
-        """Return the lines that add the vertex's shares to the sums."""
         totals = self.plan.totals
         if not totals:
             return []

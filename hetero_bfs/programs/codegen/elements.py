@@ -42,8 +42,6 @@ _MOST_PASSES = 4096
 
 @dataclass
 class Vectors(Expressions):
-    """Translates expressions of numbers and of vectors."""
-
     kinds: dict[str, Value] = field(default_factory=dict)  # known types of variables, without code
     held: int = 0
     passes: int = 0
@@ -79,7 +77,6 @@ class Vectors(Expressions):
         return self.vector(node)
 
     def item(self, node: ast.expr) -> Value | Vector:
-        """Return a number or a vector."""
         values = self.vector(node)
         return self.value(node) if values is None else values
 
@@ -289,13 +286,10 @@ def _replaced(node: Any, bound: _Bound) -> Any:
 
 @dataclass
 class Returns(Vectors):
-    """Translates values that a method returns."""
-
     num_results: int = 0
     first: Value | None = None  # the first returned value, without code
 
     def _returned(self, node: ast.Return) -> list[str]:
-        """Return the code of the numbers that `node` returns."""
         items = [self.item(part) for part in self.parts(node)]
         named = zip_longest(self._kinds(), self.method.stored[: len(items)], fillvalue="")
         flat: Vector = []
@@ -341,7 +335,6 @@ class Returns(Vectors):
         return [*scalars(dict(enumerate(self._kinds()))).values()]
 
     def parts(self, node: ast.Return) -> list[ast.expr]:
-        """Return the expressions of the returned items."""
         if node.value is None:
             self.refuse(node, "a return without a value", "return a value")
         return self._parts(node.value)

@@ -95,7 +95,6 @@ class Expressions:
         return value
 
     def literal(self, value: Any, node: ast.expr) -> Value:
-        """Return a constant's value."""
         if isinstance(value, np.generic) and value.dtype.name in FIELD_TYPES:
             kind = value.dtype.name
             return Value(self.dialect.literal(value.item(), kind), kind, False, declared(kind))

@@ -96,8 +96,6 @@ class _OtherKind(Exception):
 
 @dataclass
 class Statements(Returns):
-    """Translates the statements of one method."""
-
     lines: list[str] = field(default_factory=list)
     depth: int = 1
     loops: int = 0

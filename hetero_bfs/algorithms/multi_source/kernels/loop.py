@@ -119,7 +119,6 @@ def _push_list(arrays, state):
 
 @kernel(counted=False, inner=True)
 def _find_plane(control, arrays, state, size):
-    """Compute the next plane by pushing and pulling."""
     n, job, threads = arrays.seen.size, arrays.job, arrays.threads
     if arrays.active[threads, phases.PUSHED]:
         share(control, arrays, phases.PUSH, arrays.ranges.size - 1, 1)

@@ -296,7 +296,6 @@ def _write(address, words, levels, item_bytes, keep):
 
 @kernel(counted=False, inner=True)
 def _rows(control, arrays, chunk, me):
-    """Write the planes' levels to the rows of a chunk of vertices."""
     begin, end = chunk_of(control, chunk)
     planes, level, old_of_new, job = (
         arrays.planes,
@@ -319,7 +318,6 @@ def _rows(control, arrays, chunk, me):
 
 @njit(inline="always")
 def add_list_to_rows(arrays, level, begin, end):
-    """Write the level of a list to the rows of its vertices."""
     job, listed, words = arrays.job, arrays.listed, arrays.words
     levels = level, level, level, level, level, level, level, level
     for i in range(begin, end):

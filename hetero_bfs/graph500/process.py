@@ -49,8 +49,6 @@ _KERNELS: dict[KernelName, type[BFSKernel | SSSPKernel]] = {"bfs": BFSKernel, "s
 
 
 class OneProcess:
-    """The one process of a run, with the edges and the graph."""
-
     size = 1
     host_size = 1
     """Processes on this host."""
@@ -228,8 +226,6 @@ _RANK_KERNELS: dict[KernelName, type[RankBFS | RankSSSP]] = {"bfs": RankBFS, "ss
 
 
 class ManyRanks:
-    """The ranks of a run; the edges and the graph are distributed among them."""
-
     share: FileShare
     graph: RankGraph
 
@@ -329,7 +325,6 @@ class ManyRanks:
         return float(max(self._communicator.collect(seconds)))
 
     def _check_memory(self) -> None:
-        """Raise `GraphError` if the ranks of this host need more memory than is free."""
         options, ranks, host_ranks = self.options, self.size, self.host_size
         edges = options.generator()
         held = 2 * (_KEY_BYTES + _SORTED_BYTES * options.weighted)  # an edge in both directions
