@@ -144,11 +144,6 @@ class ProgramRuns(Prepared):
     def _make_device(self, info: DeviceInfo) -> OpenCLDevice:
         return open_device(self.graph.num_vertices, info)
 
-    @property
-    def kept_modes(self) -> list[tuple[str, int | None]]:
-        """The modes and roots whose graphs and programs are kept, the latest last."""
-        return [key[:2] for key in self._modes]
-
     def _mode(self, mode: ModeName, options: RunOptions, plan: Plan) -> _Mode:
         """Return the graph arranged for a mode; arrange it at the first call."""
         placed = self.placed.along(plan.along)

@@ -46,10 +46,7 @@ class Kernels(NamedTuple):
 
 
 class DeviceColouring(DeviceRun):
-    """Colours on an OpenCL device that holds the adjacency.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if its driver fails.
-    """
+    """Colours on an OpenCL device that holds the adjacency."""
 
     family = "colouring"
     need = "colouring needs"
@@ -194,9 +191,6 @@ class StreamedColouring(StreamedRun, DeviceColouring):
     rising rank, and the vertices of a buffer are coloured before the next buffer is read. The lists
     of hubs are not sent. The host keeps a copy of the adjacency by rank, unless ids already are
     ranks.
-
-    Raises `BudgetError` if the device cannot hold these arrays and a few blocks of the adjacency,
-    and `DeviceError` if its driver fails.
     """
 
     of_vertices = DeviceColouring.of_vertices[:-1]  # no ranks, which are the numbers of vertices

@@ -35,10 +35,7 @@ _ON_DEVICE = 4
 
 
 class DeviceComponents(DeviceRun):
-    """Finds components on an OpenCL device that holds the adjacency.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if its driver fails.
-    """
+    """Finds components on an OpenCL device that holds the adjacency."""
 
     family = "components"
     need = "components need"
@@ -106,9 +103,6 @@ class StreamedComponents(StreamedRun, DeviceComponents):
 
     Most neighbour lists are never read. Before a pass, the device marks the tiles that the pass
     reads, and the host sends those that are not resident.
-
-    Raises `BudgetError` if the device cannot hold these arrays and a few tiles, and `DeviceError`
-    if its driver fails.
     """
 
     def _bind_links(self) -> None:

@@ -87,20 +87,28 @@ def search_many_apart(
     There are no traces: they can be larger than the levels. Raises `GraphError` if there is not
     enough memory.
     """
+    from hetero_bfs.algorithms.multi_source.kernels.loop import search_apart
+    from hetero_bfs.support.parallel import in_parallel
+
     sums, level = _make_room(query, graph.num_vertices, 8 * graph.num_searched * threads)
     count = len(query.sources)
     began = time.perf_counter()
-    apart = _Apart(query, graph, threads, sums, level)
+    given = _given(query, graph, threads, sums, level)
+
+    def search(begin: int, end: int) -> None:
+        given["next_number"][0] = begin
+        if parts := min(threads, end - begin):
+            in_parallel(search_apart, parts, stop=end, **given)
+
+    in_parallel(search_apart, 1, stop=0, **given)  # compiles
     done = min(count, 2)
-    apart.compile()
     with lock:
-        seconds = _timed(lambda: apart.run(1))
+        seconds = _timed(lambda: search(0, 1))
     by_engine = _timed(lambda: _answer_each(query, range(1, done), answer, sums, level))
     rest = count - done
     if -(-rest // threads) * seconds <= rest * by_engine:
-        apart.next_number[0] = done
         with lock:
-            apart.run(count)
+            search(done, count)
     else:
         _answer_each(query, range(done, count), answer, sums, level)
     return _result(query, sums, level, time.perf_counter() - began)
@@ -140,55 +148,28 @@ def _timed(work: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-class _Apart:
-    """The arrays of searches by one thread each; kernels/loop.py reads them."""
-
-    def __init__(
-        self,
-        query: Query,
-        graph: SearchGraph,
-        threads: int,
-        sums: Sums,
-        level: npt.NDArray[np.int32],
-    ) -> None:
-        numbers, n = graph.relabelling, graph.num_searched
-        sources = np.array(query.sources, np.int64)
-        mask = np.empty(0, np.bool_) if query.mask is None else query.mask[numbers.old_of_new]
-        self.threads = threads
-        self.next_number = np.zeros(1, np.int64)
-        self._given: dict[str, Any] = {
-            "indptr": graph.graph.indptr,
-            "indices": graph.graph.indices,
-            "new_of_old": numbers.new_of_old,
-            "sources": numbers.new_of_old[sources],
-            "old_sources": sources,
-            "mask": mask,
-            "limit": NO_LIMIT if query.depth_limit is None else query.depth_limit,
-            "queue": np.empty((threads, n), np.uint32),
-            "level": np.empty((threads, n), np.int32),
-            "rows": level,
-            "reached": sums.reached,
-            "distance_sum": sums.distance_sum,
-            "eccentricity": sums.eccentricity,
-            "next_number": self.next_number,
-        }
-
-    def compile(self) -> None:
-        """Compile, or load what is stored, by a call without sources."""
-        self._call(1, 0)
-        self.next_number[0] = 0
-
-    def run(self, stop: int) -> None:
-        """Search from the next sources, before source number `stop`."""
-        parts = min(self.threads, stop - int(self.next_number[0]))
-        if parts > 0:
-            self._call(parts, stop)
-
-    def _call(self, parts: int, stop: int) -> None:
-        from hetero_bfs.algorithms.multi_source.kernels.loop import search_apart
-        from hetero_bfs.support.parallel import in_parallel
-
-        in_parallel(search_apart, parts, stop=stop, **self._given)
+def _given(
+    query: Query, graph: SearchGraph, threads: int, sums: Sums, level: npt.NDArray[np.int32]
+) -> dict[str, Any]:
+    """Return the fields of `search_apart`: arrays of searches by one thread each."""
+    numbers, n = graph.relabelling, graph.num_searched
+    sources = np.array(query.sources, np.int64)
+    return {
+        "indptr": graph.graph.indptr,
+        "indices": graph.graph.indices,
+        "new_of_old": numbers.new_of_old,
+        "sources": numbers.new_of_old[sources],
+        "old_sources": sources,
+        "mask": np.empty(0, np.bool_) if query.mask is None else query.mask[numbers.old_of_new],
+        "limit": NO_LIMIT if query.depth_limit is None else query.depth_limit,
+        "queue": np.empty((threads, n), np.uint32),
+        "level": np.empty((threads, n), np.int32),
+        "rows": level,
+        "reached": sums.reached,
+        "distance_sum": sums.distance_sum,
+        "eccentricity": sums.eccentricity,
+        "next_number": np.zeros(1, np.int64),
+    }
 
 
 def _answer_each(

@@ -54,11 +54,7 @@ class _Kernels(NamedTuple):
 
 
 class DeviceRanks(DeviceRun):
-    """Runs on an OpenCL device that holds the adjacency.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if the device lacks a type
-    or its driver fails.
-    """
+    """Runs on an OpenCL device that holds the adjacency."""
 
     family = "PageRank"
     need = "PageRank needs"
@@ -269,11 +265,7 @@ def _cut(
 
 
 class StreamedRanks(StreamedBuiltIn):
-    """PageRank by the power method, if the device cannot hold the adjacency: a program streams it.
-
-    Raises `BudgetError` if the device cannot hold the vertices' arrays and a few blocks of the
-    adjacency, and `DeviceError` if it lacks float64 or its driver fails.
-    """
+    """PageRank by the power method, if the device cannot hold the adjacency: a program streams it."""
 
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
         from hetero_bfs.graph.kernels.old_ids import by_old_ids

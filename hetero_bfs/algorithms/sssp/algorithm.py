@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
+from hetero_bfs.algorithms.base import Analysis, Ran, Request
 from hetero_bfs.algorithms.sssp.device import DeviceSearch, StreamedPaths
 from hetero_bfs.algorithms.sssp.host import HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
@@ -145,7 +145,7 @@ class PathSearches(Analysis[ShortestPaths]):
         ]
 
     @classmethod
-    def by_ranks(cls, engine: RankDoor, source: int) -> ShortestPaths:
+    def by_ranks(cls, engine: Any, source: int) -> ShortestPaths:
         """Search on all ranks, each on its host."""
         from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
         from hetero_bfs.ranks.gathered_result import gathered, gathered_parents

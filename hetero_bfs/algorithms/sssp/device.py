@@ -85,9 +85,6 @@ class DeviceSearch(DeviceRun):
     """Searches on an OpenCL device that holds the adjacency.
 
     `leaving` decides when a search ends there and continues on the host.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if the device lacks the
-    type of the weights or its driver fails.
     """
 
     need = "shortest paths need"
@@ -346,11 +343,7 @@ class DeviceSearch(DeviceRun):
 
 
 class StreamedPaths(StreamedBuiltIn):
-    """Searches on a device that cannot hold the adjacency: a program streams it.
-
-    Raises `BudgetError` if the device cannot hold the vertices' arrays and a few blocks of the
-    adjacency, and `DeviceError` if it lacks the weights' type or its driver fails.
-    """
+    """Searches on a device that cannot hold the adjacency: a program streams it."""
 
     upload_seconds = 0.0
 

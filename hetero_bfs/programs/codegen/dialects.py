@@ -34,6 +34,8 @@ _NAMED = {
 }  # fmt: skip
 
 Template = Callable[..., str]
+Names = Sequence[str]
+Pairs = Sequence[tuple[str, str]]
 
 
 class Dialect(ABC):
@@ -79,7 +81,7 @@ class Dialect(ABC):
         """Return the number that a literal's code stands for."""
         return self._literals[code]
 
-    def boolean(self, operation: str, codes: Sequence[str]) -> str:
+    def boolean(self, operation: str, codes: Names) -> str:
         """Join truth values by "and" or "or"."""
         return f"({f' {self.words[operation]} '.join(codes)})"
 
@@ -121,16 +123,10 @@ class Dialect(ABC):
         """Fetch a message into variables, by name and type; go on if there is none."""
 
     @abstractmethod
-    def return_values(self, codes: Sequence[str]) -> list[str]: ...
+    def return_values(self, codes: Names) -> list[str]: ...
 
     @abstractmethod
-    def function(
-        self,
-        name: str,
-        parameters: Sequence[tuple[str, str]],
-        results: Sequence[str],
-        lines: Sequence[str],
-    ) -> str:
+    def function(self, name: str, parameters: Pairs, results: Names, lines: Names) -> str:
         """Define a function. `parameters` are pairs of name and type, `results` are types."""
 
 
@@ -206,16 +202,10 @@ class HostDialect(Dialect):
             "    continue",
         ]
 
-    def return_values(self, codes: Sequence[str]) -> list[str]:
+    def return_values(self, codes: Names) -> list[str]:
         return [f"return {', '.join(codes)}"]
 
-    def function(
-        self,
-        name: str,
-        parameters: Sequence[tuple[str, str]],
-        results: Sequence[str],
-        lines: Sequence[str],
-    ) -> str:
+    def function(self, name: str, parameters: Pairs, results: Names, lines: Names) -> str:
         given = [HOST_MESSAGES if kind == MESSAGES else p for p, kind in parameters]
         head = f"{INLINED}\ndef {name}({', '.join(given)}):"
         return "\n".join([head, *lines, ""])
@@ -314,18 +304,12 @@ class DeviceDialect(Dialect):
             "    continue;",
         ]
 
-    def return_values(self, codes: Sequence[str]) -> list[str]:
+    def return_values(self, codes: Names) -> list[str]:
         if len(codes) == 1:
             return [f"return {codes[0]};"]
         return [*(f"*r{i} = {code};" for i, code in enumerate(codes)), "return;"]
 
-    def function(
-        self,
-        name: str,
-        parameters: Sequence[tuple[str, str]],
-        results: Sequence[str],
-        lines: Sequence[str],
-    ) -> str:
+    def function(self, name: str, parameters: Pairs, results: Names, lines: Names) -> str:
         given = [
             "MESSAGES" if kind == MESSAGES else f"{self.types.get(kind, kind)} const {p}"
             for p, kind in parameters

@@ -254,7 +254,7 @@ _UNSEEN, _MASKED = np.int32(-1), np.int32(-2)
 
 @kernel(counted=False, inner=True)
 def search_apart(given, part, parts):
-    """Take the next source until none is left; see `algorithm.py` for the fields."""
+    """Take the next source until none is left; see `_given` for the fields."""
     while True:
         number = atomic_add(given.next_number, 0, 1)
         if number >= given.stop:
