@@ -8,7 +8,7 @@ Each place runs iterations in compiled code or in launches, until its rule migra
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -251,19 +251,14 @@ class MigratingProgram:
             raise
 
 
-class _Place(Protocol):
-    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]: ...
-    def leave(self) -> Handover: ...
-    def enter(self, handover: Handover) -> None: ...
-    def state(self) -> dict[str, npt.NDArray[Any]]: ...
-    def totals(self) -> dict[str, float]: ...
-
-
 class _MigratingRun:
     def __init__(self, program: MigratingProgram, plan: Plan, limits: Limits) -> None:
         self._estimates, self._limits = program.estimates, limits
         self.host, self._device = program.make_stays(plan, limits)
-        self._stays: dict[DeviceKind, _Place] = {"cpu": self.host, "device": self._device}
+        self._stays: dict[DeviceKind, HostStay | DeviceStay] = {
+            "cpu": self.host,
+            "device": self._device,
+        }
         self._records: list[Record] = []
         self._migrated_bytes = 0
 

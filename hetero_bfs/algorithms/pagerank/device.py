@@ -265,7 +265,7 @@ def _cut(
 
 
 class StreamedRanks(StreamedBuiltIn):
-    """PageRank by the power method, if the device cannot hold the adjacency: a program streams it."""
+    """The power method on a device that cannot hold the adjacency: a program streams it."""
 
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
