@@ -1,9 +1,8 @@
 """Multi-source searches (`Engine.bfs_many`) beside as many single ones, in turn in one run.
 
     python benchmarks/multi_source.py --scale 16 18 20 --out FILE.md
-    python benchmarks/multi_source.py --scale 20 22 --device auto --out FILE.md
 
-All run on the CPU, or where the engine chooses to. A round is one turn of each; the table has
+All run on the CPU. A round is one turn of each; the table has
 medians of the rounds, in ms for 64 searches. "single" is from the source to complete parents,
 "calls" to the caller's levels by `bfs(source, want="levels")`. "levels" and "sums" are `bfs_many`,
 from the call to the result.
@@ -21,16 +20,16 @@ from tables import markdown, provenance, run_script
 
 import hetero_bfs as hb
 from hetero_bfs.cli.argument_groups import positive, scale
-from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.support.files import replacing
 
 _SEARCHES = 64
 _SEED = 1
 
 
-def measure(log2_vertices: int, rounds: int, device: str) -> dict[str, float]:
+def measure(log2_vertices: int, rounds: int) -> dict[str, float]:
+    """Return the row of one Kronecker graph."""
     seconds: dict[str, list[float]] = {name: [] for name in ("single", "calls", "levels", "sums")}
-    with hb.Engine(hb.kronecker(log2_vertices), device=device) as engine:
+    with hb.Engine(hb.kronecker(log2_vertices), device="cpu") as engine:
         degree = engine.graph.input_degree
         random = np.random.default_rng(_SEED)
         sources = random.choice(np.flatnonzero(degree), _SEARCHES, replace=False).tolist()
@@ -59,29 +58,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=scale, nargs="+", default=[16, 18, 20])
     parser.add_argument("--rounds", type=positive, default=9)
-    parser.add_argument("--device", choices=["auto", "cpu"], default="cpu")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    info = next(iter(choose_devices(options.device)), None)
-    rows = [measure(one, options.rounds, options.device) for one in options.scale]
+    rows = [measure(one, options.rounds) for one in options.scale]
     table = pd.DataFrame(rows).round(2)
     table["scale"] = table["scale"].astype(int)
     scales = " ".join(map(str, options.scale))
-    command = (
-        f"python benchmarks/multi_source.py --scale {scales} --rounds {options.rounds} "
-        f"--device {options.device}"
+    command = f"python benchmarks/multi_source.py --scale {scales} --rounds {options.rounds}"
+    text = "\n".join(
+        [
+            "# 64 multi-source searches, and one by one (ms for all 64)",
+            "",
+            *provenance(None, command),
+            "",
+            markdown(table.astype(object)),
+            "",
+        ]
     )
-    lines = [
-        "# 64 multi-source searches, and one by one (ms for all 64)",
-        "",
-        *provenance(info, command),
-        "",
-        markdown(table.astype(object)),
-        "",
-    ]
-    print("\n".join(lines))
+    print(text)
     with replacing(options.out) as file:
-        file.write("\n".join(lines))
+        file.write(text)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,8 @@ import numpy as np
 import pandas as pd
 
 from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, Analysis, Request
-from hetero_bfs.algorithms.bfs.query import check_many
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import rows
-from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList, listed
@@ -234,8 +231,6 @@ def requests(graph: SearchGraph) -> Iterator[Request[Any]]:
             request = row.ask(graph.num_vertices, **dict.fromkeys(needed, source))
             if not request.kind.needs_engine:
                 yield request
-    sources = drawn_sources(graph, LANES)
-    yield Request(ManyRuns, (check_many(graph.num_vertices, sources, None, None, False, "levels"),))
 
 
 def measure_algorithms(

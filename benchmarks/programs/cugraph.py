@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from benchmarks.libraries import least_members, timed
 from benchmarks.programs.contest import Run
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 
 _POOL_BYTES = 1 << 30  # at first; it grows

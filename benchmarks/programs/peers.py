@@ -39,7 +39,7 @@ from benchmarks.libraries import (
 )
 from benchmarks.programs.contest import Run
 from benchmarks.programs.cugraph import CuGraph
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 from hetero_bfs.graph.csr import CSRGraph
 
 _LIBRARY_EDGES = 1 << 25  # stored edges up to which they take part

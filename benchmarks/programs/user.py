@@ -23,7 +23,7 @@ from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.graph.csr import CSRGraph

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import AgreedError, BudgetError, CheckOutcome, DeviceError
@@ -25,13 +25,6 @@ from hetero_bfs.scheduling.speed_model import GraphSize
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.scheduling.trace import format_iterations
 from hetero_bfs.support.code_cache import note_compiled
-
-if TYPE_CHECKING:
-    from hetero_bfs.programs.options import RunOptions
-    from hetero_bfs.programs.program import Along, Program
-    from hetero_bfs.ranks.communicator import Communicator
-    from hetero_bfs.ranks.gathered_result import RankProgramResult
-    from hetero_bfs.ranks.partition import RankGraph
 
 R = TypeVar("R")
 
@@ -57,9 +50,11 @@ class Runs(Generic[R]):
     needs_engine: ClassVar[bool] = False
     """Whether only an engine can prepare it, since it searches breadth-first."""
 
+    runs_on_devices: ClassVar[bool] = True
+
     @classmethod
-    def by_ranks(cls, engine: RankDoor, *query: Any) -> R:
-        """Run on all ranks, which make the same call.
+    def by_ranks(cls, engine: Any, *query: Any) -> R:
+        """Run on all ranks of a `RankEngine`, which make the same call.
 
         Raises `AgreedError` on all ranks if the algorithm runs in one process only.
         """
@@ -105,7 +100,9 @@ class Prepared(Runs[R]):
     device to which they are streamed.
 
     The first takes `lists` and the number of threads, the others `lists` and a `DeviceInfo`. The
-    host's executor has `prepare`, `run` and `close`, a device's has `run` and `device_name`.
+    host's executor has `prepare`, `run` and `close`, a device's has `run` and `device_name`. Those
+    of devices raise `BudgetError` if they lack the room, and `DeviceError` if they lack a type of
+    the weights or the driver fails.
     """
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
@@ -199,32 +196,6 @@ class Ran(NamedTuple):
     found: Any
     seconds: float
     executor: Any
-
-
-class RankDoor(Protocol):
-    """An engine of several ranks, seen by an algorithm."""
-
-    communicator: Communicator
-    graph: RankGraph
-    kept: dict[Any, Any]
-    """Data that an algorithm keeps between its runs, by a key of its choice."""
-
-    @property
-    def num_vertices(self) -> int:
-        """Vertices of the whole graph."""
-
-    def run(
-        self, program: Program, options: RunOptions = ..., **parameters: Any
-    ) -> RankProgramResult:
-        """Run a vertex program on all ranks."""
-
-    def along(self, way: Along) -> RankGraph:
-        """Return the graph whose messages follow this direction."""
-
-    def run_part(
-        self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
-    ) -> RankProgramResult:
-        """Run a program with the weights of `graph`, this rank's part, which the caller keeps."""
 
 
 class Analysis(Prepared[R]):

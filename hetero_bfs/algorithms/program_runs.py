@@ -20,12 +20,11 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.host_code import host_text
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
-from hetero_bfs.programs.edge_fields import in_caller_order
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
-from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.parameters import Parameters, in_caller_order
 from hetero_bfs.programs.plan import Plan, ProgramClass
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
@@ -144,11 +143,6 @@ class ProgramRuns(Prepared[ProgramResult]):
 
     def _make_device(self, info: DeviceInfo) -> OpenCLDevice:
         return open_device(self.graph.num_vertices, info)
-
-    @property
-    def kept_modes(self) -> list[tuple[str, int | None]]:
-        """The modes and roots whose graphs and programs are kept, the latest last."""
-        return [key[:2] for key in self._modes]
 
     def _mode(self, mode: ModeName, options: RunOptions, plan: Plan) -> _Mode:
         """Return the graph arranged for a mode; arrange it at the first call."""

@@ -156,18 +156,6 @@ def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:
                 yield _tree_problem(sample, level, result.parent.tolist())
 
 
-def _multi_source(info: Any) -> Problems:
-    from hetero_bfs.algorithms.bfs.query import Query
-    from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
-
-    sample, sources = Sample(False), (0, 9, _HUB_EDGES + _PATH)
-    with ManyRuns(sample.graph(), 1, info) as runs:
-        yield from runs.notes
-        level = runs.run(Query(sources=sources, want="levels"), place="device").level
-        for found, source in zip(level, sources, strict=True):
-            yield _differ("level", found, sample.levels(source))
-
-
 def _paths(info: Any, kind: str) -> Problems:
     from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 
@@ -202,7 +190,7 @@ def _colouring(info: Any) -> Problems:
 
 def _ranks(info: Any) -> Problems:
     from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-    from hetero_bfs.algorithms.pagerank.lists import check_settings
+    from hetero_bfs.algorithms.pagerank.host import check_settings
 
     sample = Sample(True)
     with PageRanks(sample.graph(), 1, info) as runs:
@@ -235,7 +223,6 @@ TESTS: dict[str, Callable[[Any], Problems]] = {
     "searches": _searches,
     "directed searches": partial(_searches, directed=True),
     "searches in parts": partial(_searches, max_alloc_bytes=4096),
-    "multi-source searches": _multi_source,
     "int32 paths": partial(_paths, kind="int32"),
     "float32 paths": partial(_paths, kind="float32"),
     "float64 paths": partial(_paths, kind="float64"),

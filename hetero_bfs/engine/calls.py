@@ -15,11 +15,13 @@ from hetero_bfs.algorithms.table import rows
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.kept import Graph, kept_of
 from hetero_bfs.engine.kept_matrices import graph_of, num_vertices_of
+from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.tables import is_matrix
 from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.support.messages import shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,6 +71,11 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
     ) -> Any:
         _check_graph(graph)
         request = row.ask(num_vertices_of(graph), *args, **kwargs)  # before the graph is built
+        if device not in (None, "cpu") and not request.kind.runs_on_devices:
+            raise ArgumentError(
+                f"device is {shown(device)}, and {request.kind.what} run on the CPU; give "
+                'device="cpu", or leave it out'
+            )
         graph = graph_of(graph, request.kind.needs_weights)
         options = EngineOptions(device=device, threads=threads)
         if device is None and threads is None:

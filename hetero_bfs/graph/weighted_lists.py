@@ -28,7 +28,7 @@ _LEAST_WIDTHS = {"int32": 1.0, "float32": 2.0**-126, "float64": 2.0**-900}
 """Least widths of windows: the number of buckets divided by a width must be finite."""
 
 PREFIX, FULL, PULL_ONCE = range(3)
-"""Strategies of a window in its record; see relax.py."""
+"""Strategies of a window in its record; see phases.py."""
 
 STRATEGY_NAMES = "prefix", "full", "pull"
 

@@ -1,8 +1,7 @@
-"""Graph500's kernel 2, breadth-first search, by an engine, and its report."""
+"""Graph500's kernel 2, breadth-first search, by an engine or on several ranks, and its reports."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +9,26 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
+from hetero_bfs.algorithms.bfs.ranks_check import RankValidator
+from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph500.kernel import Kernel
-from hetero_bfs.graph500.report import Graph500Report, KeyRecord
+from hetero_bfs.graph500.kernel import Kernel, RankKernel, RanksReport, RankStep
+from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks.communicator import Communicator, agreed
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.partition import FileShare, RankGraph
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.objective import Objective
+from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.strategies import Direction
 from hetero_bfs.scheduling.trace import format_levels
 from hetero_bfs.support.memory import format_bytes
 
@@ -28,11 +36,8 @@ _HELD_BYTES_PER_VERTEX = 12  # saved parents 4, the result's parents 8
 
 
 class BFSKernel(Kernel):
-    """Breadth-first searches of one graph."""
-
     @staticmethod
     def compile(edges: EdgeSource, graph: SearchGraph) -> None:
-        """Compile the validation; the engine compiles everything else before it searches."""
         validate(edges, 0, np.zeros(2, np.int64), np.arange(2, dtype=np.int32))
 
     def __init__(self, edges: EdgeSource, graph: SearchGraph, options: EngineOptions) -> None:
@@ -72,24 +77,19 @@ class BFSKernel(Kernel):
         return self.engine.bfs_back_to_back(keys)
 
     def search_only(self, key: int) -> None:
-        """Search without gathering the parents."""
         self.engine.search(key)
 
-    def record(self, key: int, result: BFSResult, validator: Validator | None) -> KeyRecord:
-        """Pass a search's result to the validator, and drop it."""
-        levels, reached, seconds = int(result.level.max()), result.reached, -1.0
-        if validator is not None:
-            started = time.perf_counter()
-            validator.add(key, result.parent, result.level)
-            seconds = time.perf_counter() - started
+    def found(self, result: BFSResult) -> tuple[Any, ...]:
+        return result.parent, result.level
+
+    def figures(self, result: BFSResult) -> tuple[BFSResult, float, int]:
+        levels, reached = int(result.level.max()), result.reached
         result.drop_parents()
-        return KeyRecord(result, levels, reached, None, seconds)
+        return result, levels, reached
 
 
 @dataclass(kw_only=True)
 class BFSReport(Graph500Report):
-    """Everything a run of breadth-first searches produced."""
-
     kernel = "bfs"
     steps = "levels"
 
@@ -211,3 +211,183 @@ def _edge_array(report: BFSReport) -> str:
         return f"{report.parts} part{'s' if report.parts > 1 else ''}"
     sent = format_bytes(report.mean_streamed_bytes())
     return f"{report.streaming}; {sent} sent per search"
+
+
+class RankBFS(RankKernel):
+    held_bytes_per_vertex = 8  # parents, of both numberings
+    shared_bytes_per_vertex = 12  # messages to other ranks 4, for validation 8
+
+    @staticmethod
+    def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
+        graph = construct(communicator, edges, edges.num_input_edges)
+        search = DistributedSearch(communicator, graph, "fixed:TC,BC,TC", threads)
+        try:
+            result = search.search(0)
+            if validate:
+                RankValidator(communicator, edges, None).validate(0, result.parent)
+        finally:
+            search.close()
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        graph: RankGraph,
+        share: FileShare,
+        options: EngineOptions,
+        threads: int,
+    ) -> None:
+        super().__init__(communicator, graph, share)
+        self._selector = str(options.selector)
+        device, note = agreed(
+            communicator,
+            lambda: open_rank_device(options, communicator.host_rank, graph, threads),
+        )
+        self.device_info = None if device is None else device.info
+        noted = enumerate(communicator.collect(note))
+        self.notes = [f"rank {rank}: {text}" for rank, text in noted if text is not None]
+        self._search = DistributedSearch(
+            communicator, graph, self._selector, threads, device=device
+        )
+
+    def close(self) -> None:
+        self._search.close()
+
+    def search(self, keys: list[int]) -> list[RankResult]:
+        return self._search.search_in_a_row(keys)
+
+    def open_validator(self, share: FileShare) -> RankValidator:
+        return RankValidator(self.communicator, share.edges, share.input_degree)
+
+    def found(self, result: RankResult) -> tuple[Any, ...]:
+        return (result.parent,)
+
+    def figures(self, result: RankResult) -> tuple[SearchFigures, float, int]:
+        rows = self.combined(
+            result.levels,
+            lambda level: (level.frontier_vertices, level.frontier_edges, level.on_device),
+        )
+        levels = [
+            RankLevel(
+                level=number,
+                direction=level.direction,
+                frontier_vertices=vertices,
+                frontier_edges=edges,
+                on_devices=on_devices,
+                push_seconds=level.push_seconds,
+                pull_seconds=level.pull_seconds,
+                **fields,
+            )
+            for number, (level, (vertices, edges, on_devices), fields) in enumerate(rows)
+        ]
+        search = SearchFigures(result.source, result.seconds, 0.0, result.nedge, levels)
+        return search, len(levels), result.reached
+
+    def make_report(self, **shared: Any) -> RanksReport:
+        info = self.device_info
+        names = self.communicator.collect(None if info is None else f"{info.index}: {info.name}")
+        return RankBFSReport(
+            upload_seconds=0.0,
+            compile_seconds=self.open_seconds,
+            selector=self._selector,
+            devices=dict(Counter(name for name in names if name is not None)),
+            costs=self._search.costs,
+            **shared,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankLevel(RankStep):
+    """A level of a search; see `RankStep`.
+
+    The frontier is that before the level. `on_devices` ranks ran it on their OpenCL device. The
+    seconds of push and pull are predicted for the slowest rank, exchange included.
+    """
+
+    level: int
+    direction: Direction
+    frontier_vertices: int
+    frontier_edges: int
+    on_devices: int
+    push_seconds: float
+    pull_seconds: float
+
+
+@dataclass(kw_only=True)
+class RankBFSReport(RanksReport):
+    kernel = "bfs"
+    steps = "levels"
+
+    selector: str
+    devices: dict[str, int]
+    """Ranks that have each OpenCL device, by its number on their host and its name."""
+    costs: ExchangeCosts
+
+    def own_figures(self) -> dict[str, Any]:
+        return super().own_figures() | {
+            "selector": self.selector,
+            "rank_devices": self.devices,
+            "exchange": {
+                "dense_seconds": self.costs.dense,
+                "sparse_latency_seconds": self.costs.latency,
+                "sparse_seconds_per_byte": self.costs.per_byte,
+            },
+        }
+
+    def figures_of(self, record: KeyRecord) -> dict[str, Any]:
+        directions = [trace.direction for trace in record.result.traces]
+        own = {"levels": record.furthest, "directions": directions}
+        return own | super().figures_of(record)
+
+    def machine_lines(self) -> list[str]:
+        ranks, memory = super().machine_lines()
+        costs = self.costs
+        devices = [
+            f"{name} of {count} rank{'s' if count > 1 else ''}"
+            for name, count in self.devices.items()
+        ]
+        return [
+            ranks,
+            *([f"levels also on: {', '.join(devices)}"] if devices else []),
+            f"selector: {self.selector}, one direction for all ranks, by the slowest one",
+            f"exchange: dense {1e6 * costs.dense:.1f} us; sparse {1e6 * costs.latency:.1f} us and "
+            f"{1e9 * costs.per_byte:.3g} ns a byte",
+            memory,
+        ]
+
+    def schedule(self) -> str:
+        lines = [
+            "level  top-down  bottom-up  on devices   mean ms  exchange ms  bytes sent  imbalance"
+        ]
+        depth = max((len(record.result.traces) for record in self.sources), default=0)
+        for number in range(min(depth, 32)):
+            levels = [
+                r.result.traces[number] for r in self.sources if len(r.result.traces) > number
+            ]
+            count = len(levels)
+            down = sum(level.direction == "top-down" for level in levels)
+            lines.append(
+                f"{number:>5} {down:>9} {count - down:>10} "
+                f"{sum(level.on_devices for level in levels) / self.processes:>11.4g} "
+                f"{1e3 * sum(level.seconds for level in levels) / count:>9.3f} "
+                f"{1e3 * sum(level.exchange_seconds for level in levels) / count:>12.3f} "
+                f"{sum(level.bytes_sent for level in levels) / count:>11.0f} "
+                f"{sum(level.imbalance for level in levels) / count:>10.2f}"
+            )
+        if depth > 32:
+            lines.append(f"... and {depth - 32} more levels (--trace has them all)")
+        return "\n".join(lines)
+
+    def details(self, record: KeyRecord) -> str:
+        lines = [
+            "level   frontier   its edges  direction        ms  exch ms  bytes sent  imbalance"
+            "  push us  pull us"
+        ]
+        lines += [
+            f"{level.level:>5} {level.frontier_vertices:>10} {level.frontier_edges:>11} "
+            f"{level.direction:>10} {1e3 * level.seconds:>9.3f} "
+            f"{1e3 * level.exchange_seconds:>8.3f} {level.bytes_sent:>11} "
+            f"{level.imbalance:>10.2f} {1e6 * level.push_seconds:>8.0f} "
+            f"{1e6 * level.pull_seconds:>8.0f}"
+            for level in record.result.traces
+        ]
+        return "\n".join(lines)

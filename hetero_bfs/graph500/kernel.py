@@ -1,4 +1,4 @@
-"""The options of a run, and the interfaces between the protocol, its processes, and its kernel.
+"""The options of a run, and the interface between the protocol and its kernel.
 
 `RankKernel` has what the kernels on several ranks share.
 """
@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures
+from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.partition import FileShare, RankGraph
@@ -57,35 +57,6 @@ class Graph500Options:
         return KroneckerEdges(*arguments, weighted=self.weighted)
 
 
-T = TypeVar("T")
-
-
-class Outcome(Protocol):
-    """The validation's result for one search."""
-
-    @property
-    def valid(self) -> bool:
-        """Whether all checks passed."""
-
-    @property
-    def message(self) -> str:
-        """The result in one line."""
-
-    @property
-    def nedge(self) -> int:
-        """Traversed edges, counted independently of the search."""
-
-
-class GroupValidator(Protocol):
-    """Validates the searches of a group in one pass over the edges."""
-
-    def is_full(self) -> bool:
-        """Tell whether the group takes no further search."""
-
-    def finish(self) -> Sequence[Outcome]:
-        """Return the outcomes in the order of the searches; the group is empty afterwards."""
-
-
 class Kernel(ABC):
     """A kernel on a graph that is ready to search."""
 
@@ -123,8 +94,12 @@ class Kernel(ABC):
         """Run untimed searches; return how many searches to validate in a group."""
 
     @abstractmethod
-    def make_validator(self, size: int) -> GroupValidator:
-        """Return a validator of groups of this size."""
+    def make_validator(self, size: int) -> Any:
+        """Return a validator of groups of this size, which has `is_full`, `add` and `finish`.
+
+        It checks a group in one pass over the edges. `finish` returns outcomes in the order of the
+        searches, and empties the group.
+        """
 
     def end_validation(self) -> None:  # noqa: B027
         """Release memory that the validator shares with other processes; all of them call it."""
@@ -137,70 +112,31 @@ class Kernel(ABC):
         """Search once for an energy meter, without copying the result if that can be left out."""
         self.search([key])
 
-    @abstractmethod
     def record(self, key: int, result: Any, validator: Any | None) -> KeyRecord:
         """Pass a search's result to the validator, and keep only its figures."""
-
-
-class Processes(ABC):
-    """The processes of a run: they read the edges, build the graph, and open the kernel.
-
-    All processes make the same calls.
-    """
-
-    size = 1
-    host_size = 1
-    """Processes on this host."""
-    generation_seconds: float
-    construction_seconds: float
-    num_vertices: int
-    num_input_edges: int
+        seconds = -1.0
+        if validator is not None:
+            started = time.perf_counter()
+            validator.add(key, *self.found(result))
+            seconds = time.perf_counter() - started
+        search, furthest, reached = self.figures(result)
+        return KeyRecord(search, furthest, reached, None, seconds)
 
     @abstractmethod
-    def check(self) -> None:
-        """Refuse options, and a generated graph that does not fit in memory."""
+    def found(self, result: Any) -> tuple[Any, ...]:
+        """Return a search's arrays, as the validator takes them."""
 
     @abstractmethod
-    def compile(self) -> None:
-        """Build, search and validate a tiny graph, so that nothing compiles while it is timed.
-
-        It has the types of the edges, if they are read already.
-        """
-
-    @abstractmethod
-    def read(self) -> list[str]:
-        """Read or generate the edges; return notes."""
-
-    @abstractmethod
-    def construct(self) -> None:
-        """Build the graph that is searched."""
-
-    @abstractmethod
-    def is_isolated(self, vertex: int) -> bool:
-        """Tell whether a vertex has no edge to another one."""
-
-    @abstractmethod
-    def open(self) -> Kernel:
-        """Open the kernel."""
-
-    def agreed(self, work: Callable[[], T]) -> T:
-        """Do work without communication; an error of one process is one of all."""
-        return work()
-
-    def least(self, number: int) -> int:
-        return number
-
-    @abstractmethod
-    def figures(self) -> dict[str, Any]:
-        """Return fields of the report."""
+    def figures(self, result: Any) -> tuple[Any, float, int]:
+        """Return what the report reads of a search, the largest distance, and reached vertices."""
 
 
 class OneByOne:
     """A validator of groups of one search, which all ranks check together."""
 
-    def __init__(self, validate: Callable[..., Outcome]) -> None:
+    def __init__(self, validate: Callable[..., Any]) -> None:
         self._validate = validate
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[Any] = []
 
     def is_full(self) -> bool:
         return bool(self._outcomes)
@@ -208,14 +144,12 @@ class OneByOne:
     def add(self, *found: Any) -> None:
         self._outcomes.append(self._validate(*found))
 
-    def finish(self) -> Sequence[Outcome]:
+    def finish(self) -> list[Any]:
         outcomes, self._outcomes = self._outcomes, []
         return outcomes
 
 
 class RankKernel(Kernel):
-    """A kernel on a graph that is distributed among ranks."""
-
     held_bytes_per_vertex: ClassVar[int]
     """Bytes of a search's results for each vertex of the rank."""
 
@@ -242,24 +176,6 @@ class RankKernel(Kernel):
 
     def get_ready(self, keys: list[int]) -> int:
         return len(keys)
-
-    def record(self, key: int, result: Any, validator: OneByOne | None) -> KeyRecord:
-        seconds = -1.0
-        if validator is not None:
-            started = time.perf_counter()
-            validator.add(key, *self.found(result))
-            seconds = time.perf_counter() - started
-        furthest, reached, nedge, steps = self.figures(result)
-        search = SearchFigures(result.source, result.seconds, 0.0, nedge, steps)
-        return KeyRecord(search, furthest, reached, None, seconds)
-
-    @abstractmethod
-    def found(self, result: Any) -> tuple[Any, ...]:
-        """Return a search's arrays, as the validator takes them."""
-
-    @abstractmethod
-    def figures(self, result: Any) -> tuple[float, int, int, list[Any]]:
-        """Return the largest distance, reached vertices, traversed edges, and the steps."""
 
     def combined(
         self, steps: Sequence[Any], own: Callable[[Any], tuple[float, ...]]
@@ -308,8 +224,6 @@ class RankStep:
 
 @dataclass(kw_only=True)
 class RanksReport(Graph500Report):
-    """Results that both kernels produce on several ranks."""
-
     hosts: int
     threads: int
     """Of each rank."""

@@ -1,6 +1,6 @@
 """The Graph500 protocol: generate, construct, search and validate 64 keys, report.
 
-It is the same for both kernels, in one process (one_process.py) and on several ranks (on_ranks.py).
+It is the same for both kernels, in one process and on several ranks (process.py).
 Edges of a generated graph are held in memory if there is room. Otherwise they are generated anew
 for every pass: to count, to place, and to validate a group of searches.
 """
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import DeviceInfo, source_commit
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import search_keys
-from hetero_bfs.graph500.kernel import Graph500Options, GroupValidator, Kernel, Outcome, Processes
-from hetero_bfs.graph500.one_process import OneProcess
+from hetero_bfs.graph500.kernel import Graph500Options, Kernel
+from hetero_bfs.graph500.process import ManyRanks, OneProcess
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.support import memory
@@ -47,13 +47,7 @@ def run_graph500(
     source_commit()  # read now, since the checkout may change during the run
     if options.power_log is not None:
         energy.PowerLog(options.power_log).samples()  # raises for a bad log before the run
-    processes: Processes
-    if communicator is None:
-        processes = OneProcess(options)
-    else:
-        from hetero_bfs.graph500.on_ranks import ManyRanks
-
-        processes = ManyRanks(options, communicator)
+    processes = OneProcess(options) if communicator is None else ManyRanks(options, communicator)
     processes.check()
     if options.graph is None:
         processes.compile()
@@ -84,7 +78,7 @@ def run_graph500(
     return report
 
 
-def _keys(processes: Processes, options: Graph500Options) -> list[int]:
+def _keys(processes: OneProcess | ManyRanks, options: Graph500Options) -> list[int]:
     """Draw the keys, the same for any number of processes; raise `GraphError` without any."""
     seeds = options.seed1, options.seed2
     n, wanted = processes.num_vertices, options.sources
@@ -108,7 +102,7 @@ def _few_keys(keys: list[int], options: Graph500Options) -> list[str]:
 
 
 def _search_all(
-    kernel: Kernel, processes: Processes, keys: list[int], validated: bool
+    kernel: Kernel, processes: OneProcess | ManyRanks, keys: list[int], validated: bool
 ) -> tuple[list[KeyRecord], int]:
     """Run warm-up searches, then time every key, and validate in groups.
 
@@ -151,9 +145,9 @@ def _most_back_to_back(kernel: Kernel, host_size: int) -> int:
     return max(usable // (host_size * kernel.held_bytes), 1)
 
 
-def _validate_group(validator: GroupValidator, group: list[KeyRecord]) -> list[KeyRecord]:
+def _validate_group(validator: Any, group: list[KeyRecord]) -> list[KeyRecord]:
     started = time.perf_counter()
-    outcomes: Sequence[Outcome] = validator.finish()
+    outcomes = validator.finish()
     share = (time.perf_counter() - started) / len(group)
     return [
         replace(record, validation=outcome, validate_seconds=record.validate_seconds + share)

@@ -33,8 +33,6 @@ def statistics(values: npt.ArrayLike) -> dict[str, float]:
     """
     x = np.sort(np.asarray(values, dtype=np.float64))
     n = x.size
-    if x.ndim != 1 or n == 0:
-        raise ValueError(f"values has shape {x.shape}; give one number or more in one dimension")
     mean = sum(x.tolist()) / n
     with np.errstate(invalid="ignore"):  # infinite seconds per edge: stddev is NaN
         squares = np.sum((x - mean) ** 2)
@@ -56,10 +54,6 @@ def teps_statistics(seconds: npt.ArrayLike, nedge: npt.ArrayLike) -> dict[str, f
     Norris's (Annals of Mathematical Statistics 11, 1940), NaN for a single search.
     """
     times, counts = np.asarray(seconds, dtype=np.float64), np.asarray(nedge, dtype=np.float64)
-    if times.shape != counts.shape:
-        raise ValueError(
-            f"seconds has shape {times.shape}, nedge {counts.shape}; give equal shapes"
-        )
     per_edge = np.full(times.shape, np.inf)
     np.divide(times, counts, out=per_edge, where=counts > 0)
     s = statistics(per_edge)
@@ -132,7 +126,6 @@ class SearchFigures:
 
     @property
     def teps(self) -> float:
-        """Traversed edges per second."""
         return self.nedge / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -285,7 +278,6 @@ class Graph500Report(ABC):
         return figures | {"mean_gather_seconds": float(np.mean(gathering))}
 
     def trace_rows(self) -> list[dict[str, Any]]:
-        """Return one record per step of every search."""
         return [
             {"root": record.result.source, **trace.row()}
             for record in self.sources

@@ -84,10 +84,7 @@ class DeviceProgram(DeviceRun):
         self._in_order = self._monotone and plan.uses_weights
         """Whether neighbour lists are sorted by rising weight."""
         if plan.counts:
-            self.files = [*self.files, "programs/kernels/counting.cl"]
             self.slots = [(schema.SLOTS, plan.stored_type), (schema.SLOTS, np.uint32)]
-        if plan.collects:
-            self.files = [file.replace("messages.cl", "collected.cl") for file in self.files]
         _check_types(plan, device.info)
         super().__init__(device, self._entries())
         self._n = n = graph.num_vertices
@@ -201,7 +198,6 @@ class DeviceProgram(DeviceRun):
         return ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
 
     def _bind_expand(self) -> None:
-        """Bind the kernels that read neighbour lists."""
         lists = [*self.forward(), *self._lists(-1), *self.make_slots()]
         self._expand: list[BoundKernel] = [
             self.device.bind(self._program, name, *lists, *self.arrays())
@@ -286,7 +282,6 @@ class DeviceProgram(DeviceRun):
         self.launch(self._advance, 1, np.int32(0))
 
     def _write_limits(self, limits: Limits) -> None:
-        """Write the limits, the initial counters, and the planned directions."""
         device, graph = self.device, self.graph
         counters = np.zeros(len(Counter), np.uint64)
         counters[Counter.LOWEST] = 0x7FFFFFFF

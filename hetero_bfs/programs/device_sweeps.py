@@ -140,7 +140,6 @@ class DeviceSweeps(DeviceProgram):
         self._bind_parts()
 
     def _bind_parts(self) -> None:
-        """Bind the kernels that read neighbour lists."""
         lists, backward = [*self._lists(0), np.uint32(self._n)], self._lists(-1)
         bind, program, arrays = self.device.bind, self._program, self.arrays()
         self._spread = bind(program, "spread", *lists, *arrays)
@@ -267,7 +266,6 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self.device.write(self._firsts, blocks)
 
     def _bind_parts(self) -> None:
-        """Bind the kernel that chooses blocks, and allocate memory for the blocks."""
         self._choose = self.device.bind(
             self._program, "choose_in_sweep", VARIES, self._firsts, self.marks_buffer,
             *self._without_lists,

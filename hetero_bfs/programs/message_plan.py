@@ -161,7 +161,6 @@ class MessagePlan:
         return scalars(self.message_kinds)
 
     def combines(self, field: str) -> Monoid:
-        """Return how a field of `messages` combines."""
         return self.monoids.get(vector_of(field)[0], any_one)
 
     @property
@@ -194,7 +193,6 @@ class MessagePlan:
 
     @property
     def edge_kinds(self) -> dict[str, str]:
-        """The types of the fields of edges."""
         return {name: type_name(kind) for name, kind in self.program.edges.items()}
 
     @property
@@ -209,12 +207,10 @@ class MessagePlan:
 
     @property
     def sends_back(self) -> bool:
-        """Whether messages go against edges, too."""
         return "message_back" in self.methods
 
     @property
     def active_apply(self) -> bool:
-        """Whether active vertices apply without messages."""
         return bool(self.program.active_apply)
 
     @property

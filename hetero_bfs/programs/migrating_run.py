@@ -2,21 +2,27 @@
 
 Each place runs iterations in compiled code or in launches, until its rule migrates the run
 (program_rule.py) or a stay of a schedule ends. Then it packs the state that the other place needs
-(handover.py).
+(device_stay.py).
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.device_stay import DeviceStay, Packing
-from hetero_bfs.programs.handover import Handover, VertexSet, bitmap_words, crosses_whole
+from hetero_bfs.programs.device_stay import (
+    DeviceStay,
+    Handover,
+    Packing,
+    VertexSet,
+    bitmap_words,
+    crosses_whole,
+)
 from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
@@ -245,19 +251,14 @@ class MigratingProgram:
             raise
 
 
-class _Place(Protocol):
-    def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]: ...
-    def leave(self) -> Handover: ...
-    def enter(self, handover: Handover) -> None: ...
-    def state(self) -> dict[str, npt.NDArray[Any]]: ...
-    def totals(self) -> dict[str, float]: ...
-
-
 class _MigratingRun:
     def __init__(self, program: MigratingProgram, plan: Plan, limits: Limits) -> None:
         self._estimates, self._limits = program.estimates, limits
         self.host, self._device = program.make_stays(plan, limits)
-        self._stays: dict[DeviceKind, _Place] = {"cpu": self.host, "device": self._device}
+        self._stays: dict[DeviceKind, HostStay | DeviceStay] = {
+            "cpu": self.host,
+            "device": self._device,
+        }
         self._records: list[Record] = []
         self._migrated_bytes = 0
 

@@ -180,7 +180,6 @@ class RunOptions:
         return ("both" if len(places) == 2 else places.pop()) if places else self.place
 
     def limits(self, usual_width: float) -> Limits:
-        """Return the settings as numbers for kernels."""
         width = usual_width if self.bucket_width is None else self.bucket_width
         limit = min(_NO_LIMIT if self.max_iterations is None else self.max_iterations, _NO_LIMIT)
         steps = [STRATEGIES[name] for name in self.schedule or ()]

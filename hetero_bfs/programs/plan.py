@@ -9,15 +9,16 @@ from typing import get_args
 
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
-from hetero_bfs.programs.codegen.digits import declared, type_of_messages
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
     MESSAGES,
     Method,
     Source,
+    declared,
     length_of,
     parameters_of,
     scalars,
+    type_of_messages,
 )
 from hetero_bfs.programs.codegen.translate import Function, translate
 from hetero_bfs.programs.message_plan import (
@@ -70,7 +71,6 @@ class ProgramClass(MessagePlan):
 
     @property
     def read(self) -> set[str]:
-        """The names that the methods read."""
         return {
             name
             for method in self.methods

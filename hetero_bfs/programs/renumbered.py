@@ -15,7 +15,7 @@ from hetero_bfs.graph.relabel import inverse
 from hetero_bfs.graph.search_graph import SearchGraph, layers_of
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import needed_weights
-from hetero_bfs.programs.edge_fields import Entries, caller_entries
+from hetero_bfs.programs.parameters import Entries, caller_entries
 from hetero_bfs.programs.program import Along
 from hetero_bfs.support.memory import aligned_empty
 

@@ -28,7 +28,6 @@ class InBlocks(StreamedRun, DeviceProgram):
     keeps_order: ClassVar = False
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        """Write the inputs of a run; allocate the memory for blocks."""
         self.memory.take()
         return super().start(plan, limits)
 

@@ -26,7 +26,7 @@ OTHER = 7
 
 MIGRATION, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
 """Seconds of a migration: its latency (infinite if the run cannot migrate), and the transfers
-(handover.py): per vertex whose state changed, for all states, per active vertex in a list, for a
+(device_stay.py): per vertex whose state changed, for all states, per active vertex in a list, for a
 bitmap."""
 
 LOST, NUM_CHANGED, CHANGES_PER_EDGE = range(19, 22)

@@ -20,7 +20,7 @@ from hetero_bfs.errors import GraphError, ModelError
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import LOCALITY, RELABELLING, build_search_graph
-from hetero_bfs.graph500.one_process import check_memory, construct, generate
+from hetero_bfs.graph500.process import check_memory, construct, generate
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.model_selectors import ZhangSelector
 from hetero_bfs.scheduling.named_selectors import model_of

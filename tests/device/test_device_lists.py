@@ -10,12 +10,12 @@ from unittest import mock
 import numpy as np
 import pytest
 from graphs import random_graph
-from oracle import check_search, engine_on, true_levels
+from oracle import check_search, engine_on
 from sample_programs import Distances, Labels, MonotoneDistances
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.devices.opencl.device_run import DeviceArray, DeviceLists, offset_dtype
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.graph.edge_list import EdgeList
@@ -25,7 +25,6 @@ from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser
 pytestmark = pytest.mark.usefixtures("few_objects")
 
 DRAWN = random_graph(3000, 20_000, 3)
-SOURCES = tuple(range(0, 130, 2))
 
 
 def edges_of(directed: bool) -> EdgeList:
@@ -52,12 +51,7 @@ def colour(engine, edges):
     assert check.valid, check.message
 
 
-def search_many(engine, edges):
-    found = engine.bfs_many(SOURCES)
-    np.testing.assert_array_equal(found.level[3], true_levels(edges, SOURCES[3]))
-
-
-CALLS = search, rank, find_components, colour, search_many
+CALLS = search, rank, find_components, colour
 
 
 class Uploads:
@@ -198,10 +192,10 @@ def test_parts_are_of_one_search(apart, monkeypatch, on_device):
         search(engine, edges)
         assert engine.num_parts > 1
         assert uploads.of(entries) == 0
-    with ComponentRuns(graph, 1, apart) as runs, ManyRuns(graph, 1, apart) as many:
+    with ComponentRuns(graph, 1, apart) as runs, Colourings(graph, 1, apart) as more:
         assert runs.device is not None
-        assert many.device is not None
-        assert runs.notes == many.notes == []
+        assert more.device is not None
+        assert runs.notes == more.notes == []
         assert uploads.of(entries) == 1
 
 

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank.algorithm import WeightedPageRanks
-from hetero_bfs.algorithms.pagerank.lists import check_settings
-from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
+from hetero_bfs.algorithms.pagerank.device import StreamedRanks
+from hetero_bfs.algorithms.pagerank.host import check_settings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
+from hetero_bfs.algorithms.sssp.device import StreamedPaths
 from hetero_bfs.engine.kept import KeptGraph
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.graph.edge_list import EdgeList

@@ -251,7 +251,7 @@ def test_a_scale_that_does_not_fit_in_memory():
     words = r"a graph of scale 31 needs about .* GiB of memory, .* GiB are free; choose a smaller"
     with (
         mock.patch.object(KroneckerEdges, "range", side_effect=AssertionError("generated")),
-        mock.patch("hetero_bfs.graph500.one_process.OneProcess.compile"),
+        mock.patch("hetero_bfs.graph500.process.OneProcess.compile"),
         pytest.raises(GraphError, match=words),
     ):
         run(None, scale=31, edgefactor=64)

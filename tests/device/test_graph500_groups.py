@@ -16,7 +16,7 @@ from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500 import bfs_kernel
 from hetero_bfs.graph500 import protocol as graph500
-from hetero_bfs.graph500.one_process import OneProcess, bytes_without_list
+from hetero_bfs.graph500.process import OneProcess, bytes_without_list
 from hetero_bfs.graph500.report import Graph500Report, format_report
 from hetero_bfs.support import memory
 

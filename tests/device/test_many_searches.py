@@ -1,4 +1,4 @@
-"""Multi-source searches: levels, sums, limits, masks, reverse ones, on every device."""
+"""Multi-source searches: levels, sums, limits, masks, reverse ones."""
 
 from __future__ import annotations
 
@@ -36,23 +36,18 @@ def check_sums(found, levels):
     assert (found.reached.dtype, found.distance_sum.dtype) == (np.int64, np.int64)
 
 
-def runs_on(place, graph, threads):
-    return ManyRuns(graph, threads, place)
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_shapes_that_hurt(plain_place, name, directed):
+def test_shapes_that_hurt(name, directed):
     """More searches than a word has bits, some of them twice."""
     edges = nasty(name, directed)
     random = np.random.default_rng(1)
     sources = [*random.integers(0, edges.num_vertices, 69).tolist(), 0, 0]
     levels = np.stack([true_levels(edges, source) for source in sources])
-    with runs_on(plain_place, build_search_graph(edges), 3) as runs:
-        for place in runs.places:
-            check(runs.run(Query(tuple(sources), want="levels"), place=place), levels)
-            check_sums(runs.run(Query(tuple(sources), want="sums"), place=place), levels)
+    with ManyRuns(build_search_graph(edges), 3) as runs:
+        check(runs.run(Query(tuple(sources), want="levels")), levels)
+        check_sums(runs.run(Query(tuple(sources), want="sums")), levels)
 
 
 @settings(max_examples=40)
@@ -73,16 +68,15 @@ def test_any_small_graph(edges, data, is_limited, is_masked):
     ("length", "dtype"),
     [(7, np.int8), (9, np.int8), (128, np.int8), (130, np.int16), (300, np.int16)],
 )
-def test_levels_are_as_wide_as_they_must_be(plain_place, length, dtype):
+def test_levels_are_as_wide_as_they_must_be(length, dtype):
     """Beyond the eighth level rows are added to, beyond the 127th they get wider."""
     edges = path(length)
     sources = [0, length - 1, length // 2]
     levels = np.stack([true_levels(edges, source) for source in sources])
-    with runs_on(plain_place, build_search_graph(edges), 1) as runs:
-        for place in runs.places:
-            found = runs.run(Query(tuple(sources), want="levels"), place=place)
-            assert found.level.dtype == dtype
-            check(found, levels)
+    with ManyRuns(build_search_graph(edges), 1) as runs:
+        found = runs.run(Query(tuple(sources), want="levels"))
+        assert found.level.dtype == dtype
+        check(found, levels)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -172,6 +166,9 @@ def test_one_call_and_what_it_refuses():
         hb.bfs_many(edges, [0, 4], mask=[4])
     with pytest.raises(GraphError, match=r"vertex 8 is not in the graph"):
         hb.bfs_many(edges, [8])
+    with pytest.raises(ArgumentError, match=r"device is '0', and .* run on the CPU; give device="):
+        hb.bfs_many(edges, [0], device="0")
+    assert hb.bfs_many(edges, [7], device="cpu", threads=1).reached.tolist() == [1]
 
 
 def test_a_second_component_that_is_a_long_path():

@@ -168,7 +168,7 @@ import numpy as np
 from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank import device as device_pagerank
-from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.pagerank.host import check_settings
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks
@@ -197,41 +197,6 @@ for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), direc
 @THOROUGH
 def test_pagerank_no_bad_access_and_no_race():
     done = run(PAGERANK.format(tests=str(TESTS)), *FOUR_GROUPS)
-    check_said(done)
-
-
-MANY = """
-import sys
-sys.path.insert(0, {tests!r})
-from unittest import mock
-import numpy as np
-from graphs import late_hub, random_graph
-from plain_search import plain_levels
-import hetero_bfs as hb
-from hetero_bfs.algorithms.multi_source import device as device_planes
-from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
-from hetero_bfs.algorithms.bfs.query import Query
-
-SMALL = dict(_SHORT_LIST=4)
-device_planes.DevicePlanes.GROUP, device_planes.DevicePlanes.GROUPS_PER_UNIT = 32, 1
-ways = set()
-for edges in (random_graph(150, 400, 1), late_hub(300)):
-    sources = (0, 5, 5, edges.num_vertices - 1)
-    with mock.patch.multiple(device_planes, **SMALL):
-        runs = ManyRuns(build_search_graph(edges), 1, choose_device())
-        assert runs.device_name.startswith("Oclgrind"), runs.notes
-        found = runs.run(Query(sources, want="levels"), place="device")
-    for level, source in zip(found.level, sources, strict=True):
-        np.testing.assert_array_equal(level, plain_levels(edges, [source]))
-    ways |= {{trace.strategy for trace in found.traces}}
-assert ways == {{"device push", "device pull"}}, ways
-"""
-
-
-def test_searches_multi_source_no_bad_access_and_no_race():
-    done = run(MANY.format(tests=str(TESTS)), *FOUR_GROUPS)
     check_said(done)
 
 

@@ -17,7 +17,7 @@ from real_graphs import real_graph_file
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks
-from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.pagerank.host import check_settings
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph

@@ -7,17 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import random_graph
-from oracle import check_search, engine_on, true_levels
+from oracle import check_search, engine_on
 from posing import POSES, hold, pose
 from sample_programs import Communities, Distances, Farthest, Labels, MonotoneDistances, Parents
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
@@ -90,14 +88,6 @@ def test_ranks(posed):
     check = hb.check_pagerank(GRAPH, result.rank, 0.85, 1e-6)
     assert check.valid, check.message
     assert abs(result.rank.sum() - 1) < 1e-12
-
-
-def test_searches_multi_source(posed):
-    sources = [*range(40), *range(40)]
-    levels = np.stack([true_levels(GRAPH, source) for source in sources])
-    with ManyRuns(build_search_graph(GRAPH), 1, posed) as runs:
-        found = runs.run(Query(tuple(sources), want="levels"), place="device")
-    np.testing.assert_array_equal(found.level, levels)
 
 
 @pytest.mark.sampled(3)

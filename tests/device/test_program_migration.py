@@ -41,8 +41,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.device_stay import DeviceStay
-from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
+from hetero_bfs.programs.device_stay import DeviceStay, VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.migrating_run import HostStay
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.program_costs import OTHER, lone_costs

@@ -199,7 +199,7 @@ def test_limits_and_what_is_kept(apart):
         for root in (3, 4, 5, 3, 6, 7):
             options = hb.RunOptions(place="cpu", mode="layered", root=root)
             assert runs.run(Parents(), {"source": root}, options).converged
-        assert [root for _, root in runs.kept_modes if root is not None] == [5, 3, 6, 7]
+        assert [root for _, root, *_ in runs._modes if root is not None] == [5, 3, 6, 7]
 
 
 def test_launches_are_planned_once(opencl_device, monkeypatch):
@@ -228,7 +228,7 @@ def test_another_colouring_forgets_its_own_trials_only():
         with pytest.raises(ArgumentError, match="colour is not a colouring"):
             runs.run(Labels(), {}, replace(given, colour=np.zeros_like(colour)))
         assert runs._trials == before
-        assert len(runs.kept_modes) == 3
+        assert len(runs._modes) == 3
         runs.run(Labels(), {}, replace(given, colour=colour.max() - colour))
         same = [key[1][0][0] for key, one in runs._trials.items() if before[key] is one]
     assert same == ["synchronous", "layered"]

@@ -20,7 +20,7 @@ from real_graphs import real_graph_file
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-from hetero_bfs.algorithms.sssp.kernels import own_buckets, tree
+from hetero_bfs.algorithms.sssp.kernels import phases, tree
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
@@ -104,7 +104,7 @@ def test_every_plan(many_threads, threads, plan, dtype):
 def test_a_full_pool_drops_items_and_finds_them_again(many_threads, threads, plan):
     for name in ("Kronecker 12", "grid", "star"):
         edges = weighted(nasty(name), np.int32)
-        blocks = mock.patch.object(own_buckets, "pool_blocks", return_value=3)
+        blocks = mock.patch.object(phases, "pool_blocks", return_value=3)
         with blocks, searches_of(edges, threads, None, PLANS[plan]) as searches:
             for source in sources_of(edges, 1):
                 confirm(edges, searches.run(source))

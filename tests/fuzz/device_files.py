@@ -28,16 +28,13 @@ import pyopencl
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import raise_if_invalid
-from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components import device as device_components
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-from hetero_bfs.algorithms.multi_source import device as device_planes
-from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns
 from hetero_bfs.algorithms.pagerank import device as device_pagerank
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.pagerank.host import check_settings
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
@@ -70,12 +67,10 @@ _MOST_VERTICES = 300  # a damaged size may be large
 _SCHEDULES = ("TG", "BG", "BGC", "TG,BG,TC,BGC,TG")
 _SMALL: dict[Any, dict[str, int]] = {
     DeviceRun: {"GROUP": 32, "GROUPS_PER_UNIT": 1},
-    device_planes.DevicePlanes: {"GROUPS_PER_UNIT": 1},
     device_search: {"_CHUNK_EDGES": 8, "_PULL_EDGES": 4},
     device_components: {"_HEAVY_EDGES": 8},
     device_colouring: {"_HEAVY_EDGES": 40},
     device_pagerank: {"_LANES": 4, "_LOW_EDGES": 3, "_MEDIUM_EDGES": 8},
-    device_planes: {"_SHORT_LIST": 4},
     device_programs: {
         "_HEAVY_EDGES": 6, "_FIRST_BATCH": 2, "_LONG_PULL_OF_GPU": 6, "_PIECE_EDGES": 4,
     },
@@ -118,15 +113,6 @@ def _search(engine: hb.Engine, case: _Case) -> None:
         raise_if_invalid(hb.validate(case.graph, case.source, result.parent, result.level))
 
 
-def _many(case: _Case) -> None:
-    last = case.graph.num_vertices - 1
-    found = case.opened(ManyRuns).run(Query((case.source, last), want="levels"), place="device")
-    with hb.Engine(case.graph, "fixed:TC", device="cpu") as engine:
-        right = [engine.bfs(source).level for source in (case.source, last)]
-    if not np.array_equal(found.level, right):
-        raise RuntimeError(f"levels {found.level[:, :20]}, expected {right}")
-
-
 def _paths(case: _Case) -> None:
     try:
         found = case.opened(PathSearches).run(case.source, place="device")
@@ -160,7 +146,7 @@ def _program(case: _Case) -> None:
         raise RuntimeError(f"labels {found[:20]}, expected {right[:20]}")
 
 
-_RUNS = (_levels, _many, _paths, _components, _colours, _ranks, _program)
+_RUNS = (_levels, _paths, _components, _colours, _ranks, _program)
 
 
 # oclgrind

@@ -17,7 +17,7 @@ import numpy as np
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.lists import check_settings
+from hetero_bfs.algorithms.pagerank.host import check_settings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device, list_devices

@@ -31,14 +31,11 @@ from hetero_bfs.algorithms.bfs.device_program import SearchProgram
 from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
-from hetero_bfs.algorithms.colouring.device import DeviceColouring
-from hetero_bfs.algorithms.colouring.lists import UndirectedLists
-from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
-from hetero_bfs.algorithms.components.device import DeviceComponents
-from hetero_bfs.algorithms.components.streamed import StreamedComponents
-from hetero_bfs.algorithms.multi_source.device import DevicePlanes
+from hetero_bfs.algorithms.colouring.device import DeviceColouring, StreamedColouring
+from hetero_bfs.algorithms.colouring.host import UndirectedLists
+from hetero_bfs.algorithms.components.device import DeviceComponents, StreamedComponents
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
-from hetero_bfs.algorithms.pagerank.lists import RankLists
+from hetero_bfs.algorithms.pagerank.host import RankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
@@ -152,7 +149,6 @@ def _makers(info: DeviceInfo, directed: bool) -> Iterator[Callable[[], Any]]:
     for algorithm in (DeviceComponents, StreamedComponents):
         yield partial(algorithm, graph, info)
     yield partial(DeviceRanks, RankLists(graph, False), info)
-    yield partial(DevicePlanes, graph, info, mock.MagicMock(graph=graph))
     yield partial(_stream, graph, info)
     for form in ({}, {"max_alloc_bytes": 4096}, {"mask": 1}, {"sent": [1] * 4, "ranks": 3}):
         yield partial(_search, graph, info, **form)

@@ -12,11 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import RankDoor
 from hetero_bfs.algorithms.bfs.device_results import SavedParents
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
@@ -34,7 +34,7 @@ from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
 
 
-def search_by_ranks(engine: RankDoor, query: Query) -> BFSResult:
+def search_by_ranks(engine: Any, query: Query) -> BFSResult:
     """Search on all ranks of an engine, which share the cores of their host.
 
     Raises `AgreedError` if the search has several sources or a limit.

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, Request
-from hetero_bfs.algorithms.colouring.device import DeviceColouring
-from hetero_bfs.algorithms.colouring.host import HostColouring
-from hetero_bfs.algorithms.colouring.lists import UndirectedLists
+from hetero_bfs.algorithms.bfs.serial import as_matrix
+from hetero_bfs.algorithms.colouring.device import DeviceColouring, StreamedColouring
+from hetero_bfs.algorithms.colouring.host import HostColouring, UndirectedLists
 from hetero_bfs.algorithms.colouring.result import Colouring, ColouringReport
-from hetero_bfs.algorithms.colouring.serial import colour_in_python
-from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.graph.lists import Lists
 from hetero_bfs.scheduling.strategies import DeviceKind
-from hetero_bfs.scheduling.trace import numbered
+from hetero_bfs.scheduling.trace import SERIAL, numbered
 from hetero_bfs.support.checks import as_array
 from hetero_bfs.support.cold import is_cold
+
+
+def colour_in_python(graph: CSRGraph) -> Colouring:
+    """Give each vertex, by falling degree, the first colour that no coloured neighbour has."""
+    began = time.perf_counter()
+    matrix = as_matrix(Lists(graph.indptr, graph.indices))
+    if graph.directed:
+        matrix = (matrix + matrix.T).tocsr()
+    degree = np.diff(matrix.indptr)
+    ends, neighbours = matrix.indptr.tolist(), matrix.indices.tolist()
+    colour = [-1] * graph.num_vertices
+    for v in np.argsort(-degree.astype(np.int64), kind="stable").tolist():
+        taken = {colour[u] for u in neighbours[ends[v] : ends[v + 1]]}
+        first = 0
+        while first in taken:
+            first += 1
+        colour[v] = first
+    seconds = time.perf_counter() - began
+    traces = numbered([(SERIAL, graph.num_vertices, len(neighbours), seconds)])
+    return Colouring(np.array(colour, np.int32), seconds, traces)
+
 
 _SECONDS_PER_ENTRY = 2e-7  # in Python; a guess
 
@@ -33,7 +54,6 @@ class Colourings(Analysis[Colouring]):
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, *start: Any) -> Colouring:
-        """See `Analysis`, and serial.py."""
         seconds = _SECONDS_PER_ENTRY * (graph.num_stored_edges + graph.num_vertices)
         if not start and is_cold(cls.__name__, seconds):
             return colour_in_python(graph)

@@ -1,4 +1,4 @@
-"""Colouring on an OpenCL device; jones_plassmann.cl has the kernels."""
+"""Colouring on an OpenCL device; kernels.cl has the kernels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.colouring.host import finish_serially, sort_step
-from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
+from hetero_bfs.algorithms.colouring.host import (
+    Coloured,
+    Step,
+    UndirectedLists,
+    finish_serially,
+    sort_step,
+)
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Slot, StreamedRun
 
 _HUB_EDGES = 1 << 10
 """Vertices with more edges are hubs, which have the first ranks. The host colours them before the
@@ -27,7 +33,7 @@ _LEAST_EDGES = 1 << 10
 chains of waiting vertices are long, and the host colours the rest."""
 
 OPENCL = {"ROUNDS": _MOST_ROUNDS, "EDGES": _MOST_ROUNDS + 2}
-"""ROUNDS is the most rounds launched together; EDGES indexes `sizes` of jones_plassmann.cl."""
+"""ROUNDS is the most rounds launched together; EDGES indexes `sizes` of kernels.cl."""
 
 _NUM_SIZES = OPENCL["EDGES"] + 2
 
@@ -40,16 +46,13 @@ class Kernels(NamedTuple):
 
 
 class DeviceColouring(DeviceRun):
-    """Colours on an OpenCL device that holds the adjacency.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if its driver fails.
-    """
+    """Colours on an OpenCL device that holds the adjacency."""
 
     family = "colouring"
     need = "colouring needs"
     files: Sequence[str] = (
         "devices/opencl/tiles.cl",
-        "algorithms/colouring/kernels/jones_plassmann.cl",
+        "algorithms/colouring/kernels.cl",
     )
     constants = (OPENCL,)
     of_vertices: Sequence[str] = "colour", "waiting", "queue", "next", "rank"
@@ -79,7 +82,6 @@ class DeviceColouring(DeviceRun):
         finish_serially(lists, np.zeros(self._vertices, np.int32))  # compiles it
 
     def _entries(self, lists: UndirectedLists) -> Entries:
-        """Return the adjacency that kernels read."""
         return Entries(lists.indptr, [lists.indices])
 
     def _bind_lists(self) -> None:
@@ -119,7 +121,6 @@ class DeviceColouring(DeviceRun):
         return Coloured(self.colour, steps)
 
     def _start_with_hubs(self, steps: list[Step]) -> None:
-        """Reset the device's arrays, and colour the hubs on the host."""
         self.launch(self._start, self._vertices)
         if self._num_hubs:
             self.colour.fill(-1)
@@ -172,3 +173,79 @@ class DeviceColouring(DeviceRun):
         self._host_sizes[:] = 0
         self._host_sizes[0] = queued
         self.device.write(self._arrays["sizes"], self._host_sizes)
+
+
+class _Counted(NamedTuple):
+    """A range of ranks whose waiting vertices were counted, and the kernels that read it."""
+
+    kernels: Kernels
+    begin: int
+    end: int
+    skipped: np.uint64
+
+
+class StreamedColouring(StreamedRun, DeviceColouring):
+    """Like `DeviceColouring`; the device has the vertices' arrays and a part of the adjacency.
+
+    Colours depend only on neighbours of lower rank. So each part of the adjacency is sent once, by
+    rising rank, and the vertices of a buffer are coloured before the next buffer is read. The lists
+    of hubs are not sent. The host keeps a copy of the adjacency by rank, unless ids already are
+    ranks.
+    """
+
+    of_vertices = DeviceColouring.of_vertices[:-1]  # no ranks, which are the numbers of vertices
+
+    def _entries(self, lists: UndirectedLists) -> Entries:
+        indptr, indices = lists.by_rank()
+        first = indptr[self._num_hubs]
+        return Entries(np.maximum(indptr, first) - first, [indices[first:]])
+
+    def _bind_lists(self) -> None:
+        """Allocate memory for the adjacency; kernels are bound when a room is first used."""
+        self.memory.take()
+
+    def _kernels_on(self, room: Part | Slot) -> Kernels:
+        return self.bound_once(
+            id(room), lambda: self._bind_on(self.offsets(0), room.buffers[1], VARIES)
+        )
+
+    def run(self) -> Coloured:
+        """Colour all vertices. The rounds of a buffer run while the next buffer is sent."""
+        before = self.bytes_sent
+        self._steps: list[Step] = []
+        self._counted: _Counted | None = None
+        self._is_stuck = False
+        self._start_with_hubs(self._steps)
+        self.memory.launch_along(0, np.arange(self.marks.size - 1), self._count)
+        self._colour_counted()
+        by_rank = np.empty_like(self.colour)
+        self.device.read(by_rank, self._arrays["colour"])
+        self.colour[self.lists.order] = by_rank
+        if self._is_stuck:
+            self._steps.append(finish_serially(self.lists, self.colour))
+        return Coloured(self.colour, self._steps, self.bytes_sent - before)
+
+    def _first_colours(self) -> npt.NDArray[np.int32]:
+        return np.take(self.colour, self.lists.order[: self._num_hubs])
+
+    def _count(self, room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:
+        """Colour the previous range, then queue the count of this one; return its event.
+
+        Returns None if the device is stuck.
+        """
+        self._colour_counted()
+        if self._is_stuck:
+            return None
+        begin = max(int(self.firsts[blocks[0]]), self._num_hubs)
+        end = max(int(self.firsts[blocks[-1] + 1]), begin)
+        skipped = np.uint64(self.memory.ways[0].bounds[blocks[0]])
+        self._counted = _Counted(self._kernels_on(room), begin, end, skipped)
+        return self._count_range(self._counted.kernels, begin, end, skipped, after=after)
+
+    def _colour_counted(self) -> None:
+        if self._counted is None:
+            return
+        kernels, begin, end, skipped = self._counted
+        self._counted = None
+        left = self._run_rounds(kernels, end - begin, self._steps, skipped)
+        self._is_stuck = left > 0

@@ -4,20 +4,101 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.colouring.lists import Coloured, Step, UndirectedLists
 from hetero_bfs.devices.cpu.host_run import HostRun
+from hetero_bfs.graph.edge_source import OffsetArray, VertexArray
+from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import in_parallel
+
+
+class Step(NamedTuple):
+    """A record of an iteration; see `IterationTrace`."""
+
+    strategy: str
+    vertices: int
+    edges_scanned: int
+    seconds: float
+
+
+class Coloured(NamedTuple):
+    """The result of an executor: colours in new ids, and a record for each iteration.
+
+    The next run may overwrite `colour`. `streamed_bytes` are the bytes of the adjacency sent to a
+    device that does not hold it.
+    """
+
+    colour: npt.NDArray[np.int32]
+    steps: list[Step]
+    streamed_bytes: int = 0
+
+
+class UndirectedLists:
+    """A graph's undirected adjacency in new ids. A directed graph's edges count in both directions.
+
+    Once `sort_vertices` was called, `order` and `rank`, uint32 (num_vertices,), have the order in
+    which vertices are coloured: by falling degree, then by the caller's id. `order` has the
+    vertices by rank, and `rank` is the inverse.
+    """
+
+    def __init__(self, graph: SearchGraph) -> None:
+        self.graph = graph
+        self.indptr: OffsetArray = graph.graph.indptr
+        self.indices: VertexArray = graph.graph.indices
+        if graph.graph.directed:
+            from hetero_bfs.algorithms.colouring.kernels import unite_lists
+
+            self.indptr, self.indices = unite_lists(graph.graph, graph.graph.transpose)
+        self.order, self.rank = (aligned_empty(graph.num_searched, np.uint32) for _ in range(2))
+
+    @property
+    def num_vertices(self) -> int:
+        return self.graph.num_searched
+
+    @property
+    def num_stored_edges(self) -> int:
+        return int(self.indices.size)
+
+    @cached_property
+    def degree(self) -> VertexArray:
+        """Degree of every vertex, uint32 (num_vertices,)."""
+        if self.graph.graph.directed:
+            return np.diff(self.indptr).astype(np.uint32)
+        return self.graph.degree
+
+    def sort_vertices(self) -> None:
+        """Fill `order` and `rank`. Every run does this, since it is a part of the run's work."""
+        from hetero_bfs.algorithms.colouring.kernels import rank_vertices
+
+        new_of_old = self.graph.relabelling.new_of_old
+        rank_vertices(self.degree, new_of_old, self.order, self.rank)
+
+    def by_rank(self) -> tuple[OffsetArray, VertexArray]:
+        """Return indptr and indices of the adjacency with each vertex numbered by its rank."""
+        from hetero_bfs.algorithms.colouring.kernels import renumber_lists
+
+        self.sort_vertices()
+        if np.array_equal(self.order, np.arange(self.num_vertices)):
+            return self.indptr, self.indices
+        indptr = aligned_empty(self.num_vertices + 1, np.int64)
+        indptr[0] = 0
+        np.cumsum(self.degree[self.order], out=indptr[1:])
+        indices = aligned_empty(self.num_stored_edges, np.uint32)
+        lists = {"indptr": self.indptr, "indices": self.indices}
+        ranks = {"order": self.order, "rank": self.rank}
+        in_parallel(renumber_lists, **lists, **ranks, new_indptr=indptr, new_indices=indices)
+        return indptr, indices
+
 
 _POOL_EDGES = 1 << 20
 """In graphs with fewer stored edges, no block is worth waking another thread."""
 
 _MOST_RECORDS = 1 << 12
-_STRATEGIES = ("greedy", "shared")  # by the numbers in greedy.py
+_STRATEGIES = ("greedy", "shared")  # by the numbers in kernels.py
 
 
 class HostColouring(HostRun):
@@ -31,7 +112,7 @@ class HostColouring(HostRun):
         self.colour = aligned_empty(lists.num_vertices, np.int32)
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.colouring.kernels.greedy import (
+        from hetero_bfs.algorithms.colouring.kernels import (
             MOST_NOTES,
             NUM_TASKS,
             most_chunks,
@@ -53,23 +134,23 @@ class HostColouring(HostRun):
         }
 
     def _phases(self) -> Any:
-        from hetero_bfs.algorithms.colouring.kernels.greedy import PHASES
+        from hetero_bfs.algorithms.colouring.kernels import PHASES
 
         return PHASES
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        from hetero_bfs.algorithms.colouring.kernels.greedy import colour_all
+        from hetero_bfs.algorithms.colouring.kernels import colour_all
 
         return [(colour_all, (self.control, self.shared, self._records))]
 
     @cached_property
     def _records(self) -> Any:
-        from hetero_bfs.algorithms.colouring.kernels.greedy import RECORD_WIDTH
+        from hetero_bfs.algorithms.colouring.kernels import RECORD_WIDTH
 
         return np.zeros((_MOST_RECORDS, RECORD_WIDTH))
 
     def run(self) -> Coloured:
-        from hetero_bfs.algorithms.colouring.kernels.greedy import colour_all
+        from hetero_bfs.algorithms.colouring.kernels import colour_all
 
         steps = [sort_step(self.lists)]
         rows = colour_all(self.control, self.shared, self._records)
@@ -81,7 +162,7 @@ class HostColouring(HostRun):
 
     def extend(self, start: npt.NDArray[np.int32]) -> Coloured:
         """Colour the vertices that have no colour in `start`, and those in conflict."""
-        from hetero_bfs.algorithms.colouring.kernels.greedy import remove_conflicts
+        from hetero_bfs.algorithms.colouring.kernels import remove_conflicts
 
         lists, self.colour[:] = self.lists, start
         steps = [sort_step(lists)]
@@ -108,7 +189,7 @@ def finish_serially(
 
     `limit` is as in `colour_serially`.
     """
-    from hetero_bfs.algorithms.colouring.kernels.greedy import colour_serially
+    from hetero_bfs.algorithms.colouring.kernels import colour_serially
 
     began, indptr, indices = time.perf_counter(), lists.indptr, lists.indices
     left = int(np.count_nonzero(colour < 0)) if end is None else end

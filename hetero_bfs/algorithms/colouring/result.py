@@ -61,10 +61,7 @@ class Colouring(Iterated):
 
 
 class ColouringReport(Report[Colouring]):
-    """The report of `hetero-bfs colour`."""
-
     def check(self) -> CheckOutcome:
-        """Check the colours against all edges."""
         return check_colouring(self.edges, self.result.colour)
 
     def figures(self) -> dict[str, Any]:

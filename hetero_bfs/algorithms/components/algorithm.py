@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
-from hetero_bfs.algorithms.components.device import DeviceComponents
+from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.components.device import DeviceComponents, StreamedComponents
 from hetero_bfs.algorithms.components.host import HostComponents
 from hetero_bfs.algorithms.components.result import Components, ComponentsReport
 from hetero_bfs.algorithms.components.serial import answer_serially
-from hetero_bfs.algorithms.components.streamed import StreamedComponents
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
-"""By phase number: those of hook.py, then that of device.py."""
+"""By phase number: those of kernels.py, then that of device.py."""
 
 
 class ComponentRuns(Analysis[Components]):
@@ -36,7 +35,7 @@ class ComponentRuns(Analysis[Components]):
         return None if self.graph.num_searched else Components(np.arange(n), n, 0.0, 0.0, [])
 
     def _result(self, ran: Ran) -> Components:
-        from hetero_bfs.algorithms.components.kernels.hook import smallest_ids
+        from hetero_bfs.algorithms.components.kernels import smallest_ids
 
         began = time.perf_counter()
         graph, found = self.graph, ran.found
@@ -50,8 +49,7 @@ class ComponentRuns(Analysis[Components]):
         )
 
     @classmethod
-    def by_ranks(cls, engine: RankDoor) -> Components:
-        """Find the components with a vertex program."""
+    def by_ranks(cls, engine: Any) -> Components:
         from hetero_bfs.programs.built_in import LeastLabels
 
         result = engine.run(LeastLabels())

@@ -1,10 +1,11 @@
-"""Connected components on an OpenCL device; hook.cl has the kernels."""
+"""Connected components on an OpenCL device; kernels.cl has the kernels."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hetero_bfs.algorithms.components.host import Labels
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
+from hetero_bfs.devices.opencl.streamed_lists import StreamedRun
 from hetero_bfs.graph.search_graph import SearchGraph
 
 Counter = IntEnum("Counter", "TREES HOOKS COMPRESSED LARGEST ROOTS_FIRST EDGES HEAVY", start=0)
@@ -33,14 +35,11 @@ _ON_DEVICE = 4
 
 
 class DeviceComponents(DeviceRun):
-    """Finds components on an OpenCL device that holds the adjacency.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if its driver fails.
-    """
+    """Finds components on an OpenCL device that holds the adjacency."""
 
     family = "components"
     need = "components need"
-    files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/components/kernels/hook.cl")
+    files: Sequence[str] = ("devices/opencl/tiles.cl", "algorithms/components/kernels.cl")
     constants = (Counter,)
 
     def __init__(self, graph: SearchGraph, info: DeviceInfo) -> None:
@@ -66,7 +65,6 @@ class DeviceComponents(DeviceRun):
         self._links = [self._bind_on(*self.buffers(way)) for way in range(len(self.ways))]
 
     def _bind_on(self, *lists: Any) -> tuple[BoundKernel, BoundKernel]:
-        """Return `link_lists` and `link_heavy`, bound to these buffers of the adjacency."""
         arguments = [VARIES, np.uint32(self._vertices), *lists, *self._arrays.values()]
         bind, program = self.device.bind, self._program
         return bind(program, "link_lists", *arguments), bind(program, "link_heavy", *arguments)
@@ -90,7 +88,6 @@ class DeviceComponents(DeviceRun):
         return Labels(self._found, int(trees - counters[Counter.HOOKS]), np.array(records))
 
     def _link(self, rest: bool) -> None:
-        """Queue a pass over the adjacency in each direction."""
         for way, (link_lists, link_heavy) in enumerate(self._links):
             one_pass = self._pass(rest, way, -(-self._vertices // self.group))
             self.launch(link_lists, self._vertices, one_pass)
@@ -99,3 +96,37 @@ class DeviceComponents(DeviceRun):
     def _pass(self, rest: bool, way: int, rows: int) -> npt.NDArray[np.uint32]:
         """Return a pass in the kernels' form: kind, number, and rows of tiles."""
         return np.array([rest, len(self.ways) * rest + way, rows, 0], np.uint32)
+
+
+class StreamedComponents(StreamedRun, DeviceComponents):
+    """Like `DeviceComponents`; the device has the vertices' arrays and some tiles of the adjacency.
+
+    Most neighbour lists are never read. Before a pass, the device marks the tiles that the pass
+    reads, and the host sends those that are not resident.
+    """
+
+    def _bind_links(self) -> None:
+        n, (_, *arrays) = np.uint32(self._vertices), self._arrays.values()
+        self.note_long_lists(_HEAVY_EDGES)
+        bind, program = self.device.bind, self._program
+        self._choose = [
+            bind(program, "choose_tiles", VARIES, n, self.offsets(way), self.marks_buffer, *arrays)
+            for way in range(len(self.ways))
+        ]
+        self._end_heavy = bind(program, "end_heavy", VARIES, self._arrays["counters"])
+        self.memory.take()
+
+    def _bind_room(self, way: int, buffers: list[Any]) -> tuple[BoundKernel, BoundKernel]:
+        rows, neighbours = buffers
+        return self._bind_on(self.offsets(way), neighbours, rows)
+
+    def run(self) -> Labels:
+        before = self.bytes_sent
+        found = super().run()
+        return found._replace(streamed_bytes=self.bytes_sent - before)
+
+    def _link(self, rest: bool) -> None:
+        for way, choose in enumerate(self._choose):
+            self.launch(choose, self._vertices, self._pass(rest, way, self.marks.size - 1))
+            one_pass = partial(self._pass, rest, way)
+            self.launch_blocks(way, self.marked(), one_pass, self._end_heavy)

@@ -41,7 +41,7 @@ class HostComponents(HostRun):
         self.graph = graph
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.components.kernels.hook import BLOCK, NUM_TASKS
+        from hetero_bfs.algorithms.components.kernels import BLOCK, NUM_TASKS
 
         graph = self.graph.graph
         backward = graph.transpose if graph.directed else graph
@@ -59,24 +59,24 @@ class HostComponents(HostRun):
         }
 
     def _phases(self) -> Any:
-        from hetero_bfs.algorithms.components.kernels.hook import PHASES
+        from hetero_bfs.algorithms.components.kernels import PHASES
 
         return PHASES
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        from hetero_bfs.algorithms.components.kernels.hook import label_components
+        from hetero_bfs.algorithms.components.kernels import label_components
 
         return [(label_components, (self.control, self.shared, self._records))]
 
     @cached_property
     def _records(self) -> npt.NDArray[np.float64]:
-        from hetero_bfs.algorithms.components.kernels.hook import MOST_RECORDS, RECORD_WIDTH
+        from hetero_bfs.algorithms.components.kernels import MOST_RECORDS, RECORD_WIDTH
 
         return np.zeros((MOST_RECORDS, RECORD_WIDTH))
 
     def run(self) -> Labels:
         """Find the components of a non-empty graph. The next run overwrites them."""
-        from hetero_bfs.algorithms.components.kernels.hook import label_components
+        from hetero_bfs.algorithms.components.kernels import label_components
 
         rows, components = label_components(self.control, self.shared, self._records)
         return Labels(self.fields["label"], components, self._records[:rows].copy())

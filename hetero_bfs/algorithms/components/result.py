@@ -61,8 +61,6 @@ class Components(Iterated):
 
 
 class ComponentsReport(Report[Components]):
-    """The report of `hetero-bfs components`."""
-
     def check(self) -> CheckOutcome:
         return check_components(self.edges, self.result.component)
 

@@ -31,7 +31,7 @@ def number_components(lists: Lists) -> Numbered:
 
         count, found = connected_components(as_matrix(lists))
         return Numbered(found.view(np.uint32), int(count))
-    from hetero_bfs.algorithms.components.kernels.hook import label_in_order
+    from hetero_bfs.algorithms.components.kernels import label_in_order
 
     label = np.empty(lists.indptr.size - 1, np.uint32)
     return Numbered(label, int(label_in_order(*lists, label)))

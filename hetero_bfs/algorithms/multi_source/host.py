@@ -120,23 +120,6 @@ class HostPlanes(HostRun):
             keep = True
         return np.concatenate(records)
 
-    @property
-    def planes(self) -> npt.NDArray[np.uint64]:
-        """The planes, uint64 (planes, num_searched), once `prepare` was called."""
-        return np.asarray(self.fields["planes"])
-
-    def deliver(self, batch: int, first: int, used: int, rows: Rows | None, sums: Sums) -> None:
-        """Add the first `used` planes to rows and sums; plane 0 is level `first`."""
-        from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
-
-        self.prepare()
-        control, shared = self.control, self.shared
-        plane_level, counts = self.fields["plane_level"], self.fields["counts"]
-        plane_level[:], counts[:] = -1, 0
-        plane_level[:used] = range(first, first + used)
-        many_loop.count_planes(control, shared)
-        self._deliver(batch, 0, first > 0, rows, sums)
-
     def _deliver(
         self, batch: int, segments: int, keep: bool, rows: Rows | None, sums: Sums
     ) -> None:

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
-from hetero_bfs.algorithms.pagerank.device import DeviceRanks
-from hetero_bfs.algorithms.pagerank.host import HostRanks
-from hetero_bfs.algorithms.pagerank.lists import RankLists, RankSettings, check_settings
+from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.pagerank.device import DeviceRanks, StreamedRanks
+from hetero_bfs.algorithms.pagerank.host import HostRanks, RankLists, RankSettings, check_settings
 from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
-from hetero_bfs.algorithms.pagerank.serial import rank_by_scipy
-from hetero_bfs.algorithms.pagerank.streamed import StreamedRanks
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_flag
@@ -20,7 +17,69 @@ from hetero_bfs.support.cold import is_cold
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
-    from hetero_bfs.ranks.gathered_result import RankProgramResult
+
+import time
+from dataclasses import replace
+
+import numpy.typing as npt
+
+from hetero_bfs.algorithms.bfs.serial import as_matrix
+from hetero_bfs.algorithms.pagerank.host import scaled_lists, sum_weights, sums_fit
+from hetero_bfs.graph.lists import Lists
+from hetero_bfs.graph.weights import needed_weights, refuse_negative
+from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.scheduling.trace import SERIAL
+
+
+def weighted_part(graph: RankGraph) -> tuple[RankGraph, npt.NDArray[np.float64]]:
+    """Return a rank's part, and the sum of each own vertex's weights.
+
+    The weights are scaled if their sums are very large or small. The sums, float64 (num_vertices,),
+    are by old ids, and 0 for vertices of other ranks.
+
+    Raises `GraphError` if the graph has no weights, or this rank has one that is negative or
+    infinite.
+    """
+    names = graph.relabelling.old_of_new
+    refuse_negative(graph.graph, names, "weighted ranks", are_finite=True)
+    sums = sum_weights(graph.graph)
+    if not sums_fit(sums):
+        graph = replace(graph, graph=scaled_lists(graph.graph))
+        sums = sum_weights(graph.graph)
+    given = np.zeros(graph.num_vertices)
+    given[names[: sums.size]] = sums
+    return graph, given
+
+
+def rank_by_scipy(graph: CSRGraph, settings: RankSettings, weighted: bool) -> PageRank:
+    """Run the power method on a graph of fewer than 2**31 entries, in the caller's ids."""
+    began = time.perf_counter()
+    n = graph.num_vertices
+    if weighted:
+        refuse_negative(graph, np.arange(n, dtype=np.uint32), "weighted ranks", are_finite=True)
+    matrix = as_matrix(
+        Lists(graph.indptr, graph.indices), needed_weights(graph) if weighted else None
+    )
+    if weighted and matrix.nnz:  # only ratios count, and sums then neither overflow nor vanish
+        largest = np.repeat(matrix.max(axis=1).toarray(), np.diff(graph.indptr))
+        matrix.data /= np.where(largest > 0, largest, 1)
+    total = matrix.sum(axis=1)
+    restart = settings.personalization
+    restart = np.full(n, 1 / max(n, 1)) if restart is None else restart
+    rank, change, seconds = restart, np.inf, [began]
+    passed_on = matrix.T.tocsr()
+    while not change < settings.change and len(seconds) <= settings.max_iter:
+        given = np.divide(rank, total, out=np.zeros(n), where=total > 0)
+        dangling = rank[total == 0].sum()
+        new = settings.alpha * (passed_on @ given)
+        new += (settings.alpha * dangling + 1 - settings.alpha) * restart
+        new /= new.sum() or 1.0
+        change, rank = float(np.abs(new - rank).sum()), new
+        seconds.append(time.perf_counter())
+    records = [(SERIAL, n, matrix.nnz, float(taken)) for taken in np.diff(seconds)]
+    converged = change < settings.change
+    return PageRank(rank, seconds[-1] - began, change, converged, numbered(records))
+
 
 _USUAL_STEPS, _SECONDS_PER_ENTRY = 30, 3e-9  # of SciPy's product; guesses
 _NEGLIGIBLE = 1e-30  # a share of restarts that counts as 0
@@ -36,7 +95,6 @@ class PageRanks(Analysis[PageRank]):
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, settings: RankSettings) -> PageRank:
-        """See `Analysis`, and serial.py."""
         entries = graph.num_stored_edges
         if (
             max(entries, graph.num_vertices) < 2**31
@@ -67,8 +125,7 @@ class PageRanks(Analysis[PageRank]):
         )
 
     @classmethod
-    def by_ranks(cls, engine: RankDoor, settings: RankSettings) -> PageRank:
-        """Compute the scores with a vertex program on all ranks."""
+    def by_ranks(cls, engine: Any, settings: RankSettings) -> PageRank:
         from hetero_bfs.programs.options import RunOptions
 
         start = 1.0 / max(engine.num_vertices, 1)
@@ -86,9 +143,7 @@ class PageRanks(Analysis[PageRank]):
         return PageRank(rank, result.seconds, change, result.converged, result.traces)
 
     @classmethod
-    def _program_by_ranks(
-        cls, engine: RankDoor, options: RunOptions, parameters: dict[str, Any]
-    ) -> RankProgramResult:
+    def _program_by_ranks(cls, engine: Any, options: RunOptions, parameters: dict[str, Any]) -> Any:
         from hetero_bfs.programs.built_in import PowerRanks
 
         return engine.run(PowerRanks(), options, **parameters)
@@ -101,10 +156,7 @@ class WeightedPageRanks(PageRanks):
     weighted = True
 
     @classmethod
-    def _program_by_ranks(
-        cls, engine: RankDoor, options: RunOptions, parameters: dict[str, Any]
-    ) -> RankProgramResult:
-        from hetero_bfs.algorithms.pagerank.ranks import weighted_part
+    def _program_by_ranks(cls, engine: Any, options: RunOptions, parameters: dict[str, Any]) -> Any:
         from hetero_bfs.programs.built_in import WeightedPowerRanks
         from hetero_bfs.ranks.communicator import agreed
 

@@ -1,4 +1,4 @@
-"""PageRank on an OpenCL device; power.cl has the kernels."""
+"""PageRank on an OpenCL device; kernels.cl has the kernels."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.pagerank.lists import RankLists, Ranks, RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.header import C_TYPES
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights
+from hetero_bfs.programs.built_in import PowerRanks, WeightedPowerRanks
+from hetero_bfs.programs.streamed import StreamedBuiltIn
 
 Total = IntEnum("Total", "STEP MOVED MASS DANGLING", start=0)
 State = IntEnum(
@@ -28,7 +30,7 @@ State = IntEnum(
 Setting = IntEnum(
     "Setting", "ALPHA GOAL WITHIN OUTSIDE SYMMETRIC RATE ROUNDING RESTART_STEP", start=0
 )
-"""Indices of `totals`, `state` and `settings` in power.cl."""
+"""Indices of `totals`, `state` and `settings` in kernels.cl."""
 
 _LANES = 16  # work-items for a vertex of medium degree
 _LOW_EDGES = 16  # highest degree for a single work-item
@@ -38,7 +40,7 @@ _STEPS_AT_ONCE = 5  # steps that are queued before the host reads the state
 _FINE = 2.0**-17
 """For a required change below this, portions are float64."""
 
-_ROUNDING = 2.0**-23  # of float32 portions; sweeps.py has the host's bound
+_ROUNDING = 2.0**-23  # of float32 portions; kernels.py has the host's bound
 
 
 class _Kernels(NamedTuple):
@@ -52,15 +54,11 @@ class _Kernels(NamedTuple):
 
 
 class DeviceRanks(DeviceRun):
-    """Runs on an OpenCL device that holds the adjacency.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if the device lacks a type
-    or its driver fails.
-    """
+    """Runs on an OpenCL device that holds the adjacency."""
 
     family = "PageRank"
     need = "PageRank needs"
-    files: Sequence[str] = ("algorithms/pagerank/kernels/power.cl",)
+    files: Sequence[str] = ("algorithms/pagerank/kernels.cl",)
     constants = (Total, State, Setting, {"NUM_TOTALS": len(Total), "NUM_STATES": len(State)})
 
     def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
@@ -125,7 +123,6 @@ class DeviceRanks(DeviceRun):
         )
 
     def _bind(self, program: Any) -> _Kernels:
-        """Bind all kernels, for either array of portions as input."""
         bind, graph, work = self.device.bind, self._graph, self._work
         portions = work["portions"], work["next"]
         n, every = np.uint32(self.lists.num_vertices), np.uint32(self.lists.graph.num_vertices)
@@ -265,3 +262,31 @@ def _cut(
     begin += np.arange(firsts[-1]) * _MEDIUM_EDGES
     end = np.minimum(begin + _MEDIUM_EDGES, np.repeat(last, counts))
     return begin, end, firsts.astype(np.uint32)
+
+
+class StreamedRanks(StreamedBuiltIn):
+    """The power method on a device that cannot hold the adjacency: a program streams it."""
+
+    def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
+        super().__init__(lists.graph, info)
+        self._program = WeightedPowerRanks() if lists.weighted else PowerRanks()
+        self._more: dict[str, Any] = {}
+        if lists.weighted:
+            numbers, n = lists.graph.relabelling, lists.graph.num_vertices
+            self._more["given"] = by_old_ids(lists.given, numbers.old_of_new, n)
+        self.run(RankSettings(0.5, 1.0, 1))  # compiles the program
+
+    def run(self, settings: RankSettings) -> Ranks:
+        from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
+        start = 1.0 / self.graph.num_vertices
+        restart = start if settings.personalization is None else settings.personalization
+        parameters = self._more | {
+            "start": start, "restart": restart, "alpha": settings.alpha, "goal": settings.change,
+        }  # fmt: skip
+        run = self.run_program(self._program, parameters, settings.max_iter)
+        rank = by_old_ids(run.state["rank"], self.placed.names, self.graph.num_vertices)
+        records = [("device power", seconds) for _, _, _, seconds, *_ in run.records]
+        return Ranks(rank, run.totals["change"], records, run.streamed_bytes)

@@ -81,17 +81,13 @@ class PageRank(Iterated):
 
 
 class PageRankReport(Report[PageRank]):
-    """The report of `hetero-bfs pagerank`."""
-
     def check(self) -> CheckOutcome | None:
-        """Check the scores by another step; None if the iterations did not converge."""
         if not self.result.converged:
             return None
         given = (self.arguments[name] for name in ("alpha", "tol", "weighted"))
         return check_pagerank(self.edges, self.result.rank, *given)
 
     def notes(self) -> list[str]:
-        """Return notes on self-loops, and on iterations that did not suffice."""
         found, loops, result = [], self.edges.num_self_loops, self.result
         if loops:
             verb = "does" if loops == 1 else "do"

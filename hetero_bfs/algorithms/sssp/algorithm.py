@@ -12,12 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis, Ran, RankDoor, Request
-from hetero_bfs.algorithms.sssp.device import DeviceSearch
+from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.sssp.device import DeviceSearch, StreamedPaths
 from hetero_bfs.algorithms.sssp.host import HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.serial import answer_serially, may_round
-from hetero_bfs.algorithms.sssp.streamed import StreamedPaths
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph
@@ -146,7 +145,7 @@ class PathSearches(Analysis[ShortestPaths]):
         ]
 
     @classmethod
-    def by_ranks(cls, engine: RankDoor, source: int) -> ShortestPaths:
+    def by_ranks(cls, engine: Any, source: int) -> ShortestPaths:
         """Search on all ranks, each on its host."""
         from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
         from hetero_bfs.ranks.gathered_result import gathered, gathered_parents

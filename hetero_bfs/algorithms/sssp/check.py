@@ -135,8 +135,6 @@ class PathChecker:
     """
 
     def __init__(self, edges: Any, capacity: int = MAX_SEARCHES) -> None:
-        if not 1 <= capacity <= MAX_SEARCHES:
-            raise ValueError(f"capacity is {capacity}; it must be 1 to {MAX_SEARCHES}")
         weights = weight_dtype_of(edges)
         if weights is None:
             raise GraphError("the graph has no weights; paths of it cannot be checked")
@@ -163,12 +161,7 @@ class PathChecker:
         distance: npt.NDArray[np.floating[Any]],
         parent: npt.NDArray[np.integer[Any]],
     ) -> None:
-        """Make checks 1 and 2 of a search; see `check_paths` for the arrays and errors.
-
-        Raises `ValueError` if the group is full.
-        """
-        if self.is_full():
-            raise ValueError(f"the group has its {self.capacity} searches; finish it first")
+        """Make checks 1 and 2 of a search; see `check_paths` for the arrays and errors."""
         n = self.edges.num_vertices
         source = check_vertex(source, n)
         far = numbers_of_vertices("distance", distance, n, "biuf")

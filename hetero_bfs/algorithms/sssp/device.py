@@ -33,6 +33,8 @@ from hetero_bfs.graph.weighted_lists import (
     WeightedLists,
     Windows,
 )
+from hetero_bfs.programs.built_in import PATHS, beyond_all
+from hetero_bfs.programs.streamed import StreamedBuiltIn
 from hetero_bfs.scheduling.leaving import Leaving
 from hetero_bfs.scheduling.run_chooser import run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
@@ -83,19 +85,14 @@ class DeviceSearch(DeviceRun):
     """Searches on an OpenCL device that holds the adjacency.
 
     `leaving` decides when a search ends there and continues on the host.
-
-    Raises `BudgetError` if the device cannot hold it, and `DeviceError` if the device lacks the
-    type of the weights or its driver fails.
     """
 
     need = "shortest paths need"
     files: Sequence[str] = (
         "devices/opencl/tiles.cl",
         "devices/opencl/grid.cl",
-        *(
-            f"algorithms/sssp/kernels/{name}.cl"
-            for name in ("search_state", "relax", "loop", "tree")
-        ),
+        "algorithms/sssp/kernels/phases.cl",
+        "algorithms/sssp/kernels/loop.cl",
     )
     constants = (
         Word, Step, Status, StepCounter, WindowCounter,
@@ -343,3 +340,38 @@ class DeviceSearch(DeviceRun):
 
     def _weight(self, bits: int) -> Any:
         return np.array([bits], self._type.bits).view(self.lists.weight_dtype)[0]
+
+
+class StreamedPaths(StreamedBuiltIn):
+    """Searches on a device that cannot hold the adjacency: a program streams it."""
+
+    upload_seconds = 0.0
+
+    def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
+        super().__init__(lists.graph, info)
+        self._program = PATHS[lists.weight_dtype.name]()
+        self._type = np.dtype(self._program.state["distance"])
+        self._infinity = beyond_all(self._program)
+        self._may_overflow = lists.weight_dtype == np.float32 and lists.may_overflow
+        self.run(0, lists.plan)  # compiles the program
+
+    def run(self, source: int, plan: Plan) -> Windows | None:
+        """Search from a vertex (a new id). The program chooses its own buckets, not the plan's.
+
+        None if a distance may exceed the weights' type.
+        """
+        parameters = {
+            "source": int(self.graph.relabelling.old_of_new[source]),
+            "unreached": self._infinity,
+        }
+        run = self.run_program(self._program, parameters, None)
+        records = np.array(
+            [
+                (np.nan, ON_DEVICE + (PULL_ONCE if "pull" in name else FULL), *counts, 1, seconds)
+                for name, *counts, seconds in (record[:4] for record in run.records)
+            ]
+        ).reshape(-1, 6)
+        distance = run.state["distance"][: self.graph.num_searched]
+        if self._may_overflow and np.isinf(distance).any():
+            return None
+        return Windows(distance, self._type.type(self._infinity), records, run.streamed_bytes)

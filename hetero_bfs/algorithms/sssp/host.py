@@ -177,13 +177,13 @@ class _Run(HostRun):
 
     def _make_fields(self) -> dict[str, Any]:
         from hetero_bfs.algorithms.sssp.kernels.loop import NUM_TASKS
-        from hetero_bfs.algorithms.sssp.kernels.own_buckets import (
+        from hetero_bfs.algorithms.sssp.kernels.phases import (
             ENDS,
+            INFINITY,
             MOST_BUCKETS,
             POOL_BLOCK,
             pool_blocks,
         )
-        from hetero_bfs.algorithms.sssp.kernels.relax import INFINITY
         from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
 
         n, dtype = self.distance.size, self.distance.dtype
@@ -259,7 +259,7 @@ class _Run(HostRun):
         return self._windows(self._arguments(source, plan))
 
     def go_on(self, source: int, left: Unfinished, plan: Plan) -> Windows | None:
-        from hetero_bfs.algorithms.sssp.kernels.relax import adopt
+        from hetero_bfs.algorithms.sssp.kernels.phases import adopt
 
         names = "distance", "bits", "relaxed", "listed"
         arrays = {name: self.fields[name] for name in names}
@@ -314,7 +314,6 @@ class ChainSearch:
         return found._replace(distance=distance)
 
     def prepare(self) -> None:
-        """Start the workers and compile the kernels of a search."""
         self._search.prepare()
         dtype = self.lists.distance_dtypes[0]
         distance = self._distance(dtype)

@@ -122,7 +122,6 @@ class RankPathSearch:
         seconds: float,
         windows: list[RankWindow],
     ) -> RankPaths:
-        """Return the result in old ids."""
         from hetero_bfs.graph.kernels.old_ids import distances_by_old_ids, parents_by_old_ids
 
         numbers, part = self.graph.relabelling, self.graph.partition
@@ -267,7 +266,6 @@ class _Run:
         return [-lowest, *most]
 
     def _send(self) -> None:
-        """Send the distances found for vertices of other ranks, and receive theirs."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
         if self._part.ranks == 1:
@@ -320,8 +318,6 @@ class _Run:
 
 
 class _Clock:
-    """Measures seconds of work and of exchanges."""
-
     def __init__(self) -> None:
         self.work_seconds = self.exchange_seconds = 0.0
         self._last = time.perf_counter()
@@ -331,7 +327,6 @@ class _Clock:
         return self._last - before
 
     def work_ended(self) -> None:
-        """Count the time since the last call as work."""
         self.work_seconds += self._lap()
 
     def exchange_ended(self) -> None:

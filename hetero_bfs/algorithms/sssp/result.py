@@ -27,7 +27,7 @@ class WindowTrace(NamedTuple):
     start : float
         Smallest distance of the window; NaN where the adjacency streams to the device.
     strategy : str
-        "prefix", "full" or "pull" (kernels/relax.py), after "device " if an OpenCL device ran it.
+        "prefix", "full" or "pull" (kernels/phases.py), after "device " if an OpenCL device ran it.
     vertices, edges_scanned : int
         Vertices whose neighbour lists were read, and the entries read. If the host contracted
         chains (host.py), they count those of the contracted graph.
@@ -134,8 +134,6 @@ class ShortestPaths(Traced):
 
 
 class PathReport(Report[ShortestPaths]):
-    """The report of `hetero-bfs sssp`."""
-
     def check(self) -> CheckOutcome:
         result = self.result
         return check_paths(self.edges, result.source, result.distance, result.parent)

@@ -42,7 +42,6 @@ Family = Literal[
     "searches",
     "directed searches",
     "searches in parts",
-    "multi-source searches",
     "int32 paths",
     "float32 paths",
     "float64 paths",

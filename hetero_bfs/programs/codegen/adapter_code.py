@@ -1,4 +1,4 @@
-"""Code that adapters in both languages share: it loads values and combines messages.
+"""Code that adapters in both languages share.
 
 An adapter loads the values that a translated method reads, calls it, and stores its results. The
 host's adapters are in host_code.py, the devices' adapters in device_code.py.
@@ -23,6 +23,8 @@ class Adapters:
     """The code of the arguments of functions that go through the messages to a vertex."""
     sends: str
     """The code that tells whether vertex v sends."""
+    sums: str
+    """The array of totals to which `start` and `apply` add."""
 
     def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
         self.plan = plan
@@ -153,13 +155,99 @@ class Adapters:
         """Return the lines that declare variables, given by name and type."""
         return []
 
-    def _assigned(self, to: Sequence[str], method: str, vertex: str = "v") -> str:
+    def _assigned(
+        self, to: Sequence[str], method: str, vertex: str = "v", held: Sequence[str] = ()
+    ) -> str:
         """Return the line that calls a method and assigns its results."""
         raise NotImplementedError
 
+    def _function(self, head: str, lines: Sequence[str]) -> str:
+        raise NotImplementedError
+
+    def _call(self, method: str, vertex: str = "v") -> str:
+        return f"user_{method}({', '.join(self.arguments(method, vertex))})"
+
+    def _simple(self, head: str, method: str, default: str) -> str:
+        """Return a function that calls a method, if the program has it."""
+        body = self._call(method) if method in self.functions else default
+        return self._function(head, self.dialect.return_values([body]))
+
+    def _receives(self) -> tuple[str, str]:
+        """Return the codes that tell whether a vertex takes messages, and whether one message."""
+        always = self.dialect.literal(True, "bool")
+        call = self._call("receives") if "receives" in self.functions else always
+        return (always, call) if self.plan.receives_messages else (call, always)
+
     def _store(self, method: str, array: str = "state") -> list[str]:
         """Return the lines that call `initial` or `apply` and store the new state."""
-        raise NotImplementedError
+        fields = self.plan.fields
+        kinds = {f"now_{name}": kind for name, kind in fields.items()}
+        entries = [self.entry(array, name, "v") for name in fields]
+        stores = list(map(self.dialect.assign, entries, kinds))
+        if self.returns_activity(method):
+            kinds["is_active"] = "bool"
+        return [*self._declared(kinds), self._assigned([*kinds], method), *stores]
+
+    def _held(self, prefix: str, codes: Sequence[str]) -> list[str]:
+        """Return the lines that assign codes to a variable for each number of a state."""
+        kinds = {f"{prefix}_{name}": kind for name, kind in self.plan.fields.items()}
+        return [*self._declared(kinds), *map(self.dialect.assign, kinds, codes)]
+
+    def _measured(self) -> list[str]:
+        """Return the lines that add the vertex's shares to the totals."""
+        totals = self.plan.totals
+        if not totals:
+            return []
+        held = [f"{word}_{name}" for word in ("now", "before") for name in self.plan.fields]
+        shares = {f"share_{name}": "float64" for name in totals}
+        lines = [*self._declared(shares), self._assigned([*shares], "measure", held=held)]
+        for i, (share, kind) in enumerate(zip(shares, totals.values(), strict=True)):
+            total = f"{self.sums}[{i}]"
+            lines.append(self.dialect.assign(total, self.added(kind, total, share)))
+        return lines
+
+    def _start(self) -> list[str]:
+        lines = self._store("initial")
+        if self.plan.totals:
+            lines += self._held("before", [f"now_{name}" for name in self.plan.fields])
+        return [*lines, *self._measured(), *self.dialect.return_values([self._starts_active()])]
+
+    def _starts_active(self) -> str:
+        """Return the code that tells whether a vertex is active at the start."""
+        plan = self.plan
+        of_numbers = "" in plan.messages and not length_of(next(iter(plan.kinds.values())))
+        has_rest = plan.monoid != any_one and of_numbers  # a state that is not sent at first
+        if not plan.all_active and self.returns_activity("initial"):
+            return "is_active"
+        if plan.all_active or not has_rest:
+            return self.dialect.literal(True, "bool")
+        return self.dialect.negation(self.is_identity(f"now_{next(iter(plan.fields))}"))
+
+    def _apply(self) -> list[str]:
+        plan, dialect = self.plan, self.dialect
+        lines = self._held("before", [self._field(name, "v") for name in plan.fields])
+        if plan.collects:
+            entries = [self.entry("state", name, "v") for name in plan.fields]
+            lines += self._held("now", [self._field(name, "v", "new") for name in plan.fields])
+            lines += map(dialect.assign, entries, [f"now_{name}" for name in plan.fields])
+            lines += self._declared({"is_active": "bool"})
+            lines += [dialect.assign("is_active", dialect.comparison("==", "combined", "2"))]
+        else:
+            lines += self._store("apply")
+        active = "is_active" if self.returns_activity("apply") else self._changed()
+        return [*lines, *self._measured(), *dialect.return_values([active])]
+
+    def _changed(self) -> str:
+        """Return the code that tells whether the new state differs; NaN equals NaN."""
+        dialect, tests = self.dialect, []
+        for name, kind in self.plan.fields.items():
+            both = f"now_{name}", f"before_{name}"
+            same = dialect.comparison("==", *both)
+            if kind.startswith("float"):
+                nans = dialect.boolean("and", [dialect.test("isnan", one) for one in both])
+                same = dialect.boolean("or", [same, nans])
+            tests.append(dialect.negation(same))
+        return dialect.boolean("or", tests)
 
     def added(self, operation: str, total: str, share: str) -> str:
         """Return the code that adds a vertex's share to a total."""
@@ -197,7 +285,7 @@ class Adapters:
             return f"{source.owner}_{name}"
         if source.owner:
             before = source.owner == "previous"  # of v, the vertex that applies
-            variable = f"{'before' if before else 'state'}_{name}"
+            variable = f"{'before' if before else 'now'}_{name}"
             return variable if variable in held else self._field(name, "v" if before else vertex)
         if name in ("message", "combined"):
             return self.truth(name) if self.plan.message_type == "bool" else name
@@ -232,19 +320,3 @@ class Adapters:
     def _number(self, array: str, vertex: str) -> str:
         """Return the code of a vertex's entry of `array`, as int64."""
         raise NotImplementedError
-
-
-def starts_active(adapters: Adapters, prefix: str) -> str:
-    """Return the line that returns whether a vertex is active at the start.
-
-    `prefix` is the prefix of the variables that hold its state.
-    """
-    plan = adapters.plan
-    of_numbers = "" in plan.messages and not length_of(next(iter(plan.kinds.values())))
-    has_rest = plan.monoid != any_one and of_numbers  # a state that is not sent at first
-    if plan.all_active or (not has_rest and not adapters.returns_activity("initial")):
-        return f"return {adapters.dialect.literal(True, 'bool')}"
-    if adapters.returns_activity("initial"):
-        return "return is_active"
-    first = prefix + next(iter(plan.fields))
-    return f"return {adapters.dialect.negation(adapters.is_identity(first))}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
+from hetero_bfs.programs.codegen.adapter_code import Adapters
 from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, SingleDialect
 from hetero_bfs.programs.codegen.method_source import length_of
 from hetero_bfs.programs.plan import Plan
@@ -27,10 +27,12 @@ def device_text(plan: Plan, has_double: bool) -> str:
 
 
 class _DeviceAdapters(Adapters):
-    messages, sends = "MESSAGES_NAMES", "active_in[v] == iteration"
+    messages, sends, sums = "MESSAGES_NAMES", "active_in[v] == iteration", "shares"
 
     def __init__(self, plan: Plan, has_double: bool) -> None:
-        super().__init__(plan, DeviceDialect if has_double else SingleDialect)
+        dialect = DeviceDialect if has_double else SingleDialect
+        super().__init__(plan, dialect)
+        self._types = dialect.types
         self._fraction = "double" if has_double else "float"
 
     def array(self, name: str) -> str:
@@ -42,6 +44,9 @@ class _DeviceAdapters(Adapters):
     def place_in(self, array: str, vertex: str, index: int) -> str:
         return f"(ulong){vertex} * {lengths(self.plan)[array]} + {index}"
 
+    def _function(self, head: str, lines: Sequence[str]) -> str:
+        return "\n".join([f"static {head}", "{", *(f"    {line}" for line in lines), "}", ""])
+
     def _number(self, array: str, vertex: str) -> str:
         return f"(long){array}[{vertex}]"
 
@@ -49,11 +54,16 @@ class _DeviceAdapters(Adapters):
         self.integers = ["num_vertices", *self.plan.parameters.integers]
         parts = [self._constants(), self._state()]
         parts += [f.code for name, f in self.functions.items() if name != "apply"]
-        parts += [self._receives(), self._add_share()]
+        parts += [self._takes(), self._add_share()]
         parts += [self._fetch()] if self.plan.collects else [self._combine(), self._send()]
-        parts += [self.functions["apply"].code, self._start(), self._apply()]
+        head = "bool apply(const uint v, const MESSAGE combined, const long iteration, "
+        parts += [
+            self.functions["apply"].code,
+            self._function("bool start(const uint v, TOTAL *shares, STATE)", self._start()),
+            self._function(head + "TOTAL *shares, STATE)", self._apply()),
+        ]
         if self.plan.collects:
-            parts += [_device_function("int collect(MESSAGES)", self._collect())]
+            parts += [self._function("int collect(MESSAGES)", self._collect())]
         parts += [
             self._simple("float priority(const uint v, STATE)", "priority", "0.0f"),
             self._simple(
@@ -77,6 +87,7 @@ class _DeviceAdapters(Adapters):
             "HAS_IDENTITY": plan.identity is not None,
             "SPLITS": _splits(plan),
             "COLLECTS": bool(plan.collects),
+            "COUNTS": plan.counts,
             "SENDS_BACK": plan.sends_back,
             "ACTIVE_APPLY": plan.active_apply,
             "WEIGHTED": plan.uses_weights,
@@ -114,30 +125,22 @@ class _DeviceAdapters(Adapters):
         text += f"#define MESSAGES {', '.join([*needed, 'STATE'])}\n"
         return text + f"#define MESSAGES_NAMES {', '.join(names)}\n"
 
-    def _call(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> str:
-        return f"user_{method}({', '.join(self.arguments(method, vertex, held))})"
-
-    def _simple(self, head: str, method: str, default: str) -> str:
-        body = self._call(method) if method in self.functions else default
-        return _device_function(head, [f"return {body};"])
-
     def _send(self) -> str:
         head = "MESSAGE send(const uint u, const long iteration, const WEIGHT weight, STATE)"
-        return _device_function(head, [f"return (MESSAGE){self._call('message', 'u')};"])
+        return self._function(head, [f"return (MESSAGE){self._call('message', 'u')};"])
 
     def _combine(self) -> str:
         head = "MESSAGE combine(const MESSAGE first, const MESSAGE second)"
-        return _device_function(head, [f"return {self.combination()};"])
+        return self._function(head, [f"return {self.combination()};"])
 
-    def _receives(self) -> str:
-        call = self._call("receives") if "receives" in self.functions else "true"
-        vertex, message = ("true", call) if self.plan.receives_messages else (call, "true")
+    def _takes(self) -> str:
+        vertex, message = self._receives()
         rest = "const long iteration, STATE)"
         pairs = zip(self._kinds(), self.names("message"), strict=True)
         given = ", ".join(f"const {kind} {name}" for kind, name in pairs)
-        return _device_function(
+        return self._function(
             f"bool receives(const uint v, {rest}", [f"return {vertex};"]
-        ) + _device_function(f"bool takes(const uint v, {given}, {rest}", [f"return {message};"])
+        ) + self._function(f"bool takes(const uint v, {given}, {rest}", [f"return {message};"])
 
     def _kinds(self) -> list[str]:
         """Return the type of each field of messages as the kernels have it."""
@@ -145,15 +148,15 @@ class _DeviceAdapters(Adapters):
             return ["MESSAGE"]
         return [C_TYPES[kind] for kind in self.plan.messages.values()]
 
-    def _assigned(self, to: Sequence[str], method: str, vertex: str = "v") -> str:
-        """Return the line that calls a method and assigns its results."""
-        given = self.arguments(method, vertex)
+    def _assigned(
+        self, to: Sequence[str], method: str, vertex: str = "v", held: Sequence[str] = ()
+    ) -> str:
+        given = self.arguments(method, vertex, held)
         if len(to) == 1:
             return f"{to[0]} = user_{method}({', '.join(given)});"
         return f"user_{method}({', '.join([*given, *(f'&{name}' for name in to)])});"
 
     def _fetch(self) -> str:
-        """Return the function that fetches message k of a vertex, and whether it is one."""
         plan, names = self.plan, self.names("message")
         sends = "true" if plan.all_active else "active_in[u] == iteration"
 
@@ -178,7 +181,7 @@ class _DeviceAdapters(Adapters):
         given = ["v", *names, "iteration", "STATE_NAMES"]
         to = ", ".join(f"{k} *to_{n}" for k, n in zip(self._kinds(), names, strict=True))
         head = f"bool fetch(const OFFSET k, {to}, MESSAGES)"
-        return _device_function(head, [*lines, f"return takes({', '.join(given)});"])
+        return self._function(head, [*lines, f"return takes({', '.join(given)});"])
 
     def _at_entry(self, lists: str, entry: str) -> list[str]:
         weight = f"const WEIGHT weight = {lists}weights[{entry}];"
@@ -192,35 +195,7 @@ class _DeviceAdapters(Adapters):
         ]
 
     def _declared(self, kinds: Mapping[str, str]) -> list[str]:
-        return [f"{C_TYPES[kind]} {name};" for name, kind in kinds.items()]
-
-    def _store(self, method: str, array: str = "state") -> list[str]:
-        """Return the lines that call `initial` or `apply` and store the new state."""
-        fields = self.plan.fields
-        lines = [f"{C_TYPES[kind]} state_new_{name};" for name, kind in fields.items()]
-        results = [f"state_new_{name}" for name in fields]
-        if self.returns_activity(method):
-            lines.append("bool is_active;")
-            results.append("is_active")
-        lines.append(self._assigned(results, method))
-        return lines + [f"{self.entry(array, name, 'v')} = state_new_{name};" for name in fields]
-
-    def _measured(self) -> list[str]:
-        """Return the lines that add the vertex's shares to the sums."""
-        totals = self.plan.totals
-        if not totals:
-            return []
-        held = [f"before_{name}" for name in self.plan.fields]
-        arguments = self.arguments("measure", held=held)
-        if len(totals) == 1:
-            return [f"shares[0] = add_share(0, shares[0], user_measure({', '.join(arguments)}));"]
-        names = [f"share_{i}" for i in range(len(totals))]
-        given = ", ".join([*arguments, *(f"&{name}" for name in names)])
-        return [
-            f"{self._fraction} {', '.join(names)};",
-            f"user_measure({given});",
-            *(f"shares[{i}] = add_share({i}, shares[{i}], share_{i});" for i in range(len(names))),
-        ]
+        return [f"{self._types[kind]} {name};" for name, kind in kinds.items()]
 
     def _add_share(self) -> str:
         code = "total + share"
@@ -228,39 +203,7 @@ class _DeviceAdapters(Adapters):
             if kind != "plus":
                 code = f"i == {i} ? {self.added(kind, 'total', 'share')} : ({code})"
         head = "TOTAL add_share(const uint i, const TOTAL total, const TOTAL share)"
-        return _device_function(head, [f"return {code};"])
-
-    def _start(self) -> str:
-        fields = self.plan.fields
-        lines = self._store("initial")
-        if self.plan.totals:
-            kinds = fields.items()
-            lines += [f"const {C_TYPES[k]} before_{n} = state_new_{n};" for n, k in kinds]
-        lines += [*self._measured(), starts_active(self, "state_new_") + ";"]
-        return _device_function("bool start(const uint v, TOTAL *shares, STATE)", lines)
-
-    def _apply(self) -> str:
-        fields = self.plan.fields
-        lines = [
-            f"const {C_TYPES[kind]} before_{name} = {self._field(name, 'v')};"
-            for name, kind in fields.items()
-        ]
-        if self.plan.collects:
-            kinds = fields.items()
-            lines += [
-                f"const {C_TYPES[k]} state_new_{n} = {self.entry('new', n, 'v')};" for n, k in kinds
-            ]
-            lines += [f"{self.entry('state', name, 'v')} = state_new_{name};" for name in fields]
-            lines += ["const bool is_active = combined == 2;"]
-        else:
-            lines += self._store("apply")
-        lines += self._measured()
-        changed = [f"!(state_new_{f} == before_{f}" + (
-            f" || (isnan(state_new_{f}) && isnan(before_{f})))" if kind.startswith("float") else ")"
-        ) for f, kind in fields.items()]  # fmt: skip
-        active = "is_active" if self.returns_activity("apply") else " || ".join(changed)
-        head = "bool apply(const uint v, const MESSAGE combined, const long iteration, "
-        return _device_function(head + "TOTAL *shares, STATE)", [*lines, f"return {active};"])
+        return self._function(head, [f"return {code};"])
 
 
 def state_arrays(plan: Plan) -> list[tuple[str, str, bool]]:
@@ -301,7 +244,3 @@ def _splits(plan: Plan) -> bool:
 def _stored(kind: str) -> str:
     base = kind.rpartition(")")[2]
     return "uchar" if base == "bool" else C_TYPES[base]
-
-
-def _device_function(head: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"static {head}", "{", *(f"    {line}" for line in lines), "}", ""])

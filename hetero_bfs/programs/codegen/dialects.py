@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,14 +29,41 @@ HOST_MESSAGES = "arrays, active, v, begin, count, back_begin, back_count"
 messages from entry `begin` of the list of incoming edges, then `back_count` ones of messages
 against edges, from entry `back_begin` of the list of outgoing edges."""
 
-_SHIFTS = {"<<": "shift_left", ">>": "shift_right"}
+_NAMED = {
+    "//": "floor_divide", "%": "modulo", "<<": "shift_left", ">>": "shift_right",
+}  # fmt: skip
+
+Template = Callable[..., str]
+Names = Sequence[str]
+Pairs = Sequence[tuple[str, str]]
 
 
 class Dialect(ABC):
-    """A target language. An object writes one method, and holds its variables."""
+    """A target language. An object writes one method, and holds its variables.
+
+    Attributes of type `Template` are format strings, called with the codes of their parts.
+    """
 
     end_block = ""
     nothing = ""
+    comparison: Template = "({1} {0} {2})".format
+    words: ClassVar[Mapping[str, str]]
+    """Code of "and" and "or"."""
+    negation: Template
+    choice: Template
+    """Of a test and two values."""
+    test: Template
+    """Of "isinf" or "isnan", and a number."""
+    begin_if: Template
+    begin_else: Template
+    leave: Template
+    """Of "break" or "continue"."""
+    begin_while: Template
+    begin_range: Template
+    """Of a loop's number, begin and end. The counter is c_ and the number."""
+    begin_messages: Template
+    """Of the number of a loop over the places of messages to a vertex."""
+    assign: Template
 
     def __init__(self) -> None:
         self.variables: dict[str, str] = {}
@@ -54,6 +81,18 @@ class Dialect(ABC):
         """Return the number that a literal's code stands for."""
         return self._literals[code]
 
+    def boolean(self, operation: str, codes: Names) -> str:
+        """Join truth values by "and" or "or"."""
+        return f"({f' {self.words[operation]} '.join(codes)})"
+
+    def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
+        """Return the smaller or greater number, as Python's min and max do."""
+        return f"{self._named('lesser' if least else 'greater', kind)}({left}, {right})"
+
+    @abstractmethod
+    def _named(self, function: str, kind: str) -> str:
+        """Return the name of a function of scalars.py or scalars.cl for numbers of a type."""
+
     @abstractmethod
     def _literal(self, value: Any, kind: str) -> str: ...
 
@@ -70,23 +109,6 @@ class Dialect(ABC):
         """Negate a number ("-") or its bits ("~")."""
 
     @abstractmethod
-    def boolean(self, operation: str, codes: Sequence[str]) -> str:
-        """Join truth values by "and" or "or"."""
-
-    @abstractmethod
-    def negation(self, code: str) -> str: ...
-
-    def comparison(self, operation: str, left: str, right: str) -> str:
-        return f"({left} {operation} {right})"
-
-    @abstractmethod
-    def choice(self, test: str, first: str, second: str) -> str: ...
-
-    @abstractmethod
-    def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
-        """Return the smaller or greater number, as Python's min and max do."""
-
-    @abstractmethod
     def absolute(self, kind: str, code: str) -> str: ...
 
     @abstractmethod
@@ -94,51 +116,17 @@ class Dialect(ABC):
         """Round a float64 by "floor" or "ceil" to an int64."""
 
     @abstractmethod
-    def test(self, name: str, code: str) -> str:
-        """Test by "isinf" or "isnan"."""
-
-    @abstractmethod
     def function_of(self, kind: str, name: str, code: str) -> str: ...
-
-    @abstractmethod
-    def begin_if(self, test: str) -> str: ...
-
-    @abstractmethod
-    def begin_else(self) -> str: ...
-
-    @abstractmethod
-    def leave(self, word: str) -> str:
-        """Leave a loop by "break", or its pass by "continue"."""
-
-    @abstractmethod
-    def begin_while(self, test: str) -> str: ...
-
-    @abstractmethod
-    def begin_range(self, loop: int, begin: str, end: str) -> str:
-        """Begin a loop whose counter is c_ and the loop's number."""
-
-    @abstractmethod
-    def begin_messages(self, loop: int) -> str:
-        """Begin a loop over the places of messages to a vertex."""
 
     @abstractmethod
     def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
         """Fetch a message into variables, by name and type; go on if there is none."""
 
     @abstractmethod
-    def assign(self, name: str, code: str) -> str: ...
+    def return_values(self, codes: Names) -> list[str]: ...
 
     @abstractmethod
-    def return_values(self, codes: Sequence[str]) -> list[str]: ...
-
-    @abstractmethod
-    def function(
-        self,
-        name: str,
-        parameters: Sequence[tuple[str, str]],
-        results: Sequence[str],
-        lines: Sequence[str],
-    ) -> str:
+    def function(self, name: str, parameters: Pairs, results: Names, lines: Names) -> str:
         """Define a function. `parameters` are pairs of name and type, `results` are types."""
 
 
@@ -150,6 +138,20 @@ def _nearest(value: Any, kind: str) -> float:
 
 class HostDialect(Dialect):
     nothing = "pass"
+    words: ClassVar = {"and": "and", "or": "or"}
+    negation = "(not {})".format
+    choice = "({1} if {0} else {2})".format
+    test = "bool(np.{}({}))".format
+    begin_if = "if {}:".format
+    begin_else = "else:".format
+    leave = "{}".format
+    begin_while = "while {}:".format
+    begin_range = "for c_{} in range({}, {}):".format
+    begin_messages = "for k_{} in range(count + back_count):".format
+    assign = "{} = {}".format
+
+    def _named(self, function: str, kind: str) -> str:
+        return function
 
     def _literal(self, value: Any, kind: str) -> str:
         if kind == "bool":
@@ -172,9 +174,8 @@ class HostDialect(Dialect):
         return f"np.{target}({code})"
 
     def binary(self, operation: str, kind: str, left: str, right: str) -> str:
-        names = {"/": "divide", "//": "floor_divide", "%": "modulo", **_SHIFTS}
-        if operation in names:
-            return f"np.{kind}({names[operation]}({left}, {right}))"
+        if operation == "/" or operation in _NAMED:
+            return f"np.{kind}({_NAMED.get(operation, 'divide')}({left}, {right}))"
         if kind == "bool":
             return f"bool({left} {operation} {right})"
         if kind == "int64" and operation in "+-*":  # signed overflow is undefined in Numba
@@ -184,47 +185,14 @@ class HostDialect(Dialect):
     def unary(self, operation: str, kind: str, code: str) -> str:
         return f"np.{kind}({operation}({code}))"
 
-    def boolean(self, operation: str, codes: Sequence[str]) -> str:
-        return "(" + f" {operation} ".join(codes) + ")"
-
-    def negation(self, code: str) -> str:
-        return f"(not {code})"
-
-    def choice(self, test: str, first: str, second: str) -> str:
-        return f"({first} if {test} else {second})"
-
-    def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
-        return f"{'lesser' if least else 'greater'}({left}, {right})"
-
     def absolute(self, kind: str, code: str) -> str:
         return f"np.{kind}(abs({code}))"
 
     def rounded(self, name: str, code: str) -> str:
         return _towards_zero("int64", f"np.{name}({code})")
 
-    def test(self, name: str, code: str) -> str:
-        return f"bool(np.{name}({code}))"
-
     def function_of(self, kind: str, name: str, code: str) -> str:
         return f"np.{kind}(np.{'arctan' if name == 'atan' else name}({code}))"
-
-    def begin_if(self, test: str) -> str:
-        return f"if {test}:"
-
-    def begin_else(self) -> str:
-        return "else:"
-
-    def leave(self, word: str) -> str:
-        return word
-
-    def begin_while(self, test: str) -> str:
-        return f"while {test}:"
-
-    def begin_range(self, loop: int, begin: str, end: str) -> str:
-        return f"for c_{loop} in range({begin}, {end}):"
-
-    def begin_messages(self, loop: int) -> str:
-        return f"for k_{loop} in range(count + back_count):"
 
     def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
         got = f"is_sent_{loop}"
@@ -234,19 +202,10 @@ class HostDialect(Dialect):
             "    continue",
         ]
 
-    def assign(self, name: str, code: str) -> str:
-        return f"{name} = {code}"
-
-    def return_values(self, codes: Sequence[str]) -> list[str]:
+    def return_values(self, codes: Names) -> list[str]:
         return [f"return {', '.join(codes)}"]
 
-    def function(
-        self,
-        name: str,
-        parameters: Sequence[tuple[str, str]],
-        results: Sequence[str],
-        lines: Sequence[str],
-    ) -> str:
+    def function(self, name: str, parameters: Pairs, results: Names, lines: Names) -> str:
         given = [HOST_MESSAGES if kind == MESSAGES else p for p, kind in parameters]
         head = f"{INLINED}\ndef {name}({', '.join(given)}):"
         return "\n".join([head, *lines, ""])
@@ -266,6 +225,20 @@ class DeviceDialect(Dialect):
     types: ClassVar[Mapping[str, str]] = C_TYPES
     nothing = ";"
     end_block = "}"
+    words: ClassVar = {"and": "&&", "or": "||"}
+    negation = "(!{})".format
+    choice = "({} ? {} : {})".format
+    test = "({}({}) != 0)".format
+    begin_if = "if ({}) {{".format
+    begin_else = "}} else {{".format
+    leave = "{};".format
+    begin_while = "while ({}) {{".format
+    begin_range = "for (long c_{0} = {1}, e_{0} = {2}; c_{0} < e_{0}; c_{0}++) {{".format
+    begin_messages = "for (OFFSET k_{0} = 0; k_{0} < count + back_count; k_{0}++) {{".format
+    assign = "{} = {};".format
+
+    def _named(self, function: str, kind: str) -> str:
+        return f"{function}_{self.types[kind]}"
 
     def _literal(self, value: Any, kind: str) -> str:
         if kind == "bool":
@@ -297,9 +270,8 @@ class DeviceDialect(Dialect):
         name = self.types[kind]
         if operation == "/":
             return f"({left} / {right})"
-        named = {"//": "floor_divide", "%": "modulo", **_SHIFTS}
-        if operation in named:
-            return f"{named[operation]}_{name}({left}, {right})"
+        if operation in _NAMED:
+            return f"{self._named(_NAMED[operation], kind)}({left}, {right})"
         if kind.startswith("int") and operation in "+-*":  # signed overflow is undefined in C
             unsigned = f"u{name}"
             return f"({name})(({unsigned})({left}) {operation} ({unsigned})({right}))"
@@ -313,50 +285,16 @@ class DeviceDialect(Dialect):
             return f"({name})(0 - (u{name})({code}))"
         return f"({name})({operation}({code}))"
 
-    def boolean(self, operation: str, codes: Sequence[str]) -> str:
-        return "(" + (" && " if operation == "and" else " || ").join(codes) + ")"
-
-    def negation(self, code: str) -> str:
-        return f"(!{code})"
-
-    def choice(self, test: str, first: str, second: str) -> str:
-        return f"({test} ? {first} : {second})"
-
-    def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
-        return f"{'lesser' if least else 'greater'}_{self.types[kind]}({left}, {right})"
-
     def absolute(self, kind: str, code: str) -> str:
         if kind.startswith("float"):
             return f"fabs({code})"
-        return code if kind.startswith("u") else f"absolute_{self.types[kind]}({code})"
+        return code if kind.startswith("u") else f"{self._named('absolute', kind)}({code})"
 
     def rounded(self, name: str, code: str) -> str:
         return f"long_of_{self.types['float64']}({name}({code}))"
 
-    def test(self, name: str, code: str) -> str:
-        return f"({name}({code}) != 0)"
-
     def function_of(self, kind: str, name: str, code: str) -> str:
         return f"{name}({code})"
-
-    def begin_if(self, test: str) -> str:
-        return f"if ({test}) {{"
-
-    def begin_else(self) -> str:
-        return "} else {"
-
-    def leave(self, word: str) -> str:
-        return f"{word};"
-
-    def begin_while(self, test: str) -> str:
-        return f"while ({test}) {{"
-
-    def begin_range(self, loop: int, begin: str, end: str) -> str:
-        i, last = f"c_{loop}", f"e_{loop}"
-        return f"for (long {i} = {begin}, {last} = {end}; {i} < {last}; {i}++) {{"
-
-    def begin_messages(self, loop: int) -> str:
-        return f"for (OFFSET k_{loop} = 0; k_{loop} < count + back_count; k_{loop}++) {{"
 
     def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
         given = ", ".join([f"k_{loop}", *(f"&{name}" for name in held)])
@@ -366,21 +304,12 @@ class DeviceDialect(Dialect):
             "    continue;",
         ]
 
-    def assign(self, name: str, code: str) -> str:
-        return f"{name} = {code};"
-
-    def return_values(self, codes: Sequence[str]) -> list[str]:
+    def return_values(self, codes: Names) -> list[str]:
         if len(codes) == 1:
             return [f"return {codes[0]};"]
         return [*(f"*r{i} = {code};" for i, code in enumerate(codes)), "return;"]
 
-    def function(
-        self,
-        name: str,
-        parameters: Sequence[tuple[str, str]],
-        results: Sequence[str],
-        lines: Sequence[str],
-    ) -> str:
+    def function(self, name: str, parameters: Pairs, results: Names, lines: Names) -> str:
         given = [
             "MESSAGES" if kind == MESSAGES else f"{self.types.get(kind, kind)} const {p}"
             for p, kind in parameters

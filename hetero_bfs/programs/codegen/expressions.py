@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.digits import Digits, declared
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
     MESSAGES,
+    Digits,
     Method,
     MethodSource,
     Source,
+    declared,
     listed,
     vector_of,
 )
@@ -35,7 +36,7 @@ _NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
 
 
 class Value(NamedTuple):
-    """An expression's code, type, and possible digits (digits.py).
+    """An expression's code, type, and possible digits (method_source.py).
 
     Python's own numbers have weak types: they take the other operand's type.
     """
@@ -94,7 +95,6 @@ class Expressions:
         return value
 
     def literal(self, value: Any, node: ast.expr) -> Value:
-        """Return a constant's value."""
         if isinstance(value, np.generic) and value.dtype.name in FIELD_TYPES:
             kind = value.dtype.name
             return Value(self.dialect.literal(value.item(), kind), kind, False, declared(kind))

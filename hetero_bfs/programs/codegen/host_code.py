@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from hetero_bfs.programs.codegen.adapter_code import Adapters, starts_active
+from hetero_bfs.programs.codegen.adapter_code import Adapters
 from hetero_bfs.programs.codegen.dialects import HOST_MESSAGES, INLINED, HostDialect
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.schema import TOTALS
@@ -21,7 +21,7 @@ _KERNELS = Path(__file__).parents[1] / "kernels"
 _ADAPTERS = "hetero_bfs.programs.kernels.adapters"
 _HOST = "hetero_bfs.programs.kernels.host"
 _HELPERS = """from hetero_bfs.programs.kernels.scalars import (
-    divide, floor_divide, greater, is_nan, lesser, modulo, shift_left, shift_right, to_int64,
+    divide, floor_divide, greater, lesser, modulo, shift_left, shift_right, to_int64,
     to_uint64)"""
 
 
@@ -56,11 +56,8 @@ def host_text(plan: Plan, kernels: str = "host") -> str:
     """
     files = [kernels]
     if kernels == "host":
-        further = {
-            "at_once": plan.applies_in_pulls, "monotone": plan.monotone, "counting": plan.counts,
-            "collected": bool(plan.collects),
-        }  # fmt: skip
-        files += [name for name, wanted in further.items() if wanted]
+        files += ["monotone"] if plan.monotone else []
+        files += ["collected"] if plan.collects or plan.counts else []
     imports = [_statements(name, imports=True) for name in files]
     bodies = [_statements(name, imports=False) for name in files]
     return "\n\n".join([*imports, _HELPERS, _HostAdapters(plan).text(), *bodies, ""])
@@ -83,7 +80,7 @@ def _statements(kernels: str, imports: bool) -> str:
 
 
 class _HostAdapters(Adapters):
-    messages, sends = HOST_MESSAGES, "sends(active, v)"
+    messages, sends, sums = HOST_MESSAGES, "sends(active, v)", "sums"
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, HostDialect)
@@ -102,25 +99,31 @@ class _HostAdapters(Adapters):
     def place_in(self, array: str, vertex: str, index: int) -> str:
         return f"{vertex}, {index}"
 
+    def _function(self, head: str, lines: Sequence[str]) -> str:
+        return "\n".join([INLINED, f"def {head}:", *(f"    {x}" for x in lines)])
+
     def _number(self, array: str, vertex: str) -> str:
         return f"np.int64(arrays.{array}[{vertex}])"
 
     def text(self) -> str:
         parts = [self._constants(), *(f.code for f in self.functions.values())]
+        vertex, message = self._receives()
+        given = ", ".join(["arrays", "v", *self.names("message")])
         parts += [
             self._clear_totals(),
-            self._start(),
-            self._receives(),
-            self._apply(),
+            self._function("start(arrays, v, sums)", self._start()),
+            self._function("receives(arrays, v)", [f"return {vertex}"]),
+            self._function(f"takes({given})", [f"return {message}"]),
+            self._function("apply(arrays, v, combined, sums)", self._apply()),
         ]
         if self.plan.collects:
             parts += [self._fetch()]
-            parts += [_host_function(f"collect({self.messages})", self._collect())]
+            parts += [self._function(f"collect({self.messages})", self._collect())]
         else:
             parts += [self._send(), self._combine()]
         parts += [
-            self._simple("priority", "arrays, v", "np.float64(0.0)"),
-            self._simple("finished", "arrays", "False"),
+            self._simple("priority(arrays, v)", "priority", "np.float64(0.0)"),
+            self._simple("finished(arrays)", "finished", "False"),
         ]
         return "\n\n".join(parts) + "\n"
 
@@ -132,27 +135,21 @@ class _HostAdapters(Adapters):
                 f"ALL_ACTIVE = {plan.all_active}",
                 f"HAS_IDENTITY = {plan.identity is not None}",
                 f"IDENTITY = {identity}",
+                f"APPLIES_IN_PULLS = {plan.applies_in_pulls}",
+                f"COUNTS = {plan.counts}",
                 f"WEIGHTED = {plan.uses_weights}",
                 f"SENDS_BACK = {plan.sends_back}",
                 f"ACTIVE_APPLY = {plan.active_apply}",
                 f"HAS_PRIORITY = {'priority' in plan.methods}",
                 f"HAS_FINISHED = {'finished' in plan.methods}",
-                f"NUM_TOTALS = {len(plan.totals)}",
                 f"_message = {kind}",
             ]
         )
 
-    def _call(self, method: str, vertex: str = "v", held: Sequence[str] = ()) -> str:
-        return f"user_{method}({', '.join(self.arguments(method, vertex, held))})"
-
-    def _simple(self, method: str, parameters: str, default: str) -> str:
-        body = self._call(method) if method in self.functions else default
-        return _host_function(f"{method}({parameters})", [f"return {body}"])
-
     def _send(self) -> str:
         call = self._call("message", "u")
         body = f"np.int32({call})" if self.plan.message_type == "bool" else call
-        return _host_function("send(arrays, u, weight)", [f"return {body}"])
+        return self._function("send(arrays, u, weight)", [f"return {body}"])
 
     def _combine(self) -> str:
         operation = self.plan.monoid.operation
@@ -162,19 +159,8 @@ class _HostAdapters(Adapters):
             final = f"combined == _message({every})"
         return "\n\n".join(
             [
-                _host_function("combine(first, second)", [f"return {self.combination()}"]),
-                _host_function("is_final(combined)", [f"return {final}"]),
-            ]
-        )
-
-    def _receives(self) -> str:
-        call = self._call("receives") if "receives" in self.functions else "True"
-        vertex, message = ("True", call) if self.plan.receives_messages else (call, "True")
-        given = ", ".join(["arrays", "v", *self.names("message")])
-        return "\n\n".join(
-            [
-                _host_function("receives(arrays, v)", [f"return {vertex}"]),
-                _host_function(f"takes({given})", [f"return {message}"]),
+                self._function("combine(first, second)", [f"return {self.combination()}"]),
+                self._function("is_final(combined)", [f"return {final}"]),
             ]
         )
 
@@ -197,7 +183,7 @@ class _HostAdapters(Adapters):
         if plan.sends_back:
             back = along("message_back", "", "back_begin + k - count")
             lines = ["if k >= count:", *(f"    {line}" for line in back), *lines]
-        return _host_function(f"fetch({self.messages}, k)", lines)
+        return self._function(f"fetch({self.messages}, k)", lines)
 
     def _at_entry(self, lists: str, entry: str) -> list[str]:
         plan = self.plan
@@ -205,59 +191,12 @@ class _HostAdapters(Adapters):
         lines += [f"weight = arrays.{lists}weights[{entry}]"] if plan.uses_weights else []
         return lines + [f"at_edge_{n} = arrays.{lists}edge_{n}[{entry}]" for n in plan.edge_kinds]
 
-    def _assigned(self, to: Sequence[str], method: str, vertex: str = "v") -> str:
-        return f"{', '.join(to)} = {self._call(method, vertex)}"
-
-    def _store(self, method: str, array: str = "state") -> list[str]:
-        fields = list(self.plan.fields)
-        results = [f"state_{name}" for name in fields]
-        if self.returns_activity(method):
-            results.append("is_active")
-        lines = [self._assigned(results, method)]
-        return lines + [f"{self.entry(array, name, 'v')} = state_{name}" for name in fields]
-
-    def _measured(self) -> list[str]:
-        if not self.plan.totals:
-            return []
-        held = [f"{word}_{name}" for word in ("state", "before") for name in self.plan.fields]
-        names = [f"share_{name}" for name in self.plan.totals]
-        lines = [f"{', '.join(names)} = {self._call('measure', held=held)}"]
-        kinds = zip(names, self.plan.totals.values(), strict=True)
-        return lines + [
-            f"sums[{i}] = {self.added(kind, f'sums[{i}]', f'np.float64({name})')}"
-            for i, (name, kind) in enumerate(kinds)
-        ]
+    def _assigned(
+        self, to: Sequence[str], method: str, vertex: str = "v", held: Sequence[str] = ()
+    ) -> str:
+        return f"{', '.join(to)} = user_{method}({', '.join(self.arguments(method, vertex, held))})"
 
     def _clear_totals(self) -> str:
         kinds = enumerate(self.plan.totals.values())
         lines = [f"sums[{i}] = {self.dialect.literal(TOTALS[k], 'float64')}" for i, k in kinds]
-        return _host_function("clear_totals(sums)", lines or ["pass"])
-
-    def _start(self) -> str:
-        lines = self._store("initial")
-        fields = self.plan.fields
-        if self.plan.totals:
-            lines += [f"before_{name} = state_{name}" for name in fields]
-        lines += [*self._measured(), starts_active(self, "state_")]
-        return _host_function("start(arrays, v, sums)", lines)
-
-    def _apply(self) -> str:
-        fields = self.plan.fields
-        lines = [f"before_{name} = {self.entry('state', name, 'v')}" for name in fields]
-        if self.plan.collects:
-            lines += [f"state_{name} = {self.entry('new', name, 'v')}" for name in fields]
-            lines += [f"{self.entry('state', name, 'v')} = state_{name}" for name in fields]
-            lines += ["is_active = combined == 2"]
-        else:
-            lines += self._store("apply")
-        lines += self._measured()
-        changed = [
-            f"not (state_{f} == before_{f} or (is_nan(state_{f}) and is_nan(before_{f})))"
-            for f in fields
-        ]
-        active = "is_active" if self.returns_activity("apply") else " or ".join(changed)
-        return _host_function("apply(arrays, v, combined, sums)", [*lines, f"return {active}"])
-
-
-def _host_function(head: str, lines: Sequence[str]) -> str:
-    return "\n".join([INLINED, f"def {head}:", *(f"    {x}" for x in lines)])
+        return self._function("clear_totals(sums)", lines or ["pass"])

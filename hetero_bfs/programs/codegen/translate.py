@@ -14,8 +14,7 @@ from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect
-from hetero_bfs.programs.codegen.digits import declared
-from hetero_bfs.programs.codegen.elements import Vector
+from hetero_bfs.programs.codegen.elements import Returns, Vector
 from hetero_bfs.programs.codegen.expressions import Value, common, parameter_name
 from hetero_bfs.programs.codegen.method_source import (
     MESSAGES,
@@ -24,13 +23,13 @@ from hetero_bfs.programs.codegen.method_source import (
     MethodSource,
     Source,
     as_load,
+    declared,
     listed,
     nesting,
     scalars,
     vector_of,
     word,
 )
-from hetero_bfs.programs.codegen.returns import Returns
 
 _DEEPEST = 120
 """Most nested brackets in a line: Python parses 200, OpenCL C compilers 256."""
@@ -97,8 +96,6 @@ class _OtherKind(Exception):
 
 @dataclass
 class Statements(Returns):
-    """Translates the statements of one method."""
-
     lines: list[str] = field(default_factory=list)
     depth: int = 1
     loops: int = 0

@@ -12,10 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from hetero_bfs.programs.codegen.dialects import SingleDialect
-from hetero_bfs.programs.codegen.digits import declared
 from hetero_bfs.programs.codegen.elements import Vector
 from hetero_bfs.programs.codegen.expressions import Value, parameter_name
-from hetero_bfs.programs.codegen.method_source import Method, MethodSource, Source
+from hetero_bfs.programs.codegen.method_source import Method, MethodSource, Source, declared
 from hetero_bfs.programs.codegen.translate import Function, Statements, translated
 
 

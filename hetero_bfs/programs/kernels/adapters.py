@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 ALL_ACTIVE = False
 """Whether every vertex sends and applies in every iteration."""
@@ -20,6 +19,12 @@ IDENTITY = np.int64(0)
 WEIGHTED = False
 """Whether a message depends on the edge's weight."""
 
+APPLIES_IN_PULLS = False
+"""Whether a pull may apply messages at once, because it reads no other vertex's state."""
+
+COUNTS = False
+"""Whether messages are counted instead of combined."""
+
 HAS_PRIORITY = False
 """Whether vertices of low priority run first."""
 
@@ -32,70 +37,21 @@ ACTIVE_APPLY = False
 HAS_FINISHED = False
 """Whether the program decides when the run ends."""
 
-NUM_TOTALS = 0
-"""Number of totals to which `start` and `apply` add."""
-
-
-@njit(forceinline=True)
-def clear_totals(sums):
-    """Write the totals of no vertex."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def start(arrays, v, sums):
-    """Write the initial state of a vertex, and add to the sums; return whether it is active."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def send(arrays, u, weight):
-    """Return the message of `u` along an edge."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def combine(first, second):
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def is_final(combined):
-    """Tell whether no further message can change `combined`."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def receives(arrays, v):
-    """Tell whether a vertex takes messages."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def takes(arrays, v, message):
-    """Tell whether a vertex takes this message."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def apply(arrays, v, combined, sums):
-    """Write the new state of a vertex, and add to the sums; return whether it is active."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def collect(arrays, active, v, begin, count, back_begin, back_count):
-    """Store the new state of a vertex aside; return a flag (collected.py)."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def priority(arrays, v):
-    """Return the priority of a vertex as float64."""
-    raise NotImplementedError
-
-
-@njit(forceinline=True)
-def finished(arrays):
-    """Tell whether the run must end."""
-    raise NotImplementedError
+# Functions that each program has, compiled:
+#
+#     clear_totals(sums)          writes the totals of no vertex
+#     start(arrays, v, sums)      writes the initial state of a vertex, and adds to the sums;
+#                                 returns whether it is active
+#     send(arrays, u, weight)     returns the message of `u` along an edge
+#     combine(first, second)
+#     is_final(combined)          whether no further message can change `combined`
+#     receives(arrays, v)         whether a vertex takes messages
+#     takes(arrays, v, message)   whether a vertex takes this message
+#     apply(arrays, v, combined, sums)    writes the new state of a vertex, and adds to the sums;
+#                                 returns whether it is active
+#     collect(arrays, active, v, begin, count, back_begin, back_count)    stores the new state of a
+#                                 vertex aside; returns a flag (collected.py)
+#     priority(arrays, v)         the priority of a vertex, float64
+#     finished(arrays)            whether the run must end
+clear_totals = start = send = combine = is_final = receives = takes = apply = collect = None
+priority = finished = None

@@ -1,4 +1,4 @@
-/* Packs and unpacks the arrays of a run that migrates (handover.py), for all programs. */
+/* Packs and unpacks the arrays of a run that migrates (device_stay.py), for all programs. */
 
 /* Append the vertices for which `test` holds to `items`, in any order, and add them to `count`. */
 #define LIST_IF(test)                                                                              \

@@ -64,11 +64,6 @@ def greater(left, right):
 
 
 @njit(forceinline=True)
-def is_nan(value):
-    return value != value
-
-
-@njit(forceinline=True)
 def to_int64(value):
     """Convert a float towards zero; clamped to int64, 0 for NaN."""
     if value != value:

@@ -30,9 +30,9 @@ from hetero_bfs.programs.kernels.adapters import (
     HAS_FINISHED,
     HAS_IDENTITY,
     IDENTITY,
-    NUM_TOTALS,
     WEIGHTED,
     apply,
+    clear_totals,
     combine,
     finished,
     is_final,
@@ -49,17 +49,11 @@ _ZERO = np.int64(0)
 _NONE = np.int32(-1)
 
 
-@njit(inline="always")
-def _clear(sums):
-    for i in range(NUM_TOTALS):
-        sums[i] = 0.0
-
-
 @kernel(counted=False, inner=True)
 def _start(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
     sums = arrays.sums[chunk]
-    _clear(sums)
+    clear_totals(sums)
     active = _ZERO
     for v in range(begin, end):
         is_active = start(arrays, v, sums)
@@ -134,7 +128,7 @@ def _gather(control, arrays, chunk, me):
     weights, outgoing, sent = arrays.backward_weights, arrays.outgoing, arrays.sent
     dirty, words, combined = arrays.dirty, arrays.words, arrays.combined
     sums = arrays.sums[chunk]
-    _clear(sums)
+    clear_totals(sums)
     edges, active, receivers = _ZERO, _ZERO, _ZERO
     following, end = part[BEGIN] + begin, part[BEGIN] + end
     while following < end:
@@ -185,7 +179,7 @@ def _apply(control, arrays, chunk, me):
     step = np.int32(arrays.loop[sweep_loop.STEP])
     gathered, combined = arrays.gathered, arrays.combined
     sums = arrays.sums[chunk]
-    _clear(sums)
+    clear_totals(sums)
     edges, active = _ZERO, _ZERO
     for v in range(shift + begin, shift + end):
         if gathered[v] == step:

@@ -140,13 +140,6 @@ def test_a_group_of_searches_with_sums_of_both_types():
     assert [outcome.valid for outcome in outcomes(edges, searches)] == [True, False, True, True]
 
 
-def test_a_full_group():
-    checker = PathChecker(EDGES, 1)
-    checker.add(0, np.array(DISTANCE), np.array(PARENT))
-    with pytest.raises(ValueError, match="the group has its 1 searches"):
-        checker.add(0, np.array(DISTANCE), np.array(PARENT))
-
-
 def test_wrong_arguments():
     with pytest.raises(hb.ArgumentError, match="distance has shape"):
         hb.check_paths(EDGES, 0, np.zeros(3), np.zeros(6, int))

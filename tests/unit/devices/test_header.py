@@ -11,9 +11,8 @@ import pytest
 import hetero_bfs
 from hetero_bfs.algorithms.bfs import heads
 from hetero_bfs.algorithms.bfs.kernels import steps
-from hetero_bfs.algorithms.colouring.streamed import StreamedColouring
-from hetero_bfs.algorithms.components.streamed import StreamedComponents
-from hetero_bfs.algorithms.multi_source.device import DevicePlanes
+from hetero_bfs.algorithms.colouring.device import StreamedColouring
+from hetero_bfs.algorithms.components.device import StreamedComponents
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl.header import SHARED, header
@@ -30,7 +29,7 @@ TABLES = (
     heads.OPENCL,
 )
 RUNS = (
-    DevicePlanes, DeviceRanks, DeviceSearch, StreamedColouring, StreamedComponents,
+    DeviceRanks, DeviceSearch, StreamedColouring, StreamedComponents,
     StreamedProgram, StreamedSweeps,
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ import gc, sys
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from pathlib import Path
-from hetero_bfs.graph500.one_process import OneProcess
+from hetero_bfs.graph500.process import OneProcess
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph.search_graph import (build_search_graph,)
 from hetero_bfs.algorithms.bfs.check import validate
@@ -63,7 +63,7 @@ SSSP = """
 import gc, sys
 from numba.core.dispatcher import Dispatcher
 from pathlib import Path
-from hetero_bfs.graph500.one_process import OneProcess
+from hetero_bfs.graph500.process import OneProcess
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.options import EngineOptions
 

@@ -43,7 +43,7 @@ def files_at_compiled_code(work: Callable[[], object]) -> list[list[str]]:
         if event == "call":
             inside = path.startswith(PACKAGE)
             stack.append(path[len(PACKAGE) + 1 :] if inside else None)
-            if inside and "/kernels/" in path:
+            if inside and re.search(r"/kernels[/.]", path):
                 found.append(list(dict.fromkeys(file for file in stack if file)))
         elif event == "return" and stack:
             stack.pop()

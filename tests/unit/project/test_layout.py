@@ -11,7 +11,7 @@ import hetero_bfs
 
 PACKAGE = Path(hetero_bfs.__file__).parent
 ROLES = {
-    "algorithm", "lists", "host", "device", "streamed", "ranks", "serial", "result", "check",
+    "algorithm", "host", "device", "streamed", "ranks", "serial", "result", "check",
     "check_kernels", "ranks_check", "kernels", "loop", "phases", "options", "plan", "schema",
 }  # fmt: skip
 """Names of modules that mean the same in each folder; other names are used once."""
@@ -19,8 +19,9 @@ ROLES = {
 NEEDED = {"algorithm", "host", "device", "result", "check", "kernels"}
 """Roles that every algorithm has."""
 
-LACKING = {"multi_source": {"check"}}
-"""Roles that an algorithm lacks: the check of searches from one source checks each of many."""
+LACKING = {"multi_source": {"check", "device"}}
+"""Roles that an algorithm lacks: searches from many sources run on the host only. The check of a
+search from one source checks each of many."""
 
 
 def modules() -> dict[str, Path]:

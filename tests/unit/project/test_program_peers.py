@@ -13,7 +13,7 @@ from benchmarks.programs import __main__ as programs
 from benchmarks.programs import peers
 from benchmarks.programs.contest import Contest
 from benchmarks.programs.cugraph import CuGraph
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 
 SETTINGS = RankSettings(0.85, 1e-9, 500)
 OPTIONS = argparse.Namespace(threads=2)

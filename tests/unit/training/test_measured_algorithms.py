@@ -13,7 +13,7 @@ from hetero_bfs.training.measured_runs import (
     regret_of_algorithms,
 )
 
-ALGORITHMS = ["PageRank", "colouring", "components", "multi-source searches", "shortest paths"]
+ALGORITHMS = ["PageRank", "colouring", "components", "shortest paths"]
 GRAPHS = [named_graph("kronecker9"), named_graph("grid16")]
 
 

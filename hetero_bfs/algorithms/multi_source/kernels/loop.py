@@ -119,7 +119,6 @@ def _push_list(arrays, state):
 
 @kernel(counted=False, inner=True)
 def _find_plane(control, arrays, state, size):
-    """Compute the next plane by pushing and pulling."""
     n, job, threads = arrays.seen.size, arrays.job, arrays.threads
     if arrays.active[threads, phases.PUSHED]:
         share(control, arrays, phases.PUSH, arrays.ranges.size - 1, 1)
@@ -248,12 +247,6 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
         add_list_to_rows(arrays, level, begin, end)
 
 
-@kernel(counted=False)
-def count_planes(control, arrays):
-    n = arrays.seen.size
-    share(control, arrays, phases.COUNT, n, even_size(arrays, n, _LEAST_CHUNK))
-
-
 # Searches from one vertex after the other by one thread. Threads do not share a search.
 
 _UNSEEN, _MASKED = np.int32(-1), np.int32(-2)
@@ -261,7 +254,7 @@ _UNSEEN, _MASKED = np.int32(-1), np.int32(-2)
 
 @kernel(counted=False, inner=True)
 def search_apart(given, part, parts):
-    """Take the next source until none is left; see `algorithm.py` for the fields."""
+    """Take the next source until none is left; see `_given` for the fields."""
     while True:
         number = atomic_add(given.next_number, 0, 1)
         if number >= given.stop:

@@ -61,8 +61,8 @@ BLOCK = 248
 PREFETCH_DISTANCE = 8
 """Number of vertices by which prefetching runs ahead."""
 
-START, PUSH, PULL, LIST, ROWS, ISOLATED, COUNT = range(7)
-NUM_TASKS = 7
+START, PUSH, PULL, LIST, ROWS, ISOLATED = range(6)
+NUM_TASKS = 6
 
 CURRENT, LISTED, ADDRESS, STRIDE, ITEM_BYTES, KEEP = range(6)
 """Words of `job`. CURRENT: number of the frontier's plane. LISTED: end of the list being written.
@@ -296,7 +296,6 @@ def _write(address, words, levels, item_bytes, keep):
 
 @kernel(counted=False, inner=True)
 def _rows(control, arrays, chunk, me):
-    """Write the planes' levels to the rows of a chunk of vertices."""
     begin, end = chunk_of(control, chunk)
     planes, level, old_of_new, job = (
         arrays.planes,
@@ -319,7 +318,6 @@ def _rows(control, arrays, chunk, me):
 
 @njit(inline="always")
 def add_list_to_rows(arrays, level, begin, end):
-    """Write the level of a list to the rows of its vertices."""
     job, listed, words = arrays.job, arrays.listed, arrays.words
     levels = level, level, level, level, level, level, level, level
     for i in range(begin, end):
@@ -342,15 +340,4 @@ def _alone(control, arrays, chunk, me):
     return _ZERO, _ZERO, _ZERO
 
 
-@kernel(counted=False, inner=True)
-def _count(control, arrays, chunk, me):
-    """Count the vertices of a chunk that each search reaches in the kept planes."""
-    begin, end = chunk_of(control, chunk)
-    for number in range(PLANES):
-        if arrays.plane_level[number] >= 0:
-            for start in range(begin, end, BLOCK):
-                _count_block(arrays, number, start, min(start + BLOCK, end), me)
-    return _ZERO, _ZERO, _ZERO
-
-
-PHASES = dict(enumerate((_start, _push, _pull, _list, _rows, _alone, _count)))
+PHASES = dict(enumerate((_start, _push, _pull, _list, _rows, _alone)))

@@ -1,4 +1,4 @@
-/* The loop of a shortest-path search on a device; loop.py is the twin, relax.cl has the phases.
+/* The loop of a shortest-path search on a device; loop.py is the twin, phases.cl has the phases.
  *
  * A search is a sequence of steps. After a step, `decide` chooses the next one from the step's
  * counters. If all work-groups make progress at the same time, one launch of `search` runs all

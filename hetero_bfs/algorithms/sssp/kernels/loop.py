@@ -1,18 +1,20 @@
-"""The loop of a shortest-path search on the host; relax.py and own_buckets.py have its phases."""
+"""The loop of a shortest-path search on the host; phases.py has its phases."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from hetero_bfs.algorithms.sssp.kernels import relax
-from hetero_bfs.algorithms.sssp.kernels.own_buckets import MOST_BUCKETS, find_waiting, settle
-from hetero_bfs.algorithms.sssp.kernels.relax import (
+from hetero_bfs.algorithms.sssp.kernels import phases
+from hetero_bfs.algorithms.sssp.kernels.phases import (
+    MOST_BUCKETS,
     find_unsettled,
+    find_waiting,
     pull,
     relax_active,
     relax_queue,
     reset,
+    settle,
 )
 from hetero_bfs.devices.cpu.blocks import close_list, push_item
 from hetero_bfs.devices.cpu.thread_pool import even_size, share
@@ -45,33 +47,33 @@ _FEW_VERTICES, _MANY_VERTICES = 1 << 12, 1 << 14  # of a window, for each thread
 @njit(inline="always")
 def _forget_lowest(arrays):
     for thread in range(arrays.lowest.shape[0]):
-        arrays.lowest[thread, 0] = arrays.window[relax.INFINITY]
+        arrays.lowest[thread, 0] = arrays.window[phases.INFINITY]
 
 
 @njit(inline="always")
 def _open_window(arrays, start, width):
     """Set the next window; it has all distances if the type cannot hold its width."""
     window = arrays.window
-    infinity = window[relax.INFINITY]
+    infinity = window[phases.INFINITY]
     end = infinity
     if width < 0.5 * (np.float64(infinity) - np.float64(start)):
         end = window.dtype.type(start + width)
     if end <= start:
         end = infinity
-    window[relax.START] = start
-    window[relax.END] = end
+    window[phases.START] = start
+    window[phases.END] = end
     _forget_lowest(arrays)
 
 
 @njit(inline="always")
 def _is_beyond(arrays):
     """Tell whether a distance exceeds a type of 32 bits; the caller then uses a wider one."""
-    return arrays.distance.itemsize < 8 and arrays.counters[relax.OVERFLOW, 0] != 0
+    return arrays.distance.itemsize < 8 and arrays.counters[phases.OVERFLOW, 0] != 0
 
 
 @njit(inline="always")
 def _least_waiting(arrays):
-    least = arrays.window[relax.INFINITY]
+    least = arrays.window[phases.INFINITY]
     for thread in range(arrays.lowest.shape[0]):
         least = min(least, arrays.lowest[thread, 0])
     return least
@@ -83,18 +85,18 @@ def _next_round(control, arrays, task, blocks):
 
     Returns the sums of the phase, and the numbers of blocks and vertices in the queue.
     """
-    control[relax.ROUND] += 1
+    control[phases.ROUND] += 1
     more = share(control, arrays, task, blocks, 1)
-    control[relax.QUEUE] = 1 - control[relax.QUEUE]
-    return more, close_list(arrays, relax.QUEUED, arrays.queue_blocks)
+    control[phases.QUEUE] = 1 - control[phases.QUEUE]
+    return more, close_list(arrays, phases.QUEUED, arrays.queue_blocks)
 
 
 @njit(inline="always")
 def _turn_list(control, arrays):
     """Switch to the written list: of active vertices, or the far pile."""
-    control[relax.ACTIVE] = 1 - control[relax.ACTIVE]
-    control[relax.PILE_BLOCKS], control[relax.PILE] = close_list(
-        arrays, relax.KEPT, arrays.active_blocks
+    control[phases.ACTIVE] = 1 - control[phases.ACTIVE]
+    control[phases.PILE_BLOCKS], control[phases.PILE] = close_list(
+        arrays, phases.KEPT, arrays.active_blocks
     )
 
 
@@ -104,9 +106,9 @@ def _relax_window(control, arrays):
 
     Returns vertices and edges relaxed, edges left, edges of new vertices, and the number of queues.
     """
-    vertices, steps = control[relax.PILE], 0
+    vertices, steps = control[phases.PILE], 0
     (scanned, left, fresh), (blocks, queued) = _next_round(
-        control, arrays, _RELAX_ACTIVE, control[relax.PILE_BLOCKS]
+        control, arrays, _RELAX_ACTIVE, control[phases.PILE_BLOCKS]
     )
     while blocks:
         vertices += queued
@@ -122,7 +124,7 @@ def _relax_window(control, arrays):
 @njit(inline="always")
 def _empty_pool(arrays):
     """Mark all blocks of the pool as free. Between windows all buckets are empty."""
-    arrays.counters[relax.TAKEN, 0] = arrays.counters[relax.DROPPED, 0] = 0
+    arrays.counters[phases.TAKEN, 0] = arrays.counters[phases.DROPPED, 0] = 0
     arrays.free[:] = 0
 
 
@@ -133,11 +135,11 @@ def _settle_window(control, arrays, n, before):
     `before` is the number of vertices of the previous window. If it is large, more threads take
     part than the far pile keeps busy: they can get vertices that the others find.
     """
-    worth = max(control[relax.PILE], before // _FOUND_FROM_ONE)
+    worth = max(control[phases.PILE], before // _FOUND_FROM_ONE)
     parts = min(arrays.threads, -(-worth // _LEAST_SHARE))
     scanned, vertices, _ = share(control, arrays, _SETTLE, parts, 1)
     _turn_list(control, arrays)
-    if arrays.counters[relax.DROPPED, 0]:
+    if arrays.counters[phases.DROPPED, 0]:
         _empty_pool(arrays)
         share(control, arrays, _FIND_WAITING, n, even_size(arrays, n, _LEAST_VERTICES))
         _turn_list(control, arrays)
@@ -159,18 +161,18 @@ def _next_buckets(buckets, vertices, threads):
 def _begin(control, arrays, source):
     """Reset the arrays, and put the source into the active list."""
     n = arrays.distance.size
-    control[relax.SOURCE], control[relax.QUEUE], control[relax.ACTIVE], control[relax.ROUND] = (
+    control[phases.SOURCE], control[phases.QUEUE], control[phases.ACTIVE], control[phases.ROUND] = (
         source,
         0,
         0,
         0,
     )
     share(control, arrays, _RESET, n, even_size(arrays, n, _LEAST_VERTICES))
-    arrays.counters[relax.OVERFLOW, 0] = 0
+    arrays.counters[phases.OVERFLOW, 0] = 0
     _empty_pool(arrays)
     arrays.distance[source] = 0
-    arrays.listed[source] = relax.ON
-    arrays.cursor[0, relax.KEPT] = push_item(arrays, relax.KEPT, arrays.active[1], 0, source, 0)
+    arrays.listed[source] = phases.ON
+    arrays.cursor[0, phases.KEPT] = push_item(arrays, phases.KEPT, arrays.active[1], 0, source, 0)
     _turn_list(control, arrays)
 
 
@@ -180,24 +182,24 @@ def _go_on(control, arrays, source, waiting, start):
 
     Those of a distance below `start` are settled. A vertex may be in `waiting` twice.
     """
-    control[relax.SOURCE], control[relax.QUEUE], control[relax.ACTIVE], control[relax.ROUND] = (
+    control[phases.SOURCE], control[phases.QUEUE], control[phases.ACTIVE], control[phases.ROUND] = (
         source,
         0,
         0,
         0,
     )
-    arrays.counters[relax.OVERFLOW, 0] = 0
+    arrays.counters[phases.OVERFLOW, 0] = 0
     _empty_pool(arrays)
-    at = relax.ZERO
+    at = phases.ZERO
     for v in waiting:
         if (
-            start <= arrays.distance[v] < arrays.window[relax.INFINITY]
-            and arrays.listed[v] != relax.ON
+            start <= arrays.distance[v] < arrays.window[phases.INFINITY]
+            and arrays.listed[v] != phases.ON
         ):
-            arrays.listed[v] = relax.ON
+            arrays.listed[v] = phases.ON
             arrays.relaxed[v] = -1
-            at = push_item(arrays, relax.KEPT, arrays.active[1], at, v, 0)
-    arrays.cursor[0, relax.KEPT] = at
+            at = push_item(arrays, phases.KEPT, arrays.active[1], at, v, 0)
+    arrays.cursor[0, phases.KEPT] = at
     _turn_list(control, arrays)
 
 
@@ -219,12 +221,12 @@ def search(control, arrays, source, waiting, start, widths, is_full, records):
         _begin(control, arrays, source)
     n, rows, buckets = arrays.distance.size, 0, _FIRST_BUCKETS
     unsettled_edges = np.int64(arrays.neighbours.size)
-    vertices = relax.ZERO
-    while start < arrays.window[relax.INFINITY] and not _is_beyond(arrays):
-        began, left, steps = clock_seconds(), relax.ZERO, 1
+    vertices = phases.ZERO
+    while start < arrays.window[phases.INFINITY] and not _is_beyond(arrays):
+        began, left, steps = clock_seconds(), phases.ZERO, 1
         _open_window(arrays, start, widths[1] * buckets if is_full else widths[0])
         if is_full:
-            control[relax.BUCKETS] = buckets
+            control[phases.BUCKETS] = buckets
             vertices, scanned = _settle_window(control, arrays, n, vertices)
             buckets = _next_buckets(buckets, vertices, arrays.threads)
         else:
@@ -238,14 +240,14 @@ def search(control, arrays, source, waiting, start, widths, is_full, records):
             share(control, arrays, _FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
             _turn_list(control, arrays)
             _forget_lowest(arrays)
-            unsettled = control[relax.PILE]
-            scanned, _, _ = share(control, arrays, _PULL, control[relax.PILE_BLOCKS], 1)
+            unsettled = control[phases.PILE]
+            scanned, _, _ = share(control, arrays, _PULL, control[phases.PILE_BLOCKS], 1)
             _turn_list(control, arrays)
             began, ended = ended, clock_seconds()
             rows = _record(records, rows, start, PULL_ONCE, unsettled, scanned, 1, ended - began)
         start = _least_waiting(arrays)
     # An aborted search leaves items behind; this makes the lists empty for the next search.
-    close_list(arrays, relax.KEPT, arrays.active_blocks)
+    close_list(arrays, phases.KEPT, arrays.active_blocks)
     return -1 if _is_beyond(arrays) else rows
 
 

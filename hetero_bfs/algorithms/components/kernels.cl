@@ -1,4 +1,4 @@
-/* Connected components on a device. hook.py explains labels and correctness.
+/* Connected components on a device. kernels.py explains labels and correctness.
  *
  * Built with tiles.cl, -DOFFSET=uint or ulong for the type of `indptr`, and -DGROUP.
  *

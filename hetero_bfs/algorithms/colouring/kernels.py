@@ -75,7 +75,6 @@ def _clear(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _prefetch(order, indptr, indices, i, end):
-    """Prefetch the data of later vertices: offsets of their neighbour lists, then the entries."""
     if i + 2 * _PREFETCH_DISTANCE < end:
         prefetch(indptr, order[i + 2 * _PREFETCH_DISTANCE])
     if i + _PREFETCH_DISTANCE < end:

@@ -1,12 +1,12 @@
 /* PageRank on a device: steps of the power method, and Chebyshev's acceleration of them.
  *
- * sweeps.py explains portions, `given` and `restart`. A step reads all portions in one array and
+ * kernels.py explains portions, `given` and `restart`. A step reads all portions in one array and
  * writes to the other. Let x' be the last scores, x'' those before, and t the result of a step of
  * the power method from x'. An undirected graph has a real spectrum. Once changes fall more slowly
  * than by the factor RATE, the new scores x are x'' + r (t - x'') (Golub and Varga, 1961). At first
  * r = 2 / (2 - alpha^2). Then r follows from the last one, r', as 1 / (1 - alpha^2 r' / 4).
  *
- * The bound of sweeps.py is here
+ * The bound of kernels.py is here
  *
  *     alpha |x - x'| + (r - 1) / r |x - x''| + (1 - alpha) |change of the sum|
  *

@@ -4,7 +4,7 @@
  * Follows tiles.cl. Built with -DOFFSET=uint or ulong for the type of `indptr`. The host launches
  * at most ROUNDS rounds before it reads their result.
  *
- * A vertex waits for its neighbours of lower rank (lists.py). A coloured vertex adds its
+ * A vertex waits for its neighbours of lower rank (host.py). A coloured vertex adds its
  * colour to the sets of its neighbours of higher rank, which then no longer wait for it. A vertex
  * that waits for none takes the first colour that its set lacks. A set does not change in the round
  * in which it is read.

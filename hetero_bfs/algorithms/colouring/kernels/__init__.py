@@ -1,1 +1,0 @@
-"""Compute kernels of colouring: Numba (.py) and OpenCL C (.cl)."""

@@ -1,1 +1,0 @@
-"""Kernels of connected components, for the CPU and for OpenCL devices."""

@@ -1,1 +1,0 @@
-"""Kernels of PageRank, for the CPU and for OpenCL devices."""
