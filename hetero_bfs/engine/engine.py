@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, A, Prepared, within_limits
 from hetero_bfs.algorithms.bfs.correction import factors_of, warm_up
-from hetero_bfs.algorithms.bfs.device_results import SavedParents
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
+from hetero_bfs.algorithms.bfs.device import DeviceExecutor
+from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import (
     Platform,

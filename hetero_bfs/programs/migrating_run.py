@@ -29,7 +29,7 @@ from hetero_bfs.scheduling.program_costs import (
     NUM_DIRECTION_COSTS,
     lone_costs,
 )
-from hetero_bfs.scheduling.program_estimates import ProgramEstimates
+from hetero_bfs.scheduling.program_rule import ProgramEstimates
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 _NO_ITEMS = np.empty(0, np.uint32)

@@ -26,16 +26,17 @@ import math
 from numba import njit
 
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import fill_columns, size_of_level
-from hetero_bfs.scheduling.policy import dot
-from hetero_bfs.scheduling.schema import has_queue
-from hetero_bfs.scheduling.transitions import (
+from hetero_bfs.scheduling.columns import (
     CONVERT,
     START,
     SWITCH,
+    fill_columns,
     migration_seconds,
     migrations_between,
+    size_of_level,
 )
+from hetero_bfs.scheduling.policy import dot
+from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.support.compiling import kernel
 
 _has_queue = kernel(has_queue, counted=False, inner=True)

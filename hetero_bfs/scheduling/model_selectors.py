@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.columns import NUM_MIGRATION_COLUMNS
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.policy import (
     CAUTION,
@@ -28,9 +29,11 @@ from hetero_bfs.scheduling.policy import (
     MODEL,
     SPEEDS,
     Policy,
+    choose,
     make_policy,
     num_places,
 )
+from hetero_bfs.scheduling.rehearsal import find_rule, rehearse, with_alike, with_cost_to_go
 from hetero_bfs.scheduling.selectors import (
     ALPHA,
     BETA,
@@ -42,7 +45,6 @@ from hetero_bfs.scheduling.selectors import (
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, Linear, SpeedModel, ZhangSpeeds
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DIRECTIONS, Strategy, place_name
 from hetero_bfs.scheduling.trace import LevelFeatures
-from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS
 
 PLAN, THRESHOLDS = "plan", "thresholds"
 """Rules of a `ModelSelector`."""
@@ -141,11 +143,9 @@ class ModelSelector(Selector):
     def on_graph(
         self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
     ) -> ModelSelector:
-        """Return this selector for a graph, given a reference search of it (cost_to_go.py)."""
+        """Return this selector for a graph, given a reference search of it (rehearsal.py)."""
         if self._graph is not None and self._graph[2] is reference:
             return self
-        from hetero_bfs.scheduling.rehearsal import with_alike
-
         other = copy(self.uncorrected)
         assert isinstance(other, ModelSelector)
         other.uncorrected = other
@@ -156,14 +156,10 @@ class ModelSelector(Selector):
 
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
         """Return the deciding policy: the plan, or the thresholds if they cost no more."""
-        from hetero_bfs.scheduling.cost_to_go import with_cost_to_go
-
         if self._graph is None:
             if self.rules == (THRESHOLDS,):
                 return self._by_thresholds(candidates, (*_pairs(candidates)[0], ALPHA, BETA))
             return self.in_costs
-        from hetero_bfs.scheduling.thresholds import find_rule
-
         policies = []
         num_vertices, num_edges, reference = self._graph
         if THRESHOLDS in self.rules and _pairs(candidates):
@@ -175,8 +171,6 @@ class ModelSelector(Selector):
 
     def _expected(self, policy: Policy) -> float:
         """Return the predicted cost of the graph's reference search, and those like it."""
-        from hetero_bfs.scheduling.rehearsal import rehearse
-
         assert self._graph is not None
         size = self._graph[:2]
         return sum(rehearse(policy, self.in_costs, *size, one)[1] for one in self._searches)
@@ -241,8 +235,6 @@ class ModelSelector(Selector):
     def _predict(
         self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
     ) -> None:
-        from hetero_bfs.scheduling.policy import choose
-
         count = len(self.candidates)
         predicted = record[schema.PREDICTED : schema.PREDICTED + count]
         if np.isnan(predicted).any():
@@ -257,7 +249,7 @@ class ModelSelector(Selector):
         if self.policy.rule == DIRECTION:
             bottom_up = not self.policy.top_down[best]
             whole = " and ".join(self.candidates[i].name for i in self.policy.schedule)
-            threshold = direction_reason(features, bottom_up, self.policy)
+            threshold = direction_reason(record, bottom_up, self.policy)
             return f"{threshold}; {whole} for the whole search, by the model"
         total = record[schema.PREDICTED + len(self.candidates) :]
         second = next((int(i) for i in np.argsort(total) if i != best), best)

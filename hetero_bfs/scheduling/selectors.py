@@ -64,22 +64,6 @@ class Selector:
         """The rule for all levels, for the report; empty if the name says it."""
         return ""
 
-    def choose(self, features: LevelFeatures) -> Choice:
-        from hetero_bfs.scheduling.policy import choose
-
-        count = len(self.candidates)
-        record = np.full(schema.record_width(count), np.nan)
-        features.write_state(record)
-        record[schema.STRATEGY] = choose(
-            self.policy,
-            features.num_vertices,
-            features.num_edges,
-            record,
-            record[schema.PREDICTED : schema.PREDICTED + count],
-            record[schema.PREDICTED + count :],
-        )
-        return self.read_choice(features, record)
-
     def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
         """Return a number of edges for which the first choice is the same as for `frontier_edges`.
 
@@ -146,14 +130,14 @@ class DirectionSelector(Selector):
         super().__init__(name, candidates, policy)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        return direction_reason(features, record[schema.STRATEGY] == 1, self.policy)
+        return direction_reason(record, record[schema.STRATEGY] == 1, self.policy)
 
 
-def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -> str:
+def direction_reason(record: npt.NDArray[np.float64], bottom_up: bool, policy: Policy) -> str:
     """Describe how a level's frontier compares with the threshold that applies."""
     if policy.alpha == 0:
         return "always top-down"
-    if not features.was_bottom_up:
+    if not schema.was_bottom_up(record):
         return f"frontier edges {'>' if bottom_up else '<='} unvisited / {policy.alpha:g}"
     if policy.beta > NEVER_BACK:
         return "bottom-up to the end"

@@ -88,10 +88,6 @@ FORMAT = 2
 TRAIN_COMMAND = "hetero-bfs train"
 
 
-def column(features: LevelFeatures | GraphSize, name: str) -> float:
-    return 1.0 if name == "constant" else float(getattr(features, name))
-
-
 @dataclass(frozen=True)
 class Linear:
     """Predicted seconds: a sum of columns times coefficients (seconds per unit)."""
@@ -101,14 +97,12 @@ class Linear:
 
     def weights(self) -> list[float]:
         """Return one weight for each of `COLUMNS`."""
-        given = dict(zip(self.columns, self.coefficients, strict=True))
+        given = self.to_json()
         return [given.get(name, 0.0) for name in COLUMNS]
 
     def seconds(self, features: LevelFeatures | GraphSize) -> float:
-        return sum(
-            weight * column(features, name)
-            for name, weight in zip(self.columns, self.coefficients, strict=True)
-        )
+        numbers = features.columns
+        return sum(w * numbers[name] for name, w in self.to_json().items())
 
     def to_json(self) -> dict[str, float]:
         return dict(zip(self.columns, self.coefficients, strict=True))
@@ -125,6 +119,10 @@ class GraphSize(NamedTuple):
     vertices: float
     edges: float
     largest_degree: float = 0.0
+
+    @property
+    def columns(self) -> dict[str, float]:
+        return {"constant": 1.0, **self._asdict()}
 
 
 RUN_COLUMNS = ("constant", *GraphSize._fields)

@@ -110,7 +110,7 @@ class Strategy:
 _TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges")
 _HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices", "shared_level")
 _DEVICE_TOP_DOWN = (*_TOP_DOWN, "expected_found")
-_KERNELS = "hetero_bfs.algorithms.bfs.kernels.host_strategies"
+_KERNELS = "hetero_bfs.algorithms.bfs.kernels.phases"
 _BOTTOM_UP = (
     "constant",
     "num_vertices",

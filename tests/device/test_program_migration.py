@@ -217,7 +217,7 @@ def test_lists_that_stream(opencl_device):
 
 def expecting(**seconds: float):
     """Make up the seconds of an iteration on each place, and of an edge."""
-    from hetero_bfs.scheduling.program_estimates import ProgramEstimates
+    from hetero_bfs.scheduling.program_rule import ProgramEstimates
 
     made_up = {
         place: lone_costs(
@@ -293,7 +293,7 @@ def test_a_migration_that_costs_more_than_it_saves_does_not_happen(opencl_device
 
 @pytest.mark.parametrize("pays", [False, True])
 def test_both_is_tried_by_default_only_if_it_may_pay(opencl_device, pays):
-    from hetero_bfs.scheduling.program_estimates import ProgramEstimates
+    from hetero_bfs.scheduling.program_rule import ProgramEstimates
 
     edges = weighted(nasty("grid"))
     with runs_of(edges, opencl_device) as runs:

@@ -26,9 +26,8 @@ from sample_programs import (
 from selector_levels import GPU
 
 import hetero_bfs
-from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph
+from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, DeviceResults
 from hetero_bfs.algorithms.bfs.device_program import SearchProgram
-from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.algorithms.colouring.device import DeviceColouring

@@ -12,15 +12,15 @@ found. So probes run all strategies before the first search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Recording, Search, restored_parents
+from hetero_bfs.scheduling import correction_kernels as kernels
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta, by_direction
@@ -46,7 +46,7 @@ _MOST_REFERENCE_LEVELS = 1 << 12
 
 
 def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
-    """Search once on the host; return the state before each level, as cost_to_go.py needs it."""
+    """Search once on the host; return the state before each level, as rehearsal.py needs it."""
     if platform.graph.num_searched == 0:
         return np.empty((0, schema.RECORD_STATE))
     rule = alpha_beta(None, available(False))
@@ -133,28 +133,19 @@ class Correction:
     """
 
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
-        from hetero_bfs.scheduling.correction_kernels import (
-            CONSIDERED,
-            FACTOR,
-            IN_USE,
-            MEMORY_COLUMNS,
-        )
-
         self.base = base
         self.selector = base
-        self._memory = np.zeros((base.factors.size, MEMORY_COLUMNS))
-        self._memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
+        self._memory = np.zeros((base.factors.size, kernels.MEMORY_COLUMNS))
+        self._memory[:, (kernels.FACTOR, kernels.IN_USE, kernels.CONSIDERED)] = 1.0
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         self._patience, self._since = 1, 0
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
                 self._learn(one.recording, one.seconds)
-        self._adopt(base.corrected(self._memory[:, FACTOR].copy()))
+        self._adopt(base.corrected(self._memory[:, kernels.FACTOR].copy()))
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
         """Learn from a search and its seconds; return the selector for the next search."""
-        from hetero_bfs.scheduling import correction_kernels as kernels
-
         outcome = self._learn(recording, seconds)
         self._since += 1
         if outcome == kernels.KEEP or (
@@ -170,15 +161,11 @@ class Correction:
         return self.selector
 
     def _adopt(self, other: ModelSelector) -> None:
-        from hetero_bfs.scheduling.correction_kernels import CONSIDERED, IN_USE
-
-        self._memory[:, IN_USE] = self._memory[:, CONSIDERED] = other.factors
+        self._memory[:, (kernels.IN_USE, kernels.CONSIDERED)] = other.factors[:, None]
         if (other.factors != self.selector.factors).any():
             self.selector = other
 
     def _learn(self, recording: Recording, seconds: float) -> int:
-        from hetero_bfs.scheduling import correction_kernels as kernels
-
         outcome: int = kernels.learn(
             self.base.in_seconds,
             recording.num_vertices,
@@ -200,13 +187,13 @@ class Correction:
         return records
 
     def is_of(self, base: ModelSelector) -> bool:
+        """Tell whether a selector predicts and decides by the same numbers as this one's."""
         mine, theirs = self.base, base
-        same = zip(_numbers(mine), _numbers(theirs), strict=True)
-        return (
-            mine.candidates == theirs.candidates
-            and mine.rules == theirs.rules
-            and all(np.array_equal(one, other) for one, other in same)
-        )
+        if (mine.candidates, mine.rules) != (theirs.candidates, theirs.rules):
+            return False
+        numbers = (*mine.policy[:-1], *mine.in_costs[:-1])  # all but the scratch
+        others = (*theirs.policy[:-1], *theirs.in_costs[:-1])
+        return all(np.array_equal(a, b) for a, b in zip(numbers, others, strict=True))
 
 
 class Corrections:
@@ -232,12 +219,6 @@ class Corrections:
         if known is None or not known.is_of(base):
             known = self._known[key] = Correction(base, self._probes)
         return known
-
-
-def _numbers(selector: ModelSelector) -> tuple[Any, ...]:
-    """Return the parameters by which a selector predicts and decides."""
-    rule, costs = selector.policy, selector.in_costs
-    return rule.cost_to_go, rule.schedule, rule.alpha, rule.beta, costs.weights, costs.migrations
 
 
 def factors_of(selector: Selector) -> dict[str, float]:
@@ -329,12 +310,6 @@ def _least(one: Probe, other: Probe) -> Probe:
     records = one.recording.records.copy()
     for column in (schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS):
         records[:, column] = np.minimum(records[:, column], other.recording.records[:, column])
-    recording = Recording(
-        records,
-        one.recording.selector,
-        one.recording.num_vertices,
-        one.recording.num_edges,
-        one.recording.decision_interval,
-    )
+    recording = replace(one.recording, records=records)
     beyond = min(run.seconds - _spent(run.recording) for run in (one, other))
     return Probe(recording, _spent(recording) + beyond)

@@ -26,13 +26,12 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.ranks.partition import LINE_SHIFT
-from hetero_bfs.scheduling import packed_policy, schema
-from hetero_bfs.scheduling.packed_policy import pack_policy
-from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling import policy as policies
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import Policy, pack_policy
 
 _KERNEL_FILES = (
     "algorithms/bfs/kernels/common.cl",
-    "algorithms/bfs/kernels/words.cl",
     "algorithms/bfs/kernels/top_down.cl",
     "algorithms/bfs/kernels/bottom_up.cl",
     "scheduling/policy.cl",
@@ -58,8 +57,8 @@ class SearchProgram:
 
     `edge_bits` are the bits for edges in the packed counter (`counter_edge_bits`). `mask` is the
     bitmap of vertices that all searches with these kernels ignore (bottom_up.cl). `sent` has a
-    rank's buffers for messages to other ranks, in the order of `Sent` in words.cl, and `ranks` the
-    number of ranks.
+    rank's buffers for messages to other ranks, in the order of `Sent` in top_down.cl, and
+    `ranks` the number of ranks.
 
     Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
     device has.
@@ -85,8 +84,8 @@ class SearchProgram:
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
-        self._header = header(SHARED, schema.OPENCL, packed_policy.OPENCL, steps.OPENCL)
-        self._header += twins(packed_policy.FUNCTIONS, **packed_policy.KINDS)
+        self._header = header(SHARED, schema.OPENCL, policies.OPENCL, steps.OPENCL)
+        self._header += twins(policies.FUNCTIONS, **policies.KINDS)
         self._check_group()
         make = device.buffer
         self._counters = make(

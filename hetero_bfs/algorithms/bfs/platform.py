@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.device import DeviceExecutor, OpenCLExecutor
 from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier

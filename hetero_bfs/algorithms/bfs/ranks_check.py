@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.check_report import CheckedSearch, Failure, Validation
 from hetero_bfs.graph.edge_source import check_ends, typed_chunks
-from hetero_bfs.ranks.host_tree import HostTree
+from hetero_bfs.ranks.host_tree import MET, HostTree, check_edges, find_levels
 
 
 class RankValidator(HostTree):
@@ -43,8 +43,6 @@ class RankValidator(HostTree):
 
     def _check_tree(self, source: int) -> tuple[int, int, tuple[int, int, str] | None]:
         """Run check 1 on this rank's part of the vertices; return reached, depth and failure."""
-        from hetero_bfs.ranks.check_kernels import find_levels
-
         parents = self._parents
         if int(parents[source]) != source + 1:
             detail = f"the source has parent {int(parents[source]) - 1} instead of itself"
@@ -59,14 +57,12 @@ class RankValidator(HostTree):
 
     def _check_edges(self, source: int) -> tuple[int, tuple[int, int, str] | None]:
         """Run checks 3, 4 and 5; return the number of edges of the search, and the failure."""
-        from hetero_bfs.ranks import check_kernels as loops
-
         parents, levels = self._parents, self._levels
         share, communicator = self._share, self._communicator
         nedge, failure = 0, None
         for src, dst in typed_chunks(share):
             check_ends(src, dst, share.num_vertices)
-            found = loops.check_edges(src, dst, share.directed, parents, levels)
+            found = check_edges(src, dst, share.directed, parents, levels)
             edges, half, long = (int(number) for number in found)
             nedge += edges
             if long >= 0:
@@ -77,7 +73,7 @@ class RankValidator(HostTree):
                 failure = 4, u, f"edge ({u}, {v}) joins a reached and an unreached vertex"
         communicator.combine_hosts(levels, "max")
         here = slice(self._begin, self._end)
-        child = self._begin + np.flatnonzero((parents[here] > 0) & (levels[here] < loops.MET))
+        child = self._begin + np.flatnonzero((parents[here] > 0) & (levels[here] < MET))
         child = child[child != source]
         if failure is None and child.size:
             unmet = int(child[0])

@@ -16,7 +16,7 @@ from hetero_bfs.ranks.partition import Partition, RankGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES, plain
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import Head, Struct
+from hetero_bfs.support.parallel import Head, Struct, chunk_address
 
 _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
 
@@ -71,14 +71,20 @@ class RankExecutor(CPUExecutor):
         """Return only the `HostArrays`, which the kernels of one process take."""
         return Head("HostArrays", struct, self._num_host_arrays)
 
-    def _own_work(self) -> dict[int, int]:
+    def _link(self, struct: Struct) -> None:
         from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
-        from hetero_bfs.algorithms.bfs.kernels.link import chunk_kernel
-        from hetero_bfs.algorithms.bfs.kernels.ranks import blank_chunk, push_alone, push_chunk
 
-        push = push_alone if self.threads == 1 else push_chunk
-        own = {TOP_DOWN: push, BLANK: blank_chunk}
-        return {task: chunk_kernel(work, self.struct) for task, work in own.items()}
+        super()._link(struct)
+        kernels, work = self._kernels, self.fields["work"]
+        push = kernels.push_alone if self.threads == 1 else kernels.push_chunk
+        for task, kernel in ((TOP_DOWN, push), (BLANK, kernels.blank_chunk)):
+            work[task] = chunk_address(kernel, struct.numba_type)
+
+    def _phases(self) -> dict[int, Any]:
+        from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
+
+        own = (TOP_DOWN, BLANK)  # `_link` replaces them, so they are not compiled
+        return {task: one for task, one in super()._phases().items() if task not in own}
 
     def start(self, source: int | None, lists_found: bool = False) -> Frontier:
         """Reset the arrays; the frontier is `source` (an own number), if it is not None.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_results import DeviceResults, Receive
+from hetero_bfs.algorithms.bfs.device_memory import DeviceResults, Receive
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
 from hetero_bfs.algorithms.bfs.query import Query, Seeds

@@ -33,8 +33,7 @@ from hetero_bfs.graph.weighted_lists import (
     WeightedLists,
     Windows,
 )
-from hetero_bfs.scheduling.leaving import Leaving
-from hetero_bfs.scheduling.run_chooser import run_costs
+from hetero_bfs.scheduling.run_chooser import Leaving, run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
 
 Word = IntEnum(

@@ -20,16 +20,16 @@ _MOST_COOPERATIVE_GROUPS = 256
 _STATE_BYTES = 4096  # state, policy and other small structs
 _OFFSET_BYTES = 8  # of an offset into more than 2^32 edges
 _LEAST_GROUP = 32
-_INTEGERS = (
-    "group_size",
-    "edges_per_item",
-    "vertices_per_item",
-    "groups_per_unit",
-    "cached_words",
-    "single_group_edges",
-    "cooperative_groups",
-    "registers",
-)
+_BOUNDS = {
+    "group_size": (_LEAST_GROUP, 1024),
+    "edges_per_item": (1, None),
+    "vertices_per_item": (4, 16),
+    "groups_per_unit": (1, None),
+    "cached_words": (1, None),
+    "single_group_edges": (1, _MOST_SINGLE_GROUP_EDGES),
+    "cooperative_groups": (1, _MOST_COOPERATIVE_GROUPS),
+    "registers": (0, None),
+}
 
 _FORMER_NAMES = {"alone_edges": "single_group_edges", "squad_groups": "cooperative_groups"}
 
@@ -72,30 +72,12 @@ class Tuning:
         check_flag("one_launch", self.one_launch)
         if self.small is not None:
             check_type("small", self.small, Tuning, "a Tuning or None")
-        for name in _INTEGERS:
-            object.__setattr__(self, name, check_integer(name, getattr(self, name)))
+        for name, bounds in _BOUNDS.items():
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), *bounds))
+        for name in ("group_size", "vertices_per_item"):
+            if getattr(self, name) & (getattr(self, name) - 1):
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be a power of two")
         size = self.group_size
-        if not _LEAST_GROUP <= size <= 1024 or size & (size - 1):
-            raise ValueError(f"group_size is {size}; it must be a power of two from 32 to 1024")
-        if self.vertices_per_item not in (4, 8, 16):
-            raise ValueError(
-                f"vertices_per_item is {self.vertices_per_item}; it must be 4, 8 or 16"
-            )
-        for name in ("edges_per_item", "groups_per_unit", "cached_words", "single_group_edges"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.registers < 0:
-            raise ValueError(f"registers is {self.registers}; it must not be negative")
-        if self.single_group_edges > _MOST_SINGLE_GROUP_EDGES:
-            raise ValueError(
-                f"single_group_edges is {self.single_group_edges}; it must be at most "
-                f"{_MOST_SINGLE_GROUP_EDGES}"
-            )
-        if not 1 <= self.cooperative_groups <= _MOST_COOPERATIVE_GROUPS:
-            raise ValueError(
-                f"cooperative_groups is {self.cooperative_groups}; it must be from 1 to "
-                f"{_MOST_COOPERATIVE_GROUPS}"
-            )
         if size * self.edges_per_item >= _MOST_TILE_EDGES:
             raise ValueError(
                 f"group_size x edges_per_item is {size * self.edges_per_item}; "

@@ -177,7 +177,7 @@ static uint load_edge(const Edges *edges, OFFSET edge)
 #endif
 
 /* Starts and ends a search, converts a frontier from bitmap to queue, and merges parents.
- * Twin of frontier.py; level.py describes the arrays. */
+ * Twin of level.py, which describes the arrays. */
 
 /* The data of a step (steps.cl), and this work-group's share of it. The first array of each pair
  * belongs to the frontier of this level, the other one to the frontier of the next level. */

@@ -2,7 +2,7 @@
 
 The master calls `run_levels`. It chooses, converts, runs and records level after level. It returns
 to Python only when the search ends or another device must take part. The table of strategies says
-which kernel runs a level (host_strategies.py). phases.py has the functions that share work with the
+which kernel runs a level. phases.py has the strategies, and the functions that share work with the
 workers.
 """
 
@@ -20,8 +20,9 @@ from hetero_bfs.algorithms.bfs.kernels.expand import (
     list_segments,
     set_one_segment,
 )
-from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
 from hetero_bfs.algorithms.bfs.kernels.phases import (
+    DEFERRED,
+    count_late,
     counted,
     join,
     share,

@@ -23,8 +23,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels import job, level
-from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
-from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found
+from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found, reserve
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
