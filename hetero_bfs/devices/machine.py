@@ -131,7 +131,6 @@ def cpu_name() -> str:
 
 
 def slug(text: str) -> str:
-    """Convert a name to lower-case words joined by hyphens, for a file name."""
     return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm|c)\)", "", text.lower())).strip("-")
 
 
@@ -169,7 +168,6 @@ def record_of_run(
 
 
 def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
-    """Return hardware and versions, to be stored with results."""
     import psutil
 
     numba, mpi = sys.modules.get("numba"), sys.modules.get("mpi4py.MPI")
@@ -190,7 +188,6 @@ def describe_machine(device: DeviceInfo | None) -> dict[str, Any]:
 
 
 def version_of(package: str) -> str | None:
-    """Return an installed package's version without importing it; None if it is missing."""
     try:
         return version(package)
     except PackageNotFoundError:

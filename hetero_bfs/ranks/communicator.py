@@ -119,7 +119,6 @@ class BoardMemory:
     def cut(
         self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
-        """Return the `memory` and `beside` of a board."""
         end = int(counts.sum()) * np.dtype(dtype).itemsize
         begin = -(-end // PAGE_BYTES) * PAGE_BYTES
         if self._memory.size < begin + beside_bytes:
@@ -128,7 +127,6 @@ class BoardMemory:
 
 
 def parts_of(counts: Counts) -> Counts:
-    """Return the positions of contiguous parts of these sizes."""
     places = np.zeros(counts.size, np.int64)
     np.cumsum(counts[:-1], out=places[1:])
     return places

@@ -87,8 +87,6 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 
 class MPICommunicator:
-    """A `Communicator` over a communicator of mpi4py."""
-
     def __init__(self, comm: Any) -> None:
         from mpi4py import MPI
 

@@ -42,7 +42,6 @@ class _Meeting:
         """Arrays that a host's ranks share, by host and number."""
 
     def await_turn(self, rank: int, number: int) -> None:
-        """Wait until call `number` is over, and this rank may run."""
         with self.lock:
             self.turns[rank].wait_for(
                 lambda: self.failure or (self.turn == rank and self.number == number)
@@ -161,8 +160,6 @@ class SimulatedCommunicator:
 
 
 class _SimulatedBoard:
-    """A `Board` in an array of each simulated host."""
-
     def __init__(
         self,
         ranks: SimulatedCommunicator,

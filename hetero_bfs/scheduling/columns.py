@@ -134,7 +134,6 @@ def migrations_between(kind, is_queue, there, top_down):
 
 @njit(inline="always")
 def migration_seconds(policy, migration, kind, columns):
-    """Return the predicted seconds of START, SWITCH or CONVERT, on or to a device."""
     weights = policy.migrations[migration, kind]
     total = 0.0
     for i in range(NUM_MIGRATION_COLUMNS):
@@ -144,7 +143,6 @@ def migration_seconds(policy, migration, kind, columns):
 
 @njit(inline="always")
 def transition_seconds(policy, columns, kind, is_queue, s):
-    """Return the predicted seconds from a frontier (`migrations_between`) to candidate `s`."""
     there, top_down = policy.places[s], policy.top_down[s]
     start, convert, switch, through = migrations_between(kind, is_queue, there, top_down)
     seconds = 0.0

@@ -77,7 +77,6 @@ def read_model(text: str, origin: str) -> SpeedModel:
 
 
 def write_model(model: SpeedModel, path: Path) -> None:
-    """Write a model's file, all or nothing."""
     with replacing(path) as stream:
         stream.write(json.dumps(model.to_json(), indent=1) + "\n")
 
@@ -232,7 +231,6 @@ def named_model(name: str) -> SpeedModel:
 
 
 def default_model(device_type: str | None) -> SpeedModel | None:
-    """Return the shipped model of the most similar machine, by type of device (GPU, CPU)."""
     shipped = list(shipped_models())
     for model in shipped:
         device = model.about.get("machine", {}).get("device") or {}
@@ -246,7 +244,6 @@ def shipped_models() -> Iterator[SpeedModel]:
 
 
 def _newest(host: str, files: Mapping[str, Traversable]) -> SpeedModel | None:
-    """Return a host's newest usable model; raise `ModelError` if none of its models is usable."""
     models: list[SpeedModel] = []
     problem: ModelError | None = None
     for name, file in files.items():
@@ -271,7 +268,6 @@ def _read_file(path: Traversable) -> SpeedModel:
 
 
 def _all_files() -> dict[str, Traversable]:
-    """Return the files of all models by name; the user's own replace shipped ones."""
     return _shipped_files() | _own_files()
 
 

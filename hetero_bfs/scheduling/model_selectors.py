@@ -62,7 +62,6 @@ _RULES = {
 
 
 def migration_names(candidates: Sequence[Strategy]) -> list[str]:
-    """Return names of the predicted migrations, in the order of `Policy.migrations`."""
     places = range(num_places(candidates))
     whats = ("start on", "switch to", "convert on")
     return [f"{what} {place_name(place)}" for what in whats for place in places]
@@ -111,7 +110,6 @@ class ModelSelector(Selector):
     def _policies(
         self, candidates: Sequence[Strategy], predictors: Sequence[Sequence[Linear]]
     ) -> tuple[Policy, Policy]:
-        """Return the policies that count seconds, and costs under the objective."""
         weights = np.array([[linear.weights() for linear in size] for size in predictors])
         migrations = _migration_weights(self.model, num_places(candidates))
         in_seconds = make_policy(
@@ -143,7 +141,6 @@ class ModelSelector(Selector):
     def on_graph(
         self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
     ) -> ModelSelector:
-        """Return this selector for a graph, given a reference search of it (rehearsal.py)."""
         if self._graph is not None and self._graph[2] is reference:
             return self
         other = copy(self.uncorrected)
@@ -155,7 +152,6 @@ class ModelSelector(Selector):
         return other
 
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
-        """Return the deciding policy: the plan, or the thresholds if they cost no more."""
         if self._graph is None:
             if self.rules == (THRESHOLDS,):
                 return self._by_thresholds(candidates, (*_pairs(candidates)[0], ALPHA, BETA))
@@ -170,7 +166,6 @@ class ModelSelector(Selector):
         return min(policies, key=self._expected) if len(policies) > 1 else policies[0]
 
     def _expected(self, policy: Policy) -> float:
-        """Return the predicted cost of the graph's reference search, and those like it."""
         assert self._graph is not None
         size = self._graph[:2]
         return sum(rehearse(policy, self.in_costs, *size, one)[1] for one in self._searches)
@@ -244,7 +239,6 @@ class ModelSelector(Selector):
             choose(policy._replace(work=scratch), n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Name the next best candidate and its margin, the cost-to-go included."""
         best = int(record[schema.STRATEGY])
         if self.policy.rule == DIRECTION:
             bottom_up = not self.policy.top_down[best]

@@ -127,7 +127,6 @@ class Policy(NamedTuple):
 
 
 def num_places(candidates: Sequence[Strategy]) -> int:
-    """Return the number of places of a policy: the host, one device, and all others in use."""
     return 1 + max((DEVICE, *(s.place for s in candidates)))
 
 
@@ -159,7 +158,6 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
 
 
 def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
-    """Return the policy of a fixed schedule: numbers of candidates, level by level."""
     return make_policy(FIXED, candidates, schedule=schedule)
 
 
@@ -204,13 +202,11 @@ def _find_row(cost_to_go, left):
 
 @njit(inline="always")
 def _is_early(state):
-    """Tell whether CAUTION applies."""
     return state[PLACE] < DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
 
 
 @njit(inline="always")
 def _care(policy, early, s):
-    """Return the factor of a candidate's prediction; see CAUTION."""
     careful = early and policy.places[s] == HOST and not policy.top_down[s]
     return policy.caution if careful else 1.0
 
@@ -268,7 +264,6 @@ def is_faster_bottom_up(alpha, state):
 
 @kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
-    """Call `_choose` from Python."""
     return _choose(policy, num_vertices, num_edges, state, predicted, total)
 
 

@@ -94,7 +94,6 @@ def touches(edges, searched, stored):
 def iteration_seconds(
     costs, place, direction, senders, edges, receivers, searched, stored, has_identity
 ):
-    """Return the predicted seconds of a push (1), a pull (2), or the faster one (0)."""
     pushed = push_seconds(costs, place, senders, edges)
     pulled = pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
     best = min(pushed, pulled)
@@ -142,7 +141,6 @@ def choose(arrays, senders, edges, receivers):
 
 @njit(inline="always")
 def migrates(arrays, direction, active, senders, edges, receivers):
-    """Tell whether the next iteration must run on the other place."""
     direction = 2 if arrays.all_active != 0 else direction
     return leaves(
         arrays.costs, direction, active, senders, edges, receivers,
@@ -277,7 +275,6 @@ class ProgramEstimates:
             self._migrations[place] = MigrationCosts(latency, migration.byte_seconds)
 
     def expected_run(self) -> dict[DeviceKind, float]:
-        """Return the seconds of the latest run of the host on each place; empty before it."""
         if not self._host_seconds.size:
             return {}
         return {place: float(self._expected(place).sum()) for place in DEVICE_KINDS}

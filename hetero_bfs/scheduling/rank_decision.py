@@ -227,7 +227,6 @@ class RankDecision:
         return bool(reduced[EDGES] > 0 and reduced[UNVISITED] > 0)
 
     def seconds(self) -> tuple[float, float]:
-        """Return the predicted seconds of a push and of a pull, including the exchange."""
         reduced = self._reduced
         push = reduced[PUSH_SECONDS] + self._costs.sparse(reduced[SENT_BYTES])
         return float(push), float(reduced[PULL_SECONDS] + self._costs.dense)
@@ -276,7 +275,6 @@ class RankDecision:
         self._slow_starts = self._slow_starts + 1 if is_slow else 0
 
     def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
-        """Tell whether this rank runs the next level, in this direction, on its device."""
         if self._schedule is not None:
             scheduled = self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
             return scheduled and self._device is not None
@@ -286,7 +284,6 @@ class RankDecision:
         return chosen
 
     def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
-        """Correct predictions by the seconds that this rank took for a level."""
         i, floor = DIRECTIONS.index(direction), 0.0
         if on_device:
             floor = self._floors[i]

@@ -114,7 +114,6 @@ def _keeps_choice(level, before):
 
 @njit(inline="always")
 def _choosing_seconds(place, keeps):
-    """Return the seconds of choosing by a model where the search is."""
     there = 1 if place > schema.HOST else 0
     return KEEPING_SECONDS[there] if keeps else ASKING_SECONDS[there]
 

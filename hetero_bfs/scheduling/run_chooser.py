@@ -90,15 +90,12 @@ class RunChooser(Generic[Option]):
         return iter(self._runs)
 
     def opened(self, option: Option) -> None:
-        """Note that an option's opening is paid."""
         self._unopened.pop(option, None)
 
     def expect(self, expected: Mapping[Option, float]) -> None:
-        """Take predicted seconds of options, in place of earlier ones."""
         self._expected.update(expected)
 
     def drop(self, option: Option) -> None:
-        """Remove an option that cannot run."""
         self._runs.pop(option, None)
 
     def choose(self, among: Sequence[Option] = (), runs: int = 1) -> RunChoice[Option]:
@@ -160,7 +157,6 @@ class RunChooser(Generic[Option]):
     def _rival(
         self, allowed: Sequence[Option], fastest: Option, seconds: Mapping[Option, float]
     ) -> Option | None:
-        """Return a slower option whose trial is due, if any."""
         if fastest not in self._least:
             return None
         others = [option for option in allowed if option != fastest]
@@ -179,7 +175,6 @@ class RunChooser(Generic[Option]):
 
 
 def choose_place(what: str, size: GraphSize, device: DeviceInfo) -> RunChooser[DeviceKind]:
-    """Return the chooser of an algorithm's place on this machine; `what` names the algorithm."""
     costs = run_costs(what, device)
     return RunChooser(
         DEVICE_KINDS,

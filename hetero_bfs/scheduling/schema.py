@@ -170,7 +170,6 @@ def size_of(frontier_edges: float) -> int:
 
 
 def is_over(state: StateArray) -> bool:
-    """Tell whether no further level can find anything, or the target is found."""
     return bool(
         state[FRONTIER_EDGES] <= 0
         or state[UNVISITED_VERTICES] <= 0

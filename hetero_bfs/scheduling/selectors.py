@@ -80,7 +80,6 @@ class Selector:
         return min(rounded, frontier_edges + unvisited_edges)
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
-        """Return the choice in a level's record (schema.py)."""
         strategy = self.candidates[int(record[schema.STRATEGY])]
         predicted = record[schema.PREDICTED :][: len(self.candidates)]
         if np.isnan(predicted).any():
@@ -92,7 +91,6 @@ class Selector:
         """Fill in the predictions of a level that the device chose; it records only its choice."""
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Return the reason for the choice in a few words."""
         raise NotImplementedError
 
 
@@ -151,7 +149,6 @@ def alpha_beta(
     beta: float = BETA,
     where: DeviceKind | None = None,
 ) -> Selector:
-    """Make the selector of Beamer's rule; by default on the device if there is one."""
     default: DeviceKind = "cpu" if device is None else "device"
     kind = where or default
     name = "alpha-beta"
@@ -172,7 +169,6 @@ def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) ->
 def by_direction(
     candidates: Sequence[Strategy], top_down: DeviceKind, bottom_up: DeviceKind
 ) -> dict[Direction, Strategy]:
-    """Return the first candidates for top-down and bottom-up that run on these devices."""
     wanted = {("top-down", top_down), ("bottom-up", bottom_up)}
     found: dict[Direction, Strategy] = {}
     for s in candidates:

@@ -77,7 +77,6 @@ CostTable = Mapping[DeviceKind, Mapping[str, ProgramCosts]]
 
 
 def first_guess(place: DeviceKind, threads: int) -> ProgramCosts:
-    """Return costs for a machine without a trained model."""
     if place == "cpu":
         seconds = 2.4e-9, 1.0e-9, 1.0e-9, 8.0e-9, 6.0e-9, 28.0e-9
         return ProgramCosts(*(value / threads for value in seconds))
@@ -96,7 +95,6 @@ class Linear:
     coefficients: tuple[float, ...]
 
     def weights(self) -> list[float]:
-        """Return one weight for each of `COLUMNS`."""
         given = self.to_json()
         return [given.get(name, 0.0) for name in COLUMNS]
 
@@ -155,7 +153,6 @@ class ZhangSpeeds:
     levels: int
 
     def seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level."""
         speed = self.edges_per_second[strategy.name]
         if strategy.direction == "top-down":
             return features.frontier_edges / speed
@@ -211,7 +208,6 @@ class SpeedModel:
         return (small or {}).get(strategy, self.learned[strategy])
 
     def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level by the learned coefficients, without migration."""
         return self.predictor(strategy.name, size_of(features.frontier_edges)).seconds(features)
 
     def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
@@ -244,7 +240,6 @@ class SpeedModel:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the file's content, without missing parts."""
         found = {
             "format": FORMAT,
             "name": self.name,

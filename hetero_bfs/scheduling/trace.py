@@ -212,7 +212,6 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def format_levels(traces: Iterable[LevelTrace]) -> str:
-    """Return a table of the levels of one search for a terminal of 100 columns."""
     lines = [
         f"{'level':>5} {'frontier':>10} {'its edges':>11} {'unvisited':>10} {'strategy':>8} "
         f"{'ms':>8} {'migr ms':>8} {'pred ms':>8}  why"
@@ -262,7 +261,6 @@ class IterationTrace(NamedTuple):
 
 
 def numbered(records: Iterable[tuple[str, int, int, float]]) -> list[IterationTrace]:
-    """Return traces, given strategy, vertices, edges and seconds of each iteration."""
     return [IterationTrace(number, *record) for number, record in enumerate(records)]
 
 
@@ -292,7 +290,6 @@ class Iterated(Traced):
 
 
 def format_iterations(traces: Sequence[IterationTrace]) -> str:
-    """Return a table of the iterations for a terminal of 100 columns."""
     lines = [f"{'iteration':>9} {'strategy':<20} {'vertices':>11} {'edges':>13} {'ms':>9}"]
     for trace in traces:
         lines.append(

@@ -202,19 +202,16 @@ class CheckedSearch:
 
 
 def depth_dtype(deepest: int) -> np.dtype[Any]:
-    """Return the smallest dtype for depths up to `deepest`; see check_kernels.py."""
     return np.min_scalar_type(deepest + 3)
 
 
 def unreached_depth(dtype: np.dtype[Any]) -> int:
-    """Return the depth that marks unreached vertices; see check_kernels.py."""
     return int(np.iinfo(dtype).max) - 1
 
 
 def check_tree(
     source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
 ) -> CheckedSearch:
-    """Run checks 1 and 2 and fill `packed`."""
     reached, suspect = loops.pack(parent, source, packed)
     failure = _check_parents(parent, source, suspect)
     depth = 0 if failure else int(loops.compute_depths(packed, reached))

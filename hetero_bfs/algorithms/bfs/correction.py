@@ -95,7 +95,6 @@ def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
 
 
 def _plain_pairs(candidates: Sequence[Strategy]) -> list[Pair]:
-    """Return the plain pair of each place that has both directions."""
     places = sorted({s.place for s in candidates})
     there = [[s for s in candidates if s.place == place] for place in places]
     found = [by_direction(each, each[0].device_kind, each[0].device_kind) for each in there]
@@ -145,7 +144,6 @@ class Correction:
         self._adopt(base.corrected(self._memory[:, kernels.FACTOR].copy()))
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
-        """Learn from a search and its seconds; return the selector for the next search."""
         outcome = self._learn(recording, seconds)
         self._since += 1
         if outcome == kernels.KEEP or (
@@ -222,7 +220,6 @@ class Corrections:
 
 
 def factors_of(selector: Selector) -> dict[str, float]:
-    """Return the factors of a selector that are not 1, by strategy or migration."""
     if not isinstance(selector, ModelSelector):
         return {}
     strategies = [s.name for s in selector.candidates]
@@ -298,7 +295,6 @@ def _run(platform: Platform, source: int, selector: FixedSelector, levels: int) 
 
 
 def _spent(recording: Recording) -> float:
-    """Sum the seconds of levels, including migration and selection."""
     columns = [schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]
     return float(recording.records[:, columns].sum())
 

@@ -232,7 +232,6 @@ class OpenCLExecutor(DeviceExecutor):
         )
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Ignore the vertices of a bitmap until `end_mask`; the first call compiles kernels."""
         if self._masked is None:
             buffer = self.device.buffer(mask.size, np.uint32)
             self._masked = self._make_program(buffer), buffer
@@ -294,7 +293,6 @@ class OpenCLExecutor(DeviceExecutor):
         frontier.state[schema.CHOSEN] = -1
 
     def _policy_of(self, strategy: Strategy) -> Policy:
-        """Return the policy that runs one strategy, and load it on the device."""
         if strategy not in self._by_master:
             self._by_master[strategy] = fixed_policy([0], [strategy.on(self.place)])
         self.program.load_policy(self._by_master[strategy], 1, self.place)

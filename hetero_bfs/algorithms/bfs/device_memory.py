@@ -164,7 +164,6 @@ def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> np.dtype[Any]:
 
 
 def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:
-    """Return the bytes that a graph and the state of a search take on a device."""
     graphs = 2 if graph.graph.directed else 1
     offset_bytes = offset_type_of(info, graph).itemsize
     n = graph.num_searched
@@ -312,7 +311,6 @@ class DeviceResults:
         return begin, double, restore
 
     def send_parents(self, receive: Receive) -> None:
-        """Restore the parents of the device's last search, and send them in parts."""
         self._restore_parents()
         self._send(receive)
 

@@ -155,7 +155,6 @@ class SearchProgram:
         return self._build(), ("other_step", "push_step", "pull_step")
 
     def _check_group(self) -> None:
-        """Refuse a tuning whose work-groups are too large, or need too much local memory."""
         limit, size = self._device.info.max_work_group_size, self._tuning.group_size
         if size > limit:
             raise DeviceError(
@@ -383,7 +382,6 @@ class SearchProgram:
         return [first.get(step, other), other]
 
     def _enqueue(self, kernel: BoundKernel, number: int) -> None:
-        """Queue launch `number` since the last read-back; the first one passes the state."""
         size = self._tuning.group_size
         kernel.launch(
             self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)

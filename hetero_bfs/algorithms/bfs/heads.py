@@ -102,7 +102,6 @@ def plan_stream(
 
 
 def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
-    """Return the bytes of all arrays except heads, resident pages and slots."""
     n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
     offset_bytes = offset_type_of(info, graph).itemsize
     stretches = (graph.graph.num_stored_edges >> OWNER_SHIFT) + 2

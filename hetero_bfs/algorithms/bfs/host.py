@@ -89,7 +89,6 @@ class CPUExecutor(HostRun):
         self._loop.start(self.control, self.shared, source, frontier.state)
 
     def begin_at(self, seeds: Seeds, frontier: Frontier) -> None:
-        """Make several vertices the frontier, and ignore masked vertices until `end_mask`."""
         from hetero_bfs.algorithms.bfs.kernels.job import MASKED
 
         if seeds.mask is not None:
@@ -162,7 +161,6 @@ class CPUExecutor(HostRun):
             finish_frontier(self.shared, frontier.state)
 
     def invalidate_stale_parents(self, frontier: Frontier) -> None:
-        """Set the parent of all unvisited vertices to `NO_VERTEX`."""
         self._loop.invalidate(self.control, self.shared, frontier.state)
 
     def new_result(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -289,7 +287,6 @@ class CPUExecutor(HostRun):
                 self.fields["levels"][row] = level_address(function, visible.numba_type)
 
     def _bitmap_words(self) -> int:
-        """Return the words of a bitmap of all vertices that a neighbour list may contain."""
         return -(-self.graph.num_searched // 32)
 
     @property

@@ -99,12 +99,10 @@ def open_device(
 
 
 def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
-    """Return how the edges stream through a device; None if it holds the graph."""
     return accelerator.streaming if isinstance(accelerator, StreamedExecutor) else None
 
 
 def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
-    """Return the bytes of edges sent to a device so far; 0 if it holds the graph."""
     return accelerator.bytes_streamed if isinstance(accelerator, StreamedExecutor) else 0
 
 
@@ -276,7 +274,6 @@ class Platform:
     def _first_choice(
         self, selector: Selector, interval: int, frontier: Frontier
     ) -> npt.NDArray[np.float64]:
-        """Return the record of a first choice; choose only if it is not stored."""
         key = self._first_key(selector, frontier)
         if key not in self._first_records:
             n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
@@ -292,7 +289,6 @@ class Platform:
     def known_choice(
         self, selector: Selector, frontier: Frontier
     ) -> npt.NDArray[np.float64] | None:
-        """Return the stored record of a search's first level, if there is one."""
         known = self._first_records.get(self._first_key(selector, frontier))
         return None if known is None else known[1]
 

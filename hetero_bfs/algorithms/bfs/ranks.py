@@ -87,10 +87,6 @@ class DistributedSearch:
         self.executor.close()
 
     def search(self, source: int) -> RankResult:
-        """Search from a vertex (the caller's id).
-
-        Raises `GraphError` if the vertex is not in the graph.
-        """
         return self.search_in_a_row([source])[0]
 
     def search_in_a_row(self, sources: Sequence[int]) -> list[RankResult]:
@@ -169,7 +165,6 @@ class DistributedSearch:
         return levels
 
     def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
-        """Move the rank's part of the search for a level, if needed; return the seconds."""
         if self.device is None or on_device == (frontier.place != schema.HOST):
             return 0.0
         began = time.perf_counter()

@@ -42,7 +42,6 @@ class RankValidator(HostTree):
         return CheckedSearch(source, reached, int(depth[0]), first, nedge=nedge).outcome()
 
     def _check_tree(self, source: int) -> tuple[int, int, tuple[int, int, str] | None]:
-        """Run check 1 on this rank's part of the vertices; return reached, depth and failure."""
         parents = self._parents
         if int(parents[source]) != source + 1:
             detail = f"the source has parent {int(parents[source]) - 1} instead of itself"
@@ -56,7 +55,6 @@ class RankValidator(HostTree):
         return reached, deepest, failure
 
     def _check_edges(self, source: int) -> tuple[int, tuple[int, int, str] | None]:
-        """Run checks 3, 4 and 5; return the number of edges of the search, and the failure."""
         parents, levels = self._parents, self._levels
         share, communicator = self._share, self._communicator
         nedge, failure = 0, None

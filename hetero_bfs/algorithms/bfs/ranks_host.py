@@ -22,7 +22,6 @@ _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
 
 
 def usual_threads(communicator: Communicator) -> int:
-    """Return a rank's number of threads: its usable cores divided by the ranks of its host."""
     import numba
 
     return max(int(numba.get_num_threads()) // communicator.host_size, 1)
@@ -102,7 +101,6 @@ class RankExecutor(CPUExecutor):
         return frontier
 
     def first_frontier(self, source: int | None, lists_found: bool) -> Frontier:
-        """Return the state before the first level."""
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         frontier = Frontier(0 if source is None else int(self.graph.degree[source]), n, m)
         state = frontier.state
@@ -125,7 +123,6 @@ class RankExecutor(CPUExecutor):
     def receive(
         self, frontier: Frontier, sent: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
-        """Visit the vertices that other ranks sent, and advance to the next level."""
         state = frontier.state
         for rank, words in sent:
             first = int(self.partition.first_column[rank])

@@ -33,8 +33,6 @@ _START[schema.UNVISITED_LISTED] = _START[schema.MERGED] = -1
 
 
 class _Item:
-    """An item of a frontier's state, as an integer."""
-
     def __init__(self, index: int) -> None:
         self._index = index
 
@@ -88,7 +86,6 @@ class Frontier:
 
     @property
     def has_queue(self) -> bool:
-        """Whether the frontier is a queue, so that top-down can read it."""
         return schema.has_queue(self.state)
 
     @property
@@ -103,7 +100,6 @@ class Frontier:
 
     @property
     def kind(self) -> DeviceKind | None:
-        """Kind of the device that holds the frontier; None before the first level."""
         return None if self.place is None else DEVICE_KINDS[min(self.place, schema.DEVICE)]
 
     @kind.setter
@@ -121,16 +117,13 @@ class Frontier:
         self.state[schema.TARGET] = 0 if vertex is None else vertex + 1
 
     def note_target(self) -> None:
-        """Mark the target as found, which ends the search."""
         self.state[schema.TARGET] = schema.FOUND_TARGET
 
     def keep_no_list(self) -> None:
-        """Stop using the host's found list."""
         self.found_list = -1
 
     @property
     def is_over(self) -> bool:
-        """Whether no further level can find anything."""
         return bool(schema.is_over(self.state))
 
     def advance(self, direction: Direction, found: Found) -> None:
@@ -138,7 +131,6 @@ class Frontier:
         schema.advance(self.state, representation, found.vertices, found.edges)
 
     def became_queue(self, found: Found) -> None:
-        """Record that the bitmap was converted to a queue of this size."""
         self.state[schema.REPRESENTATION] = schema.QUEUE
         self.state[schema.FRONTIER_VERTICES] = found.vertices
         self.state[schema.FRONTIER_EDGES] = found.edges

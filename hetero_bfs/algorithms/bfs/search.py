@@ -54,7 +54,6 @@ class Recording:
         ]
 
     def _kept_from(self, level: npt.NDArray[np.float64]) -> int:
-        """Return the level whose choice this one keeps."""
         row = int(level[schema.CHOSEN_AT])
         if row < 0:  # a level of a record that stands for several
             levels = self.records[:, schema.LEVEL]
@@ -212,7 +211,6 @@ class Search:
             self._tiny = platform.host.tiny_levels(frontier.level)
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
-        """Launch a search on a device early if its first choice is known to be that device."""
         platform, selector = self.platform, self.selector
         if not platform.devices or self.level_by_level:
             return
@@ -355,7 +353,6 @@ class Search:
         self._used.add(place)
 
     def _enter(self, place: int, frontier: Frontier) -> None:
-        """Start at one place; the other devices release the shared memory."""
         assert self.source is not None
         for device in self.platform.devices:
             if device.place != place:
@@ -375,7 +372,6 @@ class Search:
                 device.end_mask()
 
     def _complete(self, frontier: Frontier) -> None:
-        """Make the parent array complete in one memory."""
         platform, host = self.platform, self.platform.host
         if not platform.devices:
             return  # compiled code has completed it
@@ -441,7 +437,6 @@ def restored_parents(
 
 
 def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int32]:
-    """Return the levels of a search, int32, in the caller's ids."""
     host, results = search.platform.host, search.device_results
     if search.source is None:
         level = np.full(search.platform.graph.num_vertices, -1, np.int32)
@@ -457,8 +452,6 @@ def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.
 
 
 def _into(result: npt.NDArray[Any], host: CPUExecutor) -> Receive:
-    """Return a function that copies parts from a device to a result."""
-
     def receive(begin: int, part: npt.NDArray[np.uint32]) -> None:
         host.receive_result(result[begin : begin + part.size], part)
 

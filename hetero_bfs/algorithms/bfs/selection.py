@@ -83,7 +83,6 @@ class Selection:
             self._correct()
 
     def release(self) -> None:
-        """Drop the references to the platform; the selector remains."""
         self._corrections = self.learns = None
         del self.platform
 
@@ -98,7 +97,6 @@ class Selection:
         return self._known_states
 
     def _bind(self) -> None:
-        """Bind the selector to the graph's reference search if it uses the cost-to-go table."""
         if not (self._is_ready and isinstance(self.selector, ModelSelector)):
             return
         states, graph, unbound = self._reference_states(), self.platform.graph, self.selector

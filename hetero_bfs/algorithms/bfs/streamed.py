@@ -281,7 +281,6 @@ class StreamedExecutor(DeviceExecutor):
         record[schema.SECONDS] = time.perf_counter() - started
 
     def _send_missing(self, kind: str, missing: int) -> None:
-        """Send a level's missing pages, launch kernels that read them, and end the level."""
         size, sent = self.tuning.group_size, self._bound.sent[kind]
         lanes = (1 << page_shift(self.graph)) // SEGMENT_EDGES
 
@@ -297,7 +296,6 @@ class StreamedExecutor(DeviceExecutor):
         self._read_status()
 
     def _missing_pages(self, missing: int) -> Numbers:
-        """Return the numbers of the missing pages; usually all have been read back already."""
         known = self._status[STATUS_WORDS:]
         if missing <= known.size:
             return known[:missing].astype(np.int64)
@@ -306,17 +304,14 @@ class StreamedExecutor(DeviceExecutor):
         return pages.astype(np.int64)
 
     def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
-        """Launch a kernel on as many work-groups as the device runs at once."""
         size = self.tuning.group_size
         kernel.launch(self.groups * size, size, *arguments)
 
     def _read_status(self) -> int:
-        """Wait for all queued work; return the number of missing pages."""
         self.device.read(self._status, self._status_buffer)
         return int(self._status[MISSING])
 
     def _found(self, queueable: bool) -> Found:
-        """Return the counts of the last level, without dead ends if `queueable`."""
         found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
         if not queueable:
             return found

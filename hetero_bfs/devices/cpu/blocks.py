@@ -34,7 +34,6 @@ def most_blocks(items: int, threads: int) -> int:
 
 @njit(inline="always")
 def block_of(blocks, position):
-    """Return begin and end of the items in the block at a position of the order."""
     block = np.int64(blocks[ORDER, position])
     return block * BLOCK, block * BLOCK + blocks[SIZE, block]
 

@@ -270,7 +270,6 @@ def chunk_of(control, chunk):
 
 @kernel(counted=False, inner=True)
 def take_part(control, arrays, me):
-    """Take chunks of the phase until none is left; return the sums of their results."""
     address = arrays.work[control[TASK]]
     first, second, third = np.int64(0), np.int64(0), np.int64(0)
     while True:
@@ -285,7 +284,6 @@ def take_part(control, arrays, me):
 
 @kernel(counted=False)
 def run_worker(control, arrays, me):
-    """Run worker number `me` (from 1) until the thread pool is shut down."""
     phase = np.int64(0)
     while True:
         phase = await_phase(control, me, phase)

@@ -81,7 +81,6 @@ class BuiltPrograms:
 
 
 def _without_warnings(program: Any, options: list[str]) -> Any:
-    """Build a program without compiler warnings, and without PyOpenCL's cache."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return program.build(options, cache_dir=False)
@@ -105,7 +104,6 @@ def programs_of(device: Any) -> BuiltPrograms:
 
 
 def forget() -> None:
-    """Give devices that are opened later new contexts."""
     _shared.clear()
 
 

@@ -56,7 +56,6 @@ def list_devices() -> list[DeviceInfo]:
 
 
 def usable_devices() -> list[DeviceInfo]:
-    """Return the usable devices, GPUs first."""
     return sorted((d for d in list_devices() if d.problem is None), key=_preference)
 
 
@@ -148,12 +147,10 @@ def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]
 
 
 def _preference(device: DeviceInfo) -> tuple[int, int, int]:
-    """Return a sort key: GPUs before other devices, then large before small."""
     return _BY_TYPE.get(device.type, 2), -device.compute_units, device.index
 
 
 def platform_devices() -> list[Any]:
-    """Return PyOpenCL's devices of all platforms; none without an OpenCL runtime."""
     processes.use_opencl()
     if is_ending:
         leave()
@@ -268,7 +265,6 @@ def _others_in_calls() -> bool:
 
 
 def _in_call(frame: FrameType | None) -> bool:
-    """Return whether a thread's stack has a function of this package or of PyOpenCL."""
     folders = (_PACKAGE, str(Path(sys.modules["pyopencl"].__file__ or _PACKAGE).parent))
     while frame is not None:
         if frame.f_code.co_filename.startswith(folders):

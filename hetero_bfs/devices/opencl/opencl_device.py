@@ -151,7 +151,6 @@ class OpenCLDevice:
             self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
 
     def second_queue(self) -> Any:
-        """Return a queue for copies that overlap with the first queue's kernels."""
         with self._errors(f"setting up {self.info.name}"):
             self.queues.append(self._cl.CommandQueue(self.context))
         return self.queues[-1]

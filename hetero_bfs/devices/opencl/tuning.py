@@ -68,7 +68,6 @@ class Tuning:
     small: Tuning | None = None
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for a value that the kernels do not support."""
         check_flag("one_launch", self.one_launch)
         if self.small is not None:
             check_type("small", self.small, Tuning, "a Tuning or None")
@@ -96,7 +95,6 @@ class Tuning:
         return max(top_down, bottom_up, cooperative) + 8 * (size + size // 16) + _STATE_BYTES
 
     def fitting(self, info: DeviceInfo) -> Tuning:
-        """Return the tuning with work-groups and local memory reduced to the device's limits."""
         small = self.small and self.small.fitting(info)
         fitted = replace(self, group_size=info.group_size(self.group_size), small=small)
         while (

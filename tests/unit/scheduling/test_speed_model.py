@@ -70,7 +70,7 @@ def test_tuning_round_trips():
         ({"tuning": {"group_sise": 128}}, "tuning: group_sise = 128"),
         ({"tuning": {"registers": -1}}, "tuning: registers is -1; give an integer of at least 0"),
         ({"tuning": {"group_size": 100}}, "tuning: group_size is 100; it must be a power of two"),
-        ({"tuning": {"small": {"registers": -1}}}, "tuning: registers is -1; it must not be"),
+        ({"tuning": {"small": {"registers": -1}}}, "tuning: registers is -1; give an integer"),
         ({"tuning": {"small": 3}}, "tuning: small = 3 is not a setting"),
         ({"tuning": {"registers": 1.5}}, "tuning: registers = 1.5"),
     ],

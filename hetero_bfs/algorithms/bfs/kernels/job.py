@@ -65,7 +65,6 @@ NONE = np.int64(0)
 
 @njit(inline="always")
 def edges_of(control, chunk):
-    """Return the range of a chunk's edges of the frontier."""
     begin = chunk * control[SIZE]
     return begin, min(begin + control[SIZE], control[EDGES])
 

@@ -84,7 +84,6 @@ def is_visited(visited, v):
 
 @njit(inline="always")
 def reached_of(control, arrays):
-    """Return the bitmap of the vertices that may be parents."""
     return arrays.reached if control[job.MASKED] else arrays.visited[control[job.VISITED]]
 
 
@@ -443,7 +442,6 @@ def resolve_pushed_words(control, arrays, chunk, me):
 
 @kernel(counted=False, inner=True)
 def queue_words(control, arrays, chunk, me):
-    """Queue the vertices that the last level found in a chunk of the bitmap."""
     visited, old = arrays.visited[control[job.VISITED]], arrays.visited[1 - control[job.VISITED]]
     queue, offsets = arrays.queue[control[job.QUEUE]], arrays.offsets[control[job.QUEUE]]
     degree = arrays.degree
@@ -476,7 +474,6 @@ def queue_words(control, arrays, chunk, me):
 
 @kernel(counted=False)
 def set_bits(bitmap, pairs):
-    """Set the bits of the first items of pairs, uint32 (pairs, 2), in a bitmap."""
     for i in range(pairs.shape[0]):
         v = pairs[i, 0]
         bitmap[v >> np.uint32(5)] |= ONE << (v & np.uint32(31))

@@ -142,7 +142,6 @@ def restore_levels(control, arrays, address, num_vertices):
 
 @kernel(counted=False)
 def receive(control, arrays, sent, address, size, narrow):
-    """Copy an array of 32 bits that a device sent to the part of a result at an address."""
     control[job.SENT] = sent
     control[job.ADDRESS] = address
     control[job.VERTICES] = size
@@ -176,7 +175,6 @@ def _blank(control, arrays, state):
 
 @kernel(counted=False)
 def start(control, arrays, source, state):
-    """Make `source` the only visited vertex and the frontier."""
     _blank(control, arrays, state)
     visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
     this = np.int64(state[schema.QUEUE_INDEX])
@@ -235,7 +233,6 @@ def start_at(control, arrays, sources, state):
 
 @njit(inline="always")
 def _list_found(arrays, state, found):
-    """Append what a level found to `found_list`; without room, give up the list."""
     if found == 0 or state[schema.FOUND_LISTED] < 0:
         return
     count = np.int64(state[schema.FOUND_LISTED])

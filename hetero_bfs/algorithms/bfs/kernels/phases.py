@@ -78,7 +78,6 @@ _is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 
 @njit(inline="always")
 def _run(control, arrays, chunk, me):
-    """Run a chunk of the phase, or an owner's part; return its terms of the phase's sums."""
     return call_at(arrays.work[control[job.TASK]], control, arrays, chunk, me)
 
 
@@ -101,14 +100,12 @@ def run_worker(control, arrays, me):
 
 @njit(inline="always")
 def _note_places(control, state):
-    """Store which array of each pair has the frontier."""
     control[job.VISITED] = np.int64(state[schema.VISITED_INDEX])
     control[job.QUEUE] = np.int64(state[schema.QUEUE_INDEX])
 
 
 @njit(inline="always")
 def run_by_master(control, arrays, state):
-    """Run a small top-down level on the master only; return vertices and edges found."""
     control[job.LONE_VISITED] = np.int64(state[schema.VISITED_INDEX])
     control[job.LONE_QUEUE] = np.int64(state[schema.QUEUE_INDEX])
     found, edges, _ = call_at(arrays.work[job.ALONE], control, arrays, 0, 0)
