@@ -25,11 +25,10 @@ import numpy as np
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.communicator import Communicator, SimulatedCommunicator, run_ranks
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.exchange import WORD_BYTES
 from hetero_bfs.ranks.partition import KroneckerShare, RankGraph
-from hetero_bfs.ranks.simulated import SimulatedCommunicator, run_ranks
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 
 Row = dict[str, Any]

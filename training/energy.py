@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.energy import MeterError, PowerLog, Unmeasured
 from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.scheduling.model_files import write_model

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, A, Prepared, within_limits
-from hetero_bfs.algorithms.bfs.correction import factors_of, warm_up
 from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
@@ -42,7 +41,7 @@ from hetero_bfs.algorithms.bfs.search import (
     restored_levels,
     restored_parents,
 )
-from hetero_bfs.algorithms.bfs.selection import Selection
+from hetero_bfs.algorithms.bfs.selection import Selection, factors_of, warm_up
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.algorithms.multi_source.algorithm import ManyRuns, search_many_apart
 from hetero_bfs.algorithms.multi_source.result import ManySearches

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from hetero_bfs.algorithms.bfs.check_report import RankValidator
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
-from hetero_bfs.algorithms.bfs.ranks_check import RankValidator
 from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph500.kernel import RankKernel, RanksReport, RankStep

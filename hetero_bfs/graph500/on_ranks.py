@@ -18,10 +18,9 @@ from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.graph500.bfs_on_ranks import RankBFS
 from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName, Processes
 from hetero_bfs.graph500.sssp_on_ranks import RankSSSP
-from hetero_bfs.ranks.communicator import Communicator, agreed
+from hetero_bfs.ranks.communicator import Communicator, agreed, run_ranks
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
-from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.support import memory
 from hetero_bfs.support.messages import hidden
 

@@ -21,7 +21,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record
 from hetero_bfs.programs.schema import Counter, Limit, Mode, Waiting, Word
-from hetero_bfs.scheduling.program_costs import CHANGES_PER_EDGE, NUM_COSTS
+from hetero_bfs.scheduling.program_rule import CHANGES_PER_EDGE, NUM_COSTS
 
 _KERNELS = ["programs/kernels/migration.cl"]
 _NO_PRIORITY = 0x7FFFFFFF  # the lowest priority if no vertex waits
@@ -164,7 +164,7 @@ class DeviceStay:
     """One run's stays on a device.
 
     `program` runs iterations, not sweeps; `packing` belongs to it. `costs` is a float64 array in
-    the layout of program_costs.py, with the costs on the device first, then those on the host.
+    the layout of program_rule.py, with the costs on the device first, then those on the host.
     """
 
     def __init__(

@@ -16,8 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.devices.machine import NO_DEVICE
-from hetero_bfs.devices.opencl.tuning import read_tuning
+from hetero_bfs.devices.machine import NO_DEVICE, read_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.objective import read_power
 from hetero_bfs.scheduling.schema import COLUMNS, MIGRATION_COLUMNS

@@ -441,7 +441,7 @@ OPENCL = {
     "SWITCH": SWITCH,
     "CONVERT": CONVERT,
 }
-"""Numbers shared with policy.cl (header.py)."""
+"""Numbers shared with policy.cl (built_programs.py)."""
 
 FUNCTIONS = (
     *(is_dense_push, size_of, was_bottom_up, found_share, expectations, fill_columns),

@@ -9,45 +9,90 @@ exceeds the seconds of a migration (the ski-rental rule: Karlin et al. 1988, "Co
 caching"). So a single large iteration moves a run to the device at once. Many small ones move it
 back, a few do not.
 
-program_costs.py describes `costs`. loop.cl calls the same functions. `ProgramEstimates` learns the
+`costs` has the seconds of iterations on two places, and of migrations: one float array, indexed as
+below, on the host and on a device. loop.cl calls the same functions. `ProgramEstimates` learns the
 costs on both places from whole runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import astuple
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.scheduling.columns import found_share
-from hetero_bfs.scheduling.program_costs import (
-    ALL_STATES,
-    BITMAP,
-    CHANGED_VERTEX,
-    CHANGES_PER_EDGE,
-    ITERATION_COST,
-    LISTED_VERTEX,
-    LOST,
-    MIGRATION,
-    NUM_CHANGED,
-    NUM_DIRECTION_COSTS,
-    OTHER,
-    PULL_EDGE,
-    PULL_MISS,
-    PULL_VERTEX,
-    PUSH_CHANGE,
-    PUSH_EDGE,
-    PUSH_VERTEX,
-    MigrationCosts,
-    RunSizes,
-    lone_costs,
-)
-from hetero_bfs.scheduling.speed_model import ProgramCosts
+from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 from hetero_bfs.support.compiling import kernel
+
+PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION_COST = range(7)
+"""Seconds of an iteration's parts (speed_model.py explains them), and its constant seconds."""
+
+NUM_DIRECTION_COSTS = 6
+
+OTHER = 7
+"""First of the same seven costs for the other place."""
+
+MIGRATION, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
+"""Seconds of a migration: its latency (infinite if the run cannot migrate), and the transfers
+(handover.py): per vertex whose state changed, for all states, per active vertex in a list, for a
+bitmap."""
+
+LOST, NUM_CHANGED, CHANGES_PER_EDGE = range(19, 22)
+"""Seconds lost here so far. Number of active vertices so far, whose states may differ. Vertices
+that the latest iteration made active, per edge of its senders."""
+
+NUM_COSTS = 22
+
+OPENCL = {"MIGRATION": MIGRATION, "CHANGES_PER_EDGE": CHANGES_PER_EDGE}
+"""For loop.cl."""
+
+_LATENCY_SECONDS, _BYTE_SECONDS = 150e-6, 1 / 5e9
+"""First guesses for a machine without a trained model."""
+
+
+def lone_costs(of_directions: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return costs for a run that cannot migrate."""
+    costs = np.zeros(NUM_COSTS)
+    costs[: len(of_directions)] = of_directions
+    costs[MIGRATION], costs[CHANGES_PER_EDGE] = np.inf, 1.0
+    return costs
+
+
+class RunSizes(NamedTuple):
+    """Sizes of a run: of the graph, and bytes of a vertex's state.
+
+    `num_searched` vertices have edges. `has_identity` tells whether `combine` has an identity,
+    `all_active` whether all vertices are active in each iteration.
+    """
+
+    num_vertices: int
+    num_searched: int
+    num_stored_edges: int
+    item_bytes: int
+    has_identity: bool
+    all_active: bool
+
+
+@dataclass(frozen=True)
+class MigrationCosts:
+    """Seconds of a migration to a place: latency, and per byte."""
+
+    seconds: float
+    byte_seconds: float
+
+    @classmethod
+    def to(cls, place: DeviceKind, model: SpeedModel | None) -> MigrationCosts:
+        """Return the model's costs for searches, whose frontier has 4 bytes per vertex."""
+        if model is None or place not in model.switch:
+            return cls(_LATENCY_SECONDS, _BYTE_SECONDS)
+        weights = model.switch[place].to_json()
+        return cls(weights.get("constant", 0.0), weights.get("frontier_vertices", 0.0) / 4)
+
 
 _LEAST_LEARNED = 50e-6  # seconds; shorter iterations do not correct costs
 _RIVAL = 3.0  # ratio of predicted times below which both directions are rivals

@@ -29,7 +29,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.model_files import default_model
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.program_costs import MigrationCosts
+from hetero_bfs.scheduling.program_rule import MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 

@@ -113,7 +113,7 @@ OPENCL = {
     "NUM_COLUMNS": len(COLUMNS),
     "MIGRATION_COLUMNS": len(MIGRATION_COLUMNS),
 }
-"""Numbers that OpenCL code shares (header.py)."""
+"""Numbers that OpenCL code shares (built_programs.py)."""
 
 
 def advance(state: StateArray, representation: int, found: int, edges: int) -> None:

@@ -13,7 +13,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
     start, switch, convert
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue
-    tuning    how the device's kernels are compiled and launched (tuning.py)
+    tuning    how the device's kernels are compiled and launched (machine.py)
     power     watts per strategy (objective.py), if training had a meter
     programs  costs of vertex programs' iterations (`ProgramCosts`), by place and kind of message
     algorithms
@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 from hetero_bfs.scheduling.objective import Power
 from hetero_bfs.scheduling.schema import COLUMNS, SMALL, size_of
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy, place_name

@@ -45,7 +45,7 @@ from hetero_bfs.programs.device_stay import DeviceStay
 from hetero_bfs.programs.handover import VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.migrating_run import HostStay
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.program_costs import OTHER, lone_costs
+from hetero_bfs.scheduling.program_rule import OTHER, lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 

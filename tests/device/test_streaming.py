@@ -126,7 +126,7 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
     for selector in SELECTORS:
         with (
             mock.patch.object(OpenCLDevice, "buffer", buffer),
-            mock.patch("hetero_bfs.algorithms.bfs.correction.warm_up_schedules", return_value=[]),
+            mock.patch("hetero_bfs.algorithms.bfs.selection.warm_up_schedules", return_value=[]),
             streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
             for source in sources_of(edges, 2):

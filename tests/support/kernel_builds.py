@@ -39,9 +39,8 @@ from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.lists import RankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, default_tuning
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import default_tuning
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph

@@ -18,8 +18,8 @@ from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, DeviceResults, 
 from hetero_bfs.algorithms.bfs.device_program import LOG_ROWS, SearchProgram
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.devices.machine import Tuning, default_tuning
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.built_programs import MIXED_DEGREES, SHARED, header
 from hetero_bfs.devices.opencl.device_run import DeviceLists, offset_dtype
-from hetero_bfs.devices.opencl.header import MIXED_DEGREES, SHARED, header
 from hetero_bfs.devices.opencl.opencl_device import MappedMemory, OpenCLDevice, release_with
 from hetero_bfs.devices.opencl.verdicts import check_verdict
 from hetero_bfs.errors import BudgetError, DeviceError, SplitError

@@ -17,10 +17,10 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, SearchMemory
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.machine import Tuning
+from hetero_bfs.devices.opencl.built_programs import SHARED, header
 from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
-from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph

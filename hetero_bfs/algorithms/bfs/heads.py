@@ -45,7 +45,7 @@ numbers of the missing pages follow.
 
 _SHARED = "SEGMENT_SHIFT SEGMENT_EDGES FOUND DEAD_ENDS MISSING HERE STATUS_WORDS"
 OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
-"""Numbers that stream.cl shares (header.py)."""
+"""Numbers that stream.cl shares (built_programs.py)."""
 
 OWNER_SHIFT = 12
 _MOST_PAGE_SHIFT = 8

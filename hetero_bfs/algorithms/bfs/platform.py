@@ -17,9 +17,8 @@ from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor, Streaming
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions

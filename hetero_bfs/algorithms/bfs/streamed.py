@@ -33,11 +33,11 @@ from hetero_bfs.algorithms.bfs.heads import (
 )  # fmt: skip
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.devices.machine import Tuning
+from hetero_bfs.devices.opencl.built_programs import C_TYPES, SHARED, header
 from hetero_bfs.devices.opencl.device_run import DeviceLists, both_ways
-from hetero_bfs.devices.opencl.header import C_TYPES, SHARED, header
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.streamed_lists import BlockMemory, Blocks, Numbers, Part, Slot
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import Policy

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.built_programs import C_TYPES
 from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Entries, Grid
-from hetero_bfs.devices.opencl.header import C_TYPES
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.header import C_TYPES, GAVE_UP, SHARED, Constants, header
+from hetero_bfs.devices.opencl.built_programs import C_TYPES, GAVE_UP, SHARED, Constants, header
 from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.graph.search_graph import SearchGraph

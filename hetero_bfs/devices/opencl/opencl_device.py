@@ -75,8 +75,8 @@ class OpenCLDevice:
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
         """Build kernel files with these options; errors contain the driver's build log.
 
-        `header` (header.py) follows the files of `_BASE`. `files` are paths below the package; each
-        file comes after the files that it uses.
+        `header` (built_programs.py) follows the files of `_BASE`. `files` are paths below the
+        package; each file comes after the files that it uses.
         """
         base = (kernel_source(file) for file in _BASE)
         source = "\n".join([*base, header, *(kernel_source(file) for file in files)])

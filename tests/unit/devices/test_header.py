@@ -16,7 +16,7 @@ from hetero_bfs.algorithms.components.streamed import StreamedComponents
 from hetero_bfs.algorithms.multi_source.device import DevicePlanes
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.devices.opencl.header import SHARED, header
+from hetero_bfs.devices.opencl.built_programs import SHARED, header
 from hetero_bfs.programs.device_sweeps import StreamedSweeps
 from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling import policy, schema

@@ -9,8 +9,8 @@ import pytest
 from made_models import model_json, power_json, ship
 from selector_levels import ALL, GPU, HOST_ONLY, START, choose
 
-from hetero_bfs.algorithms.bfs.correction import Correction, Probe
 from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.selection import Correction, Probe
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import PLAN, THRESHOLDS

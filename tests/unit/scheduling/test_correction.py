@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from made_models import model_json
 from selector_levels import choose
 
-from hetero_bfs.algorithms.bfs.correction import Correction, Probe, factors_of
 from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.selection import Correction, Probe, factors_of
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
 from hetero_bfs.scheduling.model_files import read_model

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from made_models import model_json, ship
 
-from hetero_bfs.devices.machine import NO_DEVICE
-from hetero_bfs.devices.opencl.tuning import SMALL_VERTICES, Tuning
+from hetero_bfs.devices.machine import NO_DEVICE, SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import model_files, schema
 from hetero_bfs.scheduling.model_files import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from selector_levels import choose, is_dense_push, reference_of, states_of
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.correction import Correction
+from hetero_bfs.algorithms.bfs.selection import Correction
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import model_selectors, schema
 from hetero_bfs.scheduling.model_selectors import THRESHOLDS, ModelSelector, model_selector

@@ -6,7 +6,7 @@
  * (bottom_up.cl), ROOM, SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES
  * (cooperative.cl), LOG_ROWS (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step`
  * (level_loop.cl), DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and TESTS for tests.
- * Numbers that Python has too come from header.py. Needs atomics.cl and vendor.cl. */
+ * Numbers that Python has too come from built_programs.py. Needs atomics.cl and vendor.cl. */
 
 #define EDGES_OF(packed) ((packed) & (((ulong)1 << EDGE_BITS) - 1))
 #define COUNT_OF(packed) ((packed) >> EDGE_BITS)

@@ -58,7 +58,7 @@ _SHARED = (
     "INVALIDATES CONVERTS PROBES ROWS ROW_WORDS NUM_COUNTERS COUNTER_WORDS"
 )
 OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
-"""Numbers for steps.cl and the files after it (header.py)."""
+"""Numbers for steps.cl and the files after it (built_programs.py)."""
 
 _NANOSECOND = 1e-9
 _FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)

@@ -37,8 +37,7 @@ from numba import njit
 
 from hetero_bfs.algorithms.sssp.kernels import relax
 from hetero_bfs.algorithms.sssp.kernels.relax import is_dead_end, note_lowest
-from hetero_bfs.devices.cpu.blocks import block_of, push_item
-from hetero_bfs.devices.cpu.thread_pool import ITEMS, chunk_of, pause
+from hetero_bfs.devices.cpu.thread_pool import ITEMS, block_of, chunk_of, pause, push_item
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_min,
