@@ -118,7 +118,7 @@ def measure_search(
     num_edges = graph.graph.num_stored_edges
     frontier = Frontier(int(graph.degree[source]), graph.num_searched, num_edges)
     if not engine.platform.lists_host_finds:
-        frontier.keep_no_list()
+        frontier.found_list = -1
     first = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
     walk = _Walk(first, with_rivals)
     host.begin(source, frontier)

@@ -22,10 +22,7 @@ _NAP_SECONDS = 2e-5
 
 @cache
 def world() -> MPICommunicator:
-    """Return a communicator of all ranks that the launcher started.
-
-    Raises `AgreedError` if mpi4py is absent, or uses another MPI than the launcher.
-    """
+    """Return a communicator of all ranks that the launcher started."""
     wanted = launched_ranks()
     try:
         import mpi4py

@@ -156,6 +156,8 @@ class KroneckerShare:
     edges: KroneckerEdges
     rank: int
     ranks: int
+    directed: bool = False
+    both_directions: bool = False
 
     @property
     def num_vertices(self) -> int:
@@ -170,14 +172,6 @@ class KroneckerShare:
     def num_input_edges(self) -> int:
         begin, end = self.bounds
         return end - begin
-
-    @property
-    def directed(self) -> bool:
-        return False
-
-    @property
-    def both_directions(self) -> bool:
-        return False
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         begin, end = self.bounds

@@ -42,11 +42,7 @@ UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError,
 
 @lru_cache(maxsize=8)
 def read_model(text: str, origin: str) -> SpeedModel:
-    """Parse a model file; `origin` names it in errors.
-
-    Raises `ModelError` if it is not JSON, has another format, or names an unknown strategy or
-    column.
-    """
+    """Parse a model file; `origin` names it in errors."""
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
@@ -216,10 +212,7 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
 
 
 def named_model(name: str) -> SpeedModel:
-    """Return a model by its name; the user's own models come before shipped ones.
-
-    Raises `ModelError` if no model has that name.
-    """
+    """Return a model by its name; the user's own models come before shipped ones."""
     files = _all_files()
     if name not in files:
         raise ModelError(

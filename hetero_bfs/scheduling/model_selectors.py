@@ -280,10 +280,7 @@ def model_selector(
     candidates: Sequence[Strategy],
     objective: Objective | None = None,
 ) -> ModelSelector:
-    """Make a selector that chooses by a model: "auto", "learned" or "thresholds".
-
-    Raises `ModelError` if the model lacks a strategy, or a migration between them.
-    """
+    """Make a selector that chooses by a model: "auto", "learned" or "thresholds"."""
     missing = model.lacking(candidates)
     if missing:
         raise ModelError(

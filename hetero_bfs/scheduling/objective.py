@@ -66,11 +66,7 @@ class Power:
 
 
 def read_power(data: Mapping[str, Any]) -> Power:
-    """Read the measured watts of a model file.
-
-    Raises `ModelError` if a strategy or domain is unknown, a value is not a number of
-    watts, or watts lack an error, idle watts or a meter.
-    """
+    """Read the measured watts of a model file."""
     idle = _by_domain(data["idle_watts"], "idle_watts")
     power = Power(
         watts=_by_strategy(data["watts"], "watts"),

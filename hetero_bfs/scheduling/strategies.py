@@ -177,10 +177,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def schedule_names(selector: str) -> list[str]:
-    """Return the strategies that a selector "fixed:TC,BG" names, one for each level.
-
-    Raises `ValueError` if it names an unknown strategy, or none; the message lists all.
-    """
+    """Return the strategies that a selector "fixed:TC,BG" names, one for each level."""
     names = selector.removeprefix("fixed:").upper().split(",")
     unknown = next((name for name in names if not _is_known(name)), None)
     if unknown is not None:

@@ -91,9 +91,6 @@ class Validator:
         """Run checks 1 and 2, which need no edges, and keep the data for the others.
 
         `parent` and `level` are as for `validate`; they are not needed afterwards.
-
-        Raises `GraphError` if an array has another shape or dtype, or the source is not a vertex.
-        Raises `ValueError` if the group is full.
         """
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, DeviceResults, SearchMemory
 from hetero_bfs.algorithms.bfs.device_program import LOG_ROWS, SearchProgram
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
+from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.machine import Tuning, default_tuning
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
@@ -201,11 +202,13 @@ class OpenCLExecutor(DeviceExecutor):
         spare_bytes: int = 0,
     ) -> None:
         super().__init__(device, graph, tuning)
-        self._edge_bits = host.edge_bits
-        self._sent, self._ranks, self._spare_bytes = sent, ranks, spare_bytes
+        self._spare_bytes = spare_bytes
         self.lists = DeviceGraph(device, graph, max_alloc_bytes)
         self.memory = SearchMemory(device, host, self.lists.offset_type)
         self.parent, self.visited = self.memory.parent, self.memory.visited
+        self._edge_bits = host.edge_bits
+        made_for = device, graph, self.tuning, host.edge_bits, self.lists, self.memory
+        self._make_program = partial(SearchProgram, *made_for, sent=sent, ranks=ranks)
         self._by_master: dict[Strategy, Policy] = {}
         self._plain: SearchProgram | None = None  # set while `program` is the masked one
         self._masked: tuple[SearchProgram, Any] | None = None  # and the buffer of the mask
@@ -218,23 +221,10 @@ class OpenCLExecutor(DeviceExecutor):
         """Compile the kernels for this graph's offsets and parts; drivers cache them on disk."""
         self.program = self._make_program()
 
-    def _make_program(self, mask: Any = None) -> SearchProgram:
-        return SearchProgram(
-            self.device,
-            self.graph,
-            self.tuning,
-            self._edge_bits,
-            self.lists,
-            self.memory,
-            mask,
-            self._sent,
-            self._ranks,
-        )
-
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         if self._masked is None:
             buffer = self.device.buffer(mask.size, np.uint32)
-            self._masked = self._make_program(buffer), buffer
+            self._masked = self._make_program(mask=buffer), buffer
         self.program.discard_launches()
         masked, buffer = self._masked
         self.device.write(buffer, mask)
@@ -271,8 +261,6 @@ class OpenCLExecutor(DeviceExecutor):
 
         If the device has a clock, they exclude launch and read-back.
         """
-        from hetero_bfs.algorithms.bfs.kernels import steps
-
         started = time.perf_counter()
         frontier.state[schema.CHOSEN] = 0
         policy = self._policy_of(plain("top-down", "device"))
@@ -324,8 +312,6 @@ class OpenCLExecutor(DeviceExecutor):
         limit: int,
         invalidate: bool = True,
     ) -> bool:
-        from hetero_bfs.algorithms.bfs.kernels import steps
-
         program = self.program
         self.acquire()
         program.load_policy(policy, interval, self.place)

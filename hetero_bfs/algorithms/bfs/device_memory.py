@@ -58,10 +58,7 @@ class Partition(NamedTuple):
 
 
 def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
-    """Cut an edge array of uint32 into parts of at most `max_alloc_bytes` each.
-
-    Raises `SplitError` if the limit is below one edge or would need more than `MAX_PARTS` parts.
-    """
+    """Cut an edge array of uint32 into parts of at most `max_alloc_bytes` each."""
     if max_alloc_bytes < EDGE_BYTES:
         raise SplitError(f"a limit of {max_alloc_bytes} bytes is below one edge ({EDGE_BYTES})")
     shift = (max_alloc_bytes // EDGE_BYTES).bit_length() - 1

@@ -59,9 +59,6 @@ class SearchProgram:
     bitmap of vertices that all searches with these kernels ignore (bottom_up.cl). `sent` has a
     rank's buffers for messages to other ranks, in the order of `Sent` in top_down.cl, and
     `ranks` the number of ranks.
-
-    Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
-    device has.
     """
 
     def __init__(

@@ -70,11 +70,7 @@ class StreamPlan:
 def plan_stream(
     info: DeviceInfo, graph: SearchGraph, budget_bytes: int, max_part_bytes: int
 ) -> StreamPlan:
-    """Divide the budget among the heads and the pages.
-
-    Raises `BudgetError` if the arrays per vertex, the first neighbours and the smallest slots do
-    not fit. Raises `SplitError` if a page needs more than `max_part_bytes`.
-    """
+    """Divide the budget among the heads and the pages."""
     page_bytes = EDGE_BYTES << page_shift(graph)
     if max_part_bytes < page_bytes:
         raise SplitError(

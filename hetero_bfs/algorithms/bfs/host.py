@@ -132,7 +132,7 @@ class CPUExecutor(HostRun):
 
         For measurements: the frontier must be on the host, and the search must not be over.
         """
-        assert frontier.kind == "cpu", "the frontier is elsewhere"
+        assert frontier.place == schema.HOST, "the frontier is elsewhere"
         assert not frontier.is_over, "the search is over"
         self.note_foreign_parents()  # the end of a search will not invalidate them
         record = np.zeros((1, schema.record_width(1)))
@@ -328,8 +328,6 @@ def counter_edge_bits(graph: SearchGraph) -> int:
     The other bits hold vertices, except the highest, which a barrier uses (grid.cl), and the next
     one if possible, which is a flag (common.cl). The number is 40 unless the graph is too large for
     that, so that most graphs share one compiled kernel.
-
-    Raises `GraphError` if the graph has more vertices and edges than one counter holds.
     """
     spare_bits = 62 - graph.num_searched.bit_length()
     edge_bits = min(40, spare_bits + (graph.graph.num_stored_edges >> spare_bits > 0))

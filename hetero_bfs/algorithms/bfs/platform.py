@@ -24,7 +24,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling.policy import Policy, choose_level
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.support.memory import format_bytes
 
@@ -236,7 +236,8 @@ class Platform:
         takes as long as a small level on the device.
         """
         if frontier.level > 0:
-            self._choose_level(selector, interval, frontier, records)
+            n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+            choose_level(selector.policy, interval, n, m, frontier.state, records)
             return
         known = self._first_choice(selector, interval, frontier)
         records[0] = known
@@ -258,18 +259,6 @@ class Platform:
             if place != schema.HOST:
                 self.device_at(place).receive_policy(selector.policy, interval)
 
-    def _choose_level(
-        self,
-        selector: Selector,
-        interval: int,
-        frontier: Frontier,
-        records: npt.NDArray[np.float64],
-    ) -> None:
-        from hetero_bfs.scheduling.policy import choose_level
-
-        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        choose_level(selector.policy, interval, n, m, frontier.state, records)
-
     def _first_choice(
         self, selector: Selector, interval: int, frontier: Frontier
     ) -> npt.NDArray[np.float64]:
@@ -277,7 +266,8 @@ class Platform:
         if key not in self._first_records:
             n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
             records = np.empty((1, schema.record_width(len(selector.candidates))))
-            self._choose_level(selector, interval, Frontier(key[1], n, m), records)
+            state = Frontier(key[1], n, m).state
+            choose_level(selector.policy, interval, n, m, state, records)
             known = records[0]
             known[schema.PREDICTED :] = np.nan  # the predictions belong to another source
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many are of earlier policies

@@ -174,7 +174,7 @@ class RankDevice:
         self._executor.send(frontier, with_queue)
         if not self._unified:
             self.host.visited[1 - frontier.visited_index][:] = 0
-        frontier.keep_no_list()
+        frontier.found_list = -1
         frontier.place = schema.HOST
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:

@@ -134,7 +134,7 @@ class RankExecutor(CPUExecutor):
     def pull(self, frontier: Frontier) -> int:
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # there is only one row of records
-        frontier.keep_no_list()
+        frontier.found_list = -1
         scanned = self._kernels.pull(self.control, self.shared, _PULL_ROW, state, self._records)
         state[schema.LEVEL] = level + 1
         return int(scanned)

@@ -189,7 +189,7 @@ class Search:
         )
         frontier.target = self.target
         if not platform.lists_host_finds:
-            frontier.keep_no_list()
+            frontier.found_list = -1
         if max_levels is None and self.decision_interval == 1:
             frontier.merged = 0
         records = platform.records_of(candidates, FIRST_RECORDS)
@@ -320,7 +320,7 @@ class Search:
         over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
         if self.target is not None and device.has_visited(self.target, frontier.visited_index):
-            frontier.note_target()
+            frontier.state[schema.TARGET] = schema.FOUND_TARGET
             over = True
         records[first + 1 : frontier.row + 1, schema.PLACE] = strategy.place
         if over and len(self._used) == 1:

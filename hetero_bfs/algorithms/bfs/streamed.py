@@ -40,7 +40,7 @@ from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLD
 from hetero_bfs.devices.opencl.streamed_lists import BlockMemory, Blocks, Numbers, Part, Slot
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling.policy import Policy, choose_level
 from hetero_bfs.support.memory import format_bytes
 
 _FILES = ("algorithms/bfs/kernels/common.cl", "algorithms/bfs/kernels/stream.cl")
@@ -245,8 +245,6 @@ class StreamedExecutor(DeviceExecutor):
         records: npt.NDArray[np.float64],
     ) -> bool:
         """Choose the next level's strategy; undo a choice of another place and return False."""
-        from hetero_bfs.scheduling.policy import choose_level
-
         started = time.perf_counter()
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(policy, interval, n, m, frontier.state, records)
@@ -277,7 +275,8 @@ class StreamedExecutor(DeviceExecutor):
         record[schema.FOUND_VERTICES] = found.vertices
         record[schema.EDGES_SCANNED] = -1
         frontier.place = self.place
-        frontier.advance("top-down" if top_down else "bottom-up", found)
+        left = schema.QUEUE if top_down else schema.BITMAP
+        schema.advance(frontier.state, left, found.vertices, found.edges)
         record[schema.SECONDS] = time.perf_counter() - started
 
     def _send_missing(self, kind: str, missing: int) -> None:

@@ -66,10 +66,7 @@ SHARED: Mapping[str, int] = {
 
 
 def header(*tables: Constants) -> str:
-    """Return `#define` lines for all constants of the tables; floats get type REAL.
-
-    Raises `ValueError` if two tables give a name different numbers.
-    """
+    """Return `#define` lines for all constants of the tables; floats get type REAL."""
     merged: dict[str, int | float] = {}
     for table in tables:
         members = table if isinstance(table, Mapping) else table.__members__

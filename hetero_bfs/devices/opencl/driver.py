@@ -87,11 +87,7 @@ def plain_device_name(wanted: str | None) -> str | None:
 
 
 def choose_device(wanted: str | None = None) -> DeviceInfo:
-    """Choose a device by index or part of its name; by default GPUs come first.
-
-    Raises `ArgumentError` if `wanted` is not text, is empty, or is "cpu", and `DeviceError` if
-    there is no OpenCL runtime or no match; the message lists all devices.
-    """
+    """Choose a device by index or part of its name; by default GPUs come first."""
     wanted = plain_device_name(wanted)
     if wanted == NO_DEVICE:
         raise ArgumentError(f"{setting('device', wanted)} stands for no OpenCL device; name one")
@@ -122,9 +118,6 @@ def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]
 
     Selectors would never choose a second device of the same name. So "all" has one device per name,
     best first.
-
-    Raises `ArgumentError` if `wanted` is not text, is empty, or names a device twice, and
-    `DeviceError` as `choose_device` does or for more than `most` devices.
     """
     wanted = plain_device_name(wanted)
     if wanted == NO_DEVICE:

@@ -37,8 +37,6 @@ class OpenCLDevice:
     `bytes_copied` counts the bytes copied between host and device. On unified memory large arrays
     are never copied. Kernels of `family` are tested now if they have not been tested on this
     device.
-
-    Raises `DeviceError` if the self-test or the driver fails.
     """
 
     def __init__(self, info: DeviceInfo, family: Family | None = None) -> None:
