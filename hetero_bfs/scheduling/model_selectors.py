@@ -11,7 +11,7 @@ the one with the least predicted seconds on the reference search applies.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -117,14 +117,12 @@ class ModelSelector(Selector):
         )
         if self.objective is None:
             return in_seconds, in_seconds
-        weights = weights * [[self.objective.per_second(s)] for s in candidates]
-        migrations = migrations * [
-            [self.objective.per_second_of_migration(kind)] for kind in DEVICE_KINDS
-        ]
-        costs = make_policy(
-            MODEL, candidates, weights=weights, migrations=migrations, caution=CAUTION
+        kinds = [[self.objective.per_second_of_migration(kind)] for kind in DEVICE_KINDS]
+        return in_seconds, in_seconds._replace(
+            weights=weights * [[self.objective.per_second(s)] for s in candidates],
+            migrations=migrations * kinds,
+            work=np.zeros_like(in_seconds.work),
         )
-        return in_seconds, costs
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return the choice in a level's record; predictions are in seconds."""
@@ -303,13 +301,21 @@ class ZhangSelector(Selector):
 
     All top-down candidates are predicted from the same edges, so the one with the highest speed is
     always the best of them, and so is the fastest bottom-up candidate. The levels decide between
-    these two. It is never corrected.
+    these two. It is never corrected. `origin` names the speeds in errors.
+
+    Raises `ModelError` if a speed was not measured.
     """
 
-    def __init__(self, speeds: ZhangSpeeds, candidates: Sequence[Strategy]) -> None:
+    def __init__(
+        self, speeds: ZhangSpeeds, candidates: Sequence[Strategy], origin: str = "the speed model"
+    ) -> None:
         self.speeds = speeds
         speed = speeds.edges_per_second
-        _check_speeds(speed, candidates, "the speed model")
+        if missing := [s.name for s in candidates if s.name not in speed]:
+            raise ModelError(
+                f"{origin} lacks the speeds of selector zhang of {', '.join(missing)}; train again "
+                f"with `{TRAIN_COMMAND}`"
+            )
         best = [
             max((s for s in candidates if s.direction == way), key=lambda s: speed[s.name])
             for way in DIRECTIONS
@@ -349,18 +355,8 @@ class ZhangSelector(Selector):
 
 
 def zhang_selector(model: SpeedModel, candidates: Sequence[Strategy]) -> ZhangSelector:
-    """Make the selector of the paper's model; raise `ModelError` if a speed was not measured."""
     speeds = model.zhang or ZhangSpeeds(1.0, {}, 0, 0)
-    _check_speeds(speeds.edges_per_second, candidates, f"the speed model {model.name}")
-    return ZhangSelector(speeds, candidates)
-
-
-def _check_speeds(known: Container[str], candidates: Sequence[Strategy], model: str) -> None:
-    if missing := [s.name for s in candidates if s.name not in known]:
-        raise ModelError(
-            f"{model} lacks the speeds of selector zhang of {', '.join(missing)}; train again "
-            f"with `{TRAIN_COMMAND}`"
-        )
+    return ZhangSelector(speeds, candidates, f"the speed model {model.name}")
 
 
 def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:

@@ -35,66 +35,45 @@ _USABLE_SHARE = 0.9
 def open_devices(
     graph: SearchGraph, options: EngineOptions
 ) -> tuple[CPUExecutor, list[DeviceExecutor], list[str]]:
-    """Return the host, the devices, and notes for the user.
+    """Return the host, the devices that can hold the graph, and notes for the user.
 
-    If several devices are named, those that cannot hold the graph are omitted.
-
-    Raises `DeviceError` if a device that the options name is missing, or as `open_device` does.
+    Raises `DeviceError` if a device that the options name is missing or cannot be opened, or a
+    device cannot hold the graph within a limit that the user set.
     """
-    infos, missing = options.find_devices()
-    if not infos:
-        return CPUExecutor(graph, options.threads), [], missing
-    host, first, notes = open_device(infos[0], graph, options)
-    devices = [] if first is None else [first]
-    for info in infos[1:]:
-        _, device, more = open_device(info, graph, options, host)
-        if isinstance(device, StreamedExecutor) or isinstance(first, StreamedExecutor):
+    infos, notes = options.find_devices()
+    host: CPUExecutor | None = None
+    devices: list[DeviceExecutor] = []
+    for info in infos:
+        said: list[str] = []
+        try:
+            directed = graph.graph.directed
+            opened = OpenCLDevice(info, "directed searches" if directed else "searches")
+        except DeviceError as error:
+            if options.device is not None:
+                raise
+            notes.append(f"{info.name} is left out: {error}")
+            continue
+        try:
+            host = host or CPUExecutor(graph, options.threads, opened.host_array)
+            executor = open_executor(opened, graph, host, options, said)
+        except DeviceError as error:
+            if options.max_alloc_bytes is not None and isinstance(error, SplitError):
+                raise
+            if options.device_memory_bytes is not None and isinstance(error, BudgetError):
+                raise
+            notes += [*said, f"{info.name} is left out: {error}"]
+            continue
+        if devices and StreamedExecutor in {type(one) for one in (executor, *devices)}:
             notes.append(f"{info.name} is left out: edges stream through a single device only")
             continue
-        notes += more
-        devices += [] if device is None else [device]
+        devices.append(executor)
+        notes += said
+        if isinstance(executor, StreamedExecutor):
+            notes.append(f"edges are {executor.streaming}")
     if len(devices) > 1:
         names = " and ".join(device.device.info.name for device in devices)
         notes.append(f"searches choose between the host, {names}")
-    return host, devices, notes
-
-
-def open_device(
-    info: DeviceInfo,
-    graph: SearchGraph,
-    options: EngineOptions,
-    host: CPUExecutor | None = None,
-) -> tuple[CPUExecutor, DeviceExecutor | None, list[str]]:
-    """Return the host, the device (None if it cannot hold the graph), and notes for the user.
-
-    `host` is given if another device was opened with it.
-
-    Raises `DeviceError` if the user named the device and it cannot be opened, or it cannot hold the
-    graph within a limit that the user set.
-    """
-    notes: list[str] = []
-    try:
-        directed = graph.graph.directed
-        opened = OpenCLDevice(info, "directed searches" if directed else "searches")
-    except DeviceError as error:
-        if options.device is not None:
-            raise
-        return CPUExecutor(graph, options.threads), None, [f"{info.name} is left out: {error}"]
-    tuning = options.tuning or trained_tuning(info, notes)
-    max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
-    try:
-        host = host or CPUExecutor(graph, options.threads, opened.host_array)
-        executor = open_executor(opened, graph, host, max_alloc_bytes, tuning, device_memory_bytes)
-    except DeviceError as error:
-        if max_alloc_bytes is not None and isinstance(error, SplitError):
-            raise
-        if device_memory_bytes is not None and isinstance(error, BudgetError):
-            raise
-        notes.append(f"{info.name} is left out: {error}")
-        return host or CPUExecutor(graph, options.threads), None, notes
-    if isinstance(executor, StreamedExecutor):
-        notes.append(f"edges are {executor.streaming}")
-    return host, executor, notes
+    return host or CPUExecutor(graph, options.threads), devices, notes
 
 
 def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
@@ -118,9 +97,8 @@ def open_executor(
     device: OpenCLDevice,
     graph: SearchGraph,
     host: CPUExecutor,
-    max_alloc_bytes: int | None,
-    tuning: Tuning | None,
-    device_memory_bytes: int | None,
+    options: EngineOptions,
+    notes: list[str],
 ) -> DeviceExecutor:
     """Return an executor that holds the edges if they fit, else a streaming one.
 
@@ -128,6 +106,8 @@ def open_executor(
     that shares the host's memory. Raises `SplitError` if `max_alloc_bytes` would cut the edges into
     too many parts, or is less than a page.
     """
+    tuning = options.tuning or trained_tuning(device.info, notes)
+    max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
     info = device.info
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
     needed = bytes_in_memory(info, graph)
