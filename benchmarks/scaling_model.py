@@ -1,7 +1,7 @@
 """Searches by simulated ranks: own work measured, exchanges predicted; and the same on paper.
 
 Every rank is one thread on a host of its own. A rank's levels are measured while the others wait
-(hetero_bfs.ranks.simulated). What the ranks send is counted, and its seconds are predicted:
+(hetero_bfs.ranks.communicator). What the ranks send is counted, and its seconds are predicted:
 
 - reduction: log2 P steps of a message;
 - dense exchange (allgatherv): recursive doubling, as Bruck's: log2 P messages, and the bytes of all

@@ -16,21 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs import heads
 from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, common_degrees, offset_type_of
-from hetero_bfs.algorithms.bfs.heads import (
-    DEAD_ENDS,
-    MISSING,
-    OPENCL,
-    OWNER_SHIFT,
-    SEGMENT_EDGES,
-    STATUS_WORDS,
-    StreamPlan,
-    num_pages,
-    owners_of,
-    page_shift,
-    upload_heads,
-)  # fmt: skip
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.machine import Tuning
@@ -86,7 +74,7 @@ class StreamedExecutor(DeviceExecutor):
         device: OpenCLDevice,
         graph: SearchGraph,
         host: CPUExecutor,
-        plan: StreamPlan,
+        plan: heads.StreamPlan,
         tuning: Tuning | None = None,
     ) -> None:
         super().__init__(device, graph, tuning)
@@ -102,7 +90,7 @@ class StreamedExecutor(DeviceExecutor):
         self.visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal after a level
         self._frontier = device.buffer(words, np.uint32)
         edges = graph.graph.num_stored_edges
-        begins = np.arange(num_pages(graph) + 1, dtype=np.int64) << page_shift(graph)
+        begins = np.arange(heads.num_pages(graph) + 1, dtype=np.int64) << heads.page_shift(graph)
         pages = [Blocks(way.arrays, np.minimum(begins, edges)) for way in self._ways]
         self.memory = BlockMemory(device, "pages need", pages, [0], [], plan.room)
         self.memory.take()
@@ -116,14 +104,14 @@ class StreamedExecutor(DeviceExecutor):
         shared, degree = self._shared.array, self.graph.degree
         self._degrees = shared(degree), self.device.upload(common_degrees(degree))
         self._heads = [
-            upload_heads(self.device, way, sizes)
+            heads.upload_heads(self.device, way, sizes)
             for way, sizes in zip(self._ways, self.plan.columns, strict=True)
         ]
         self._lists = [
             (
                 np.uint64(way.arrays[0].size),
                 shared(way.indptr, self._offset_type),
-                self.device.upload(owners_of(way)),
+                self.device.upload(heads.owners_of(way)),
             )
             for way in self._ways
         ]
@@ -131,14 +119,14 @@ class StreamedExecutor(DeviceExecutor):
     @property
     def num_parts(self) -> int:
         """Pages of the edges, of both directions if the graph is directed."""
-        return num_pages(self.graph) * len(self._ways)
+        return heads.num_pages(self.graph) * len(self._ways)
 
     @property
     def streaming(self) -> Streaming:
         return Streaming(
             edge_bytes=sum(way.arrays[0].nbytes for way in self._ways),
             pages=self.num_parts,
-            page_bytes=EDGE_BYTES << page_shift(self.graph),
+            page_bytes=EDGE_BYTES << heads.page_shift(self.graph),
             resident_pages=self.memory.layout.resident * len(self._ways),
             resident_neighbours=len(self.plan.columns[0]),
             budget_bytes=self.plan.budget_bytes,
@@ -149,26 +137,26 @@ class StreamedExecutor(DeviceExecutor):
         return self.memory.bytes_sent
 
     def build_kernels(self) -> None:
-        device, pages = self.device, num_pages(self.graph)
+        device, pages = self.device, heads.num_pages(self.graph)
         resident = self.memory.layout.resident
-        words = STATUS_WORDS + pages - resident
+        words = heads.STATUS_WORDS + pages - resident
         self._status_buffer = device.buffer(words, np.uint32)
         self._here = device.buffer(resident, np.uint32)
         self._needed = device.buffer(-(-pages // 32), np.uint32)
         device.fill(self._needed, 0)
         first = min(_FIRST_MISSING, pages - resident)
-        self._status = device.host_array(STATUS_WORDS + first, np.uint32)
+        self._status = device.host_array(heads.STATUS_WORDS + first, np.uint32)
         options = [
             f"-DGROUP={self.tuning.group_size}",
             f"-DEDGE_BITS={self.edge_bits}",
             f"-DOFFSET={C_TYPES[self._offset_type]}",
-            f"-DPAGE_SHIFT={page_shift(self.graph)}",
-            f"-DOWNER_SHIFT={OWNER_SHIFT}",
+            f"-DPAGE_SHIFT={heads.page_shift(self.graph)}",
+            f"-DOWNER_SHIFT={heads.OWNER_SHIFT}",
             "-DNUM_PARTS=1",
             "-DPART_SHIFT=0",
             *(["-DDIRECTED"] if self.graph.graph.directed else []),
         ]
-        self._program = device.build(options, header(SHARED, OPENCL), _FILES)
+        self._program = device.build(options, header(SHARED, heads.OPENCL), _FILES)
         self._plain = self._bound = _StreamKernels(self, self.visited[0])
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
         scratch = (self._here, resident), (self._status_buffer, words)
@@ -281,7 +269,7 @@ class StreamedExecutor(DeviceExecutor):
 
     def _send_missing(self, kind: str, missing: int) -> None:
         size, sent = self.tuning.group_size, self._bound.sent[kind]
-        lanes = (1 << page_shift(self.graph)) // SEGMENT_EDGES
+        lanes = (1 << heads.page_shift(self.graph)) // heads.SEGMENT_EDGES
 
         def launch(slot: Part | Slot, pages: Numbers, copied: Sequence[Any]) -> Any:
             assert isinstance(slot, Slot)
@@ -295,11 +283,11 @@ class StreamedExecutor(DeviceExecutor):
         self._read_status()
 
     def _missing_pages(self, missing: int) -> Numbers:
-        known = self._status[STATUS_WORDS:]
+        known = self._status[heads.STATUS_WORDS :]
         if missing <= known.size:
             return known[:missing].astype(np.int64)
         pages = np.empty(missing, np.uint32)
-        self.device.read(pages, self._status_buffer, 4 * STATUS_WORDS)
+        self.device.read(pages, self._status_buffer, 4 * heads.STATUS_WORDS)
         return pages.astype(np.int64)
 
     def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
@@ -308,13 +296,14 @@ class StreamedExecutor(DeviceExecutor):
 
     def _read_status(self) -> int:
         self.device.read(self._status, self._status_buffer)
-        return int(self._status[MISSING])
+        return int(self._status[heads.MISSING])
 
     def _found(self, queueable: bool) -> Found:
-        found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
+        packed = self._status[: heads.DEAD_ENDS].view(np.uint64)[0]
+        found = unpack_counter(int(packed), self.edge_bits)
         if not queueable:
             return found
-        return Found(found.vertices - int(self._status[DEAD_ENDS]), found.edges)
+        return Found(found.vertices - int(self._status[heads.DEAD_ENDS]), found.edges)
 
     # Migration to and from the host.
 
@@ -384,11 +373,10 @@ class _StreamKernels:
             is_push, way = kind == "push", 0 if kind == "push" else -1
             written = (frontier if is_push else reached, following, on.parent)
             seen, before = ((n,), ()) if is_push else ((n, words), (visited,))
-            heads, lists = on._heads[way], on._lists[way]
-            columns = np.uint32(heads[1].size // 8)
-            self.heads[kind] = bind(
-                f"heads_{kind}", *seen, lists[1], *heads, columns, *before, *written, needed, status
-            )
+            lists, firsts = on._lists[way], on._heads[way]
+            columns = np.uint32(firsts[1].size // 8)
+            read = (*seen, lists[1], *firsts, columns, *before)
+            self.heads[kind] = bind(f"heads_{kind}", *read, *written, needed, status)
             self.resident[kind] = [
                 bind(
                     kind, VARIES, np.uint32(part.begin), np.uint32(part.end), here,

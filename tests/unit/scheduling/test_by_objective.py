@@ -175,7 +175,7 @@ def test_time_is_as_it_was(trained):
     assert choose(mine, LEVEL) == choose(theirs, LEVEL)
 
 
-# With correction.py: what is learned is about seconds, whatever the objective.
+# With corrections: what is learned is about seconds, whatever the objective.
 
 
 def test_what_was_measured_corrects_seconds_and_costs_alike(by_objective):
