@@ -34,9 +34,8 @@ import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import Validator, group_size
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.cli.argument_groups import byte_count, positive
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, Tuning, default_tuning
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph

@@ -9,9 +9,8 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hetero_bfs.devices.cpu.host_run import check_threads
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.devices.opencl.driver import NO_DEVICE, choose_devices, plain_device_name
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.relabel import ORDERS
 from hetero_bfs.scheduling.named_selectors import SELECTORS, check_selector_name
@@ -66,7 +65,7 @@ class EngineOptions:
         and "edp" need watts measured in training, and a selector that compares costs ("auto",
         "learned", "thresholds").
     correction : bool
-        Whether searches correct the model's predictions (correction.py). Without it the same
+        Whether searches correct the model's predictions (selection.py). Without it the same
         searches make the same choices every time.
 
     Raises

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hetero_bfs.devices.machine import DeviceInfo, machine_slug
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import DeviceInfo, Tuning, machine_slug
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph

@@ -33,6 +33,7 @@ from hetero_bfs.graph.generators.families import (
 )
 from hetero_bfs.graph.generators.kronecker import RMATEdges
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.support.files import replacing
 from hetero_bfs.training.measure import levels_to_measure, measure_search
@@ -46,18 +47,14 @@ _SHORTEST_CHAIN, _LONGEST_CHAIN = 10, 10_000
 _TAILS_SEED = 9  # gives the quick plan a comb, Kronecker cores and a second core
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
+EXPECTED = schema.COLUMNS[schema.COLUMNS.index("expected_examined") :]
 COLUMNS = (
     "graph",
     "family",
     "name",
     "root",
     *FEATURE_FIELDS,
-    "expected_examined",
-    "expected_found",
-    "expected_length",
-    "expected_claims",
-    "wide_vertices",
-    "shared_level",
+    *EXPECTED,
     "measured",
     "seconds",
     "examined",
@@ -222,12 +219,7 @@ def measure_graph(
                 "name": graph.name,
                 "root": source,
                 **asdict(features),
-                "expected_examined": features.expected_examined,
-                "expected_found": features.expected_found,
-                "expected_length": features.expected_length,
-                "expected_claims": features.expected_claims,
-                "wide_vertices": features.wide_vertices,
-                "shared_level": features.shared_level,
+                **{name: features.columns[name] for name in EXPECTED},
                 "measured": measured,
                 "seconds": seconds,
                 "examined": "" if edges_scanned is None else edges_scanned,

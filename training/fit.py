@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.linear_model import LinearRegression
 
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 from hetero_bfs.scheduling.schema import LEAST_SHARED_EDGES, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel, ZhangSpeeds
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain

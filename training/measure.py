@@ -35,11 +35,11 @@ from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.cost_to_go import sampled_levels
+from hetero_bfs.scheduling.columns import migrations_of
+from hetero_bfs.scheduling.rehearsal import sampled_levels
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES, DeviceKind, Strategy, plain
 from hetero_bfs.scheduling.trace import LevelFeatures
-from hetero_bfs.scheduling.transitions import migrations_of
 from hetero_bfs.training.level_measurement import LevelMeasurement, Middle
 
 REPEATS = 3
@@ -117,7 +117,7 @@ def measure_search(
     num_edges = graph.graph.num_stored_edges
     frontier = Frontier(int(graph.degree[source]), graph.num_searched, num_edges)
     if not engine.platform.lists_host_finds:
-        frontier.keep_no_list()
+        frontier.found_list = -1
     first = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
     walk = _Walk(first, with_rivals)
     host.begin(source, frontier)

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.engine.engine import Engine
+from hetero_bfs.scheduling.columns import migrations_of
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, Strategy
-from hetero_bfs.scheduling.transitions import migrations_of
 from hetero_bfs.training.measure import (
     MOST_MEASURED,
     after_dense_push,

@@ -30,8 +30,7 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.energy import Domain, MeterError, PowerLog, Unmeasured
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys

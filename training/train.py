@@ -16,8 +16,13 @@ import numba
 import pandas as pd
 
 from hetero_bfs import __version__
-from hetero_bfs.devices.machine import DeviceInfo, describe_machine, machine_slug
-from hetero_bfs.devices.opencl.tuning import Tuning, read_tuning
+from hetero_bfs.devices.machine import (
+    DeviceInfo,
+    Tuning,
+    describe_machine,
+    machine_slug,
+    read_tuning,
+)
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError, ModelError
 from hetero_bfs.graph.generators.families import study_graphs

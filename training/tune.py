@@ -1,4 +1,4 @@
-"""Finds the best tuning of a device's kernels by measurement (devices/opencl/tuning.py).
+"""Finds the best tuning of a device's kernels by measurement (devices/machine.py).
 
 One setting after another is varied, with the best values so far of all others. Whole searches of
 Kronecker graphs alternate between the old and the new value. The product over graphs of the ratios
@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from statistics import median
 
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.tuning import Tuning, default_tuning
+from hetero_bfs.devices.machine import DeviceInfo, Tuning, default_tuning
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys

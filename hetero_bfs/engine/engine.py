@@ -15,8 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, Prepared, Request, Runs, within_limits
 from hetero_bfs.algorithms.bfs.algorithm import Searches
-from hetero_bfs.algorithms.bfs.correction import factors_of, warm_up
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
+from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import (
     Platform,
@@ -27,7 +26,7 @@ from hetero_bfs.algorithms.bfs.platform import (
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.algorithms.bfs.selection import Selection
+from hetero_bfs.algorithms.bfs.selection import Selection, factors_of, warm_up
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row

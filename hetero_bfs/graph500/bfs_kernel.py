@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
+from hetero_bfs.algorithms.bfs.check_report import RankValidator
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
-from hetero_bfs.algorithms.bfs.ranks_check import RankValidator
 from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.streamed import Streaming

@@ -28,10 +28,9 @@ from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.graph500.bfs_kernel import BFSKernel, RankBFS
 from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName
 from hetero_bfs.graph500.sssp_kernel import RankSSSP, SSSPKernel
-from hetero_bfs.ranks.communicator import Communicator, agreed
+from hetero_bfs.ranks.communicator import Communicator, agreed, run_ranks
 from hetero_bfs.ranks.construction import construct as construct_parts
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
-from hetero_bfs.ranks.simulated import run_ranks
 from hetero_bfs.support import memory
 from hetero_bfs.support.messages import hidden, setting
 

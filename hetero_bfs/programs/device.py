@@ -21,7 +21,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.schema import RECORD_WIDTH, Counter, Limit, Mode, Word
-from hetero_bfs.scheduling.program_costs import NUM_COSTS, lone_costs
+from hetero_bfs.scheduling.program_rule import NUM_COSTS, lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 _PHASES = ("state", "monotone", "messages", "device", "loop")

@@ -15,7 +15,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run
 from hetero_bfs.programs.schema import SLOTS, TOTALS
-from hetero_bfs.scheduling.program_costs import lone_costs
+from hetero_bfs.scheduling.program_rule import lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 
@@ -58,7 +58,7 @@ class HostProgram(HostRun):
 
     def _common_fields(self) -> dict[str, Any]:
         """Return the fields that all programs share; loop.py declares them."""
-        from hetero_bfs.devices.cpu.blocks import most_blocks
+        from hetero_bfs.devices.cpu.thread_pool import most_blocks
         from hetero_bfs.programs.kernels.loop import NUM_TASKS, SUM_CHUNK
 
         plan, graph, threads = self.plan, self.graph, self.threads
@@ -100,7 +100,7 @@ class HostProgram(HostRun):
 
     def _own_fields(self) -> dict[str, Any]:
         """Return the other fields; host.py declares them."""
-        from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
+        from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
 
         plan, graph = self.plan, self.graph
         n, searched = graph.num_vertices, graph.num_searched

@@ -27,15 +27,15 @@ from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record, Run
-from hetero_bfs.scheduling.program_costs import (
+from hetero_bfs.scheduling.program_rule import (
     CHANGES_PER_EDGE,
     LOST,
     MIGRATION,
     NUM_CHANGED,
     NUM_DIRECTION_COSTS,
+    ProgramEstimates,
     lone_costs,
 )
-from hetero_bfs.scheduling.program_estimates import ProgramEstimates
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 _NO_ITEMS = np.empty(0, np.uint32)
@@ -45,7 +45,7 @@ class HostStay:
     """One run's stays on the host.
 
     `program` is neither monotone nor in sweeps. `costs` is a float64 array in the layout of
-    program_costs.py, with the costs on the host first, then those on the device.
+    program_rule.py, with the costs on the host first, then those on the device.
     """
 
     def __init__(
@@ -163,20 +163,20 @@ class HostStay:
 
 
 def _count_blocks(items: int) -> int:
-    from hetero_bfs.devices.cpu.blocks import BLOCK
+    from hetero_bfs.devices.cpu.thread_pool import BLOCK
 
     return -(-items // BLOCK)
 
 
 def _write_blocks(blocks: npt.NDArray[np.int32], items: int) -> int:
     """Write sizes and order of consecutive blocks that hold `items`; return their number."""
-    from hetero_bfs.devices.cpu.blocks import BLOCK, ORDER, SIZE
+    from hetero_bfs.devices.cpu.thread_pool import BLOCK, BLOCK_ORDER, BLOCK_SIZES
 
     count = _count_blocks(items)
-    blocks[SIZE, :count] = BLOCK
+    blocks[BLOCK_SIZES, :count] = BLOCK
     if items % BLOCK:
-        blocks[SIZE, count - 1] = items % BLOCK
-    blocks[ORDER, :count] = np.arange(count)
+        blocks[BLOCK_SIZES, count - 1] = items % BLOCK
+    blocks[BLOCK_ORDER, :count] = np.arange(count)
     return count
 
 
@@ -184,9 +184,9 @@ def _of_blocks(
     items: npt.NDArray[np.uint32], blocks: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.uint32]:
     """Concatenate the items of the first `count` blocks."""
-    from hetero_bfs.devices.cpu.blocks import BLOCK, SIZE
+    from hetero_bfs.devices.cpu.thread_pool import BLOCK, BLOCK_SIZES
 
-    used = np.arange(BLOCK) < blocks[SIZE, :count, None]
+    used = np.arange(BLOCK) < blocks[BLOCK_SIZES, :count, None]
     found: npt.NDArray[np.uint32] = items[: count * BLOCK].reshape(count, BLOCK)[used]
     return found
 

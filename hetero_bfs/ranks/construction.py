@@ -102,7 +102,6 @@ def construct(
 def _chunks(
     share: EdgeSource, back: bool
 ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]:
-    """Yield the edges of a share, reversed if `back`."""
     chunks: Iterator[tuple[VertexArray, VertexArray, WeightArray | None]]
     if weight_dtype_of(share) is None:
         chunks = ((src, dst, None) for src, dst in typed_chunks(share, CHUNK_EDGES))
@@ -173,7 +172,6 @@ def _collect_keys(
 
 
 def _count_degrees(keys: Keys, owned: int) -> VertexArray:
-    """Return the input degrees of this rank's old ids."""
     from hetero_bfs.ranks.owner_kernels import count_degrees
 
     degree = np.zeros(owned, np.uint32)
@@ -182,7 +180,6 @@ def _count_degrees(keys: Keys, owned: int) -> VertexArray:
 
 
 def _number_own(degree: VertexArray) -> tuple[VertexArray, VertexArray]:
-    """Return the own number of each of this rank's old ids, and the inverse."""
     from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
 
     own, old_of_own = (
@@ -268,7 +265,6 @@ def _num_leading(degree: VertexArray) -> int:
 def _as_graph(
     lists: _Lists, partition: Partition, directed: bool, num_input_edges: int
 ) -> CSRGraph:
-    """Return the graph, with columns instead of sorting numbers."""
     from hetero_bfs.ranks.owner_kernels import columns_of_numbers
 
     degree, indices, weights = lists

@@ -21,10 +21,7 @@ _NAP_SECONDS = 2e-5
 
 @cache
 def world() -> MPICommunicator:
-    """Return a communicator of all ranks that the launcher started.
-
-    Raises `AgreedError` if mpi4py is absent, or uses another MPI than the launcher.
-    """
+    """Return a communicator of all ranks that the launcher started."""
     wanted = launched_ranks()
     try:
         import mpi4py
@@ -86,8 +83,6 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 
 class MPICommunicator:
-    """A `Communicator` over a communicator of mpi4py."""
-
     def __init__(self, comm: Any) -> None:
         from mpi4py import MPI
 

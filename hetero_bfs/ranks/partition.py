@@ -68,7 +68,6 @@ class Partition:
 
     @cached_property
     def first_word(self) -> Int64Array:
-        """Position of each rank's words in this rank's bitmap."""
         ring = (self.rank + np.arange(self.ranks)) % self.ranks
         first = np.zeros(self.ranks, np.int64)
         first[ring[1:]] = np.cumsum(self.words[ring])[:-1]
@@ -121,7 +120,6 @@ class RankGraph(SearchGraph):
 
     @property
     def num_searched(self) -> int:
-        """Number of the rank's own vertices with edges."""
         return int(self.degree.size)
 
     @property
@@ -158,15 +156,15 @@ class KroneckerShare:
     edges: KroneckerEdges
     rank: int
     ranks: int
+    directed: bool = False
+    both_directions: bool = False
 
     @property
     def num_vertices(self) -> int:
-        """Number of vertices of the whole graph."""
         return self.edges.num_vertices
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The first edge of the share, and the end of the share."""
         m = self.edges.num_input_edges
         return m * self.rank // self.ranks, m * (self.rank + 1) // self.ranks
 
@@ -174,14 +172,6 @@ class KroneckerShare:
     def num_input_edges(self) -> int:
         begin, end = self.bounds
         return end - begin
-
-    @property
-    def directed(self) -> bool:
-        return False
-
-    @property
-    def both_directions(self) -> bool:
-        return False
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         begin, end = self.bounds

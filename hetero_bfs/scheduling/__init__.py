@@ -4,9 +4,9 @@ Each chooser takes features of the next step, compares predicted seconds, and le
 ones:
 
     policy.py           the level of a search: strategy and place; correction_kernels.py learns
-    program_rule.py     the iteration of a vertex program: direction and place;
-                        program_estimates.py learns from whole runs
+    program_rule.py     the iteration of a vertex program: direction and place, learned from
+                        whole runs
     rank_decision.py    the level of a search on several ranks: direction for all, place for each
-    run_chooser.py      a whole run of any other algorithm: place and mode
-    leaving.py          a window of shortest paths on a device: whether the host goes on
+    run_chooser.py      a whole run of any other algorithm: place and mode; a window of shortest
+                        paths on a device: whether the host goes on
 """

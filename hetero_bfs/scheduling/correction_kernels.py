@@ -26,16 +26,17 @@ import math
 from numba import njit
 
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import fill_columns, size_of_level
-from hetero_bfs.scheduling.policy import dot
-from hetero_bfs.scheduling.schema import has_queue
-from hetero_bfs.scheduling.transitions import (
+from hetero_bfs.scheduling.columns import (
     CONVERT,
     START,
     SWITCH,
+    fill_columns,
     migration_seconds,
     migrations_between,
+    size_of_level,
 )
+from hetero_bfs.scheduling.policy import dot
+from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.support.compiling import kernel
 
 _has_queue = kernel(has_queue, counted=False, inner=True)
@@ -101,14 +102,12 @@ def _num_strategies(policy):
 
 @njit(inline="always")
 def _thing_of(policy, record):
-    """Return the thing that ran a record's level."""
     size = size_of_level(record[schema.FRONTIER_EDGES])
     return size * policy.places.size + int(record[schema.STRATEGY])
 
 
 @njit(inline="always")
 def _expected(policy, record, columns):
-    """Return the predicted seconds of a record's levels, without migration."""
     size = size_of_level(record[schema.FRONTIER_EDGES])
     seconds = dot(policy.weights[size, int(record[schema.STRATEGY])], columns)
     return (1.0 + record[schema.FURTHER_LEVELS]) * seconds
@@ -165,7 +164,6 @@ def _group_end(policy, records, begin):
 
 @kernel(counted=False, inner=True)
 def _note(memory, thing, expected, scale):
-    """Add expected seconds of a thing, and its share of the measured seconds."""
     if thing >= 0 and expected > 0.0:
         memory[thing, EXPECTED] += expected
         memory[thing, MEASURED] += expected * memory[thing, IN_USE] * scale
@@ -290,7 +288,6 @@ def _middle(values):
 
 @kernel(counted=False, inner=True)
 def _common(memory, strategies, column):
-    """Return the median of a column over the candidates."""
     count = strategies // 2
     values = memory[:count, EXPECTED]  # scratch from here on
     for s in range(count):

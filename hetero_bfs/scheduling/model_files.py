@@ -16,8 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.devices.machine import NO_DEVICE
-from hetero_bfs.devices.opencl.tuning import read_tuning
+from hetero_bfs.devices.machine import NO_DEVICE, read_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.objective import read_power
 from hetero_bfs.scheduling.schema import COLUMNS, MIGRATION_COLUMNS
@@ -43,11 +42,7 @@ UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError,
 
 @lru_cache(maxsize=8)
 def read_model(text: str, origin: str) -> SpeedModel:
-    """Parse a model file; `origin` names it in errors.
-
-    Raises `ModelError` if it is not JSON, has another format, or names an unknown strategy or
-    column.
-    """
+    """Parse a model file; `origin` names it in errors."""
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
@@ -77,7 +72,6 @@ def read_model(text: str, origin: str) -> SpeedModel:
 
 
 def write_model(model: SpeedModel, path: Path) -> None:
-    """Write a model's file, all or nothing."""
     with replacing(path) as stream:
         stream.write(json.dumps(model.to_json(), indent=1) + "\n")
 
@@ -218,10 +212,7 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
 
 
 def named_model(name: str) -> SpeedModel:
-    """Return a model by its name; the user's own models come before shipped ones.
-
-    Raises `ModelError` if no model has that name.
-    """
+    """Return a model by its name; the user's own models come before shipped ones."""
     files = _all_files()
     if name not in files:
         raise ModelError(
@@ -232,7 +223,6 @@ def named_model(name: str) -> SpeedModel:
 
 
 def default_model(device_type: str | None) -> SpeedModel | None:
-    """Return the shipped model of the most similar machine, by type of device (GPU, CPU)."""
     shipped = list(shipped_models())
     for model in shipped:
         device = model.about.get("machine", {}).get("device") or {}
@@ -246,7 +236,6 @@ def shipped_models() -> Iterator[SpeedModel]:
 
 
 def _newest(host: str, files: Mapping[str, Traversable]) -> SpeedModel | None:
-    """Return a host's newest usable model; raise `ModelError` if none of its models is usable."""
     models: list[SpeedModel] = []
     problem: ModelError | None = None
     for name, file in files.items():
@@ -271,7 +260,6 @@ def _read_file(path: Traversable) -> SpeedModel:
 
 
 def _all_files() -> dict[str, Traversable]:
-    """Return the files of all models by name; the user's own replace shipped ones."""
     return _shipped_files() | _own_files()
 
 

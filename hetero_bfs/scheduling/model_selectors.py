@@ -11,7 +11,7 @@ the one with the least predicted seconds on the reference search applies.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.columns import NUM_MIGRATION_COLUMNS
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.policy import (
     CAUTION,
@@ -28,9 +29,11 @@ from hetero_bfs.scheduling.policy import (
     MODEL,
     SPEEDS,
     Policy,
+    choose,
     make_policy,
     num_places,
 )
+from hetero_bfs.scheduling.rehearsal import find_rule, rehearse, with_alike, with_cost_to_go
 from hetero_bfs.scheduling.selectors import (
     ALPHA,
     BETA,
@@ -42,7 +45,6 @@ from hetero_bfs.scheduling.selectors import (
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, Linear, SpeedModel, ZhangSpeeds
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DIRECTIONS, Strategy, place_name
 from hetero_bfs.scheduling.trace import LevelFeatures
-from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS
 
 PLAN, THRESHOLDS = "plan", "thresholds"
 """Rules of a `ModelSelector`."""
@@ -60,7 +62,6 @@ _RULES = {
 
 
 def migration_names(candidates: Sequence[Strategy]) -> list[str]:
-    """Return names of the predicted migrations, in the order of `Policy.migrations`."""
     places = range(num_places(candidates))
     whats = ("start on", "switch to", "convert on")
     return [f"{what} {place_name(place)}" for what in whats for place in places]
@@ -109,7 +110,6 @@ class ModelSelector(Selector):
     def _policies(
         self, candidates: Sequence[Strategy], predictors: Sequence[Sequence[Linear]]
     ) -> tuple[Policy, Policy]:
-        """Return the policies that count seconds, and costs under the objective."""
         weights = np.array([[linear.weights() for linear in size] for size in predictors])
         migrations = _migration_weights(self.model, num_places(candidates))
         in_seconds = make_policy(
@@ -117,14 +117,12 @@ class ModelSelector(Selector):
         )
         if self.objective is None:
             return in_seconds, in_seconds
-        weights = weights * [[self.objective.per_second(s)] for s in candidates]
-        migrations = migrations * [
-            [self.objective.per_second_of_migration(kind)] for kind in DEVICE_KINDS
-        ]
-        costs = make_policy(
-            MODEL, candidates, weights=weights, migrations=migrations, caution=CAUTION
+        kinds = [[self.objective.per_second_of_migration(kind)] for kind in DEVICE_KINDS]
+        return in_seconds, in_seconds._replace(
+            weights=weights * [[self.objective.per_second(s)] for s in candidates],
+            migrations=migrations * kinds,
+            work=np.zeros_like(in_seconds.work),
         )
-        return in_seconds, costs
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         """Return the choice in a level's record; predictions are in seconds."""
@@ -141,11 +139,8 @@ class ModelSelector(Selector):
     def on_graph(
         self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
     ) -> ModelSelector:
-        """Return this selector for a graph, given a reference search of it (cost_to_go.py)."""
         if self._graph is not None and self._graph[2] is reference:
             return self
-        from hetero_bfs.scheduling.rehearsal import with_alike
-
         other = copy(self.uncorrected)
         assert isinstance(other, ModelSelector)
         other.uncorrected = other
@@ -155,15 +150,10 @@ class ModelSelector(Selector):
         return other
 
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
-        """Return the deciding policy: the plan, or the thresholds if they cost no more."""
-        from hetero_bfs.scheduling.cost_to_go import with_cost_to_go
-
         if self._graph is None:
             if self.rules == (THRESHOLDS,):
                 return self._by_thresholds(candidates, (*_pairs(candidates)[0], ALPHA, BETA))
             return self.in_costs
-        from hetero_bfs.scheduling.thresholds import find_rule
-
         policies = []
         num_vertices, num_edges, reference = self._graph
         if THRESHOLDS in self.rules and _pairs(candidates):
@@ -174,9 +164,6 @@ class ModelSelector(Selector):
         return min(policies, key=self._expected) if len(policies) > 1 else policies[0]
 
     def _expected(self, policy: Policy) -> float:
-        """Return the predicted cost of the graph's reference search, and those like it."""
-        from hetero_bfs.scheduling.rehearsal import rehearse
-
         assert self._graph is not None
         size = self._graph[:2]
         return sum(rehearse(policy, self.in_costs, *size, one)[1] for one in self._searches)
@@ -241,8 +228,6 @@ class ModelSelector(Selector):
     def _predict(
         self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
     ) -> None:
-        from hetero_bfs.scheduling.policy import choose
-
         count = len(self.candidates)
         predicted = record[schema.PREDICTED : schema.PREDICTED + count]
         if np.isnan(predicted).any():
@@ -252,12 +237,11 @@ class ModelSelector(Selector):
             choose(policy._replace(work=scratch), n, m, record, predicted, total)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Name the next best candidate and its margin, the cost-to-go included."""
         best = int(record[schema.STRATEGY])
         if self.policy.rule == DIRECTION:
             bottom_up = not self.policy.top_down[best]
             whole = " and ".join(self.candidates[i].name for i in self.policy.schedule)
-            threshold = direction_reason(features, bottom_up, self.policy)
+            threshold = direction_reason(record, bottom_up, self.policy)
             return f"{threshold}; {whole} for the whole search, by the model"
         total = record[schema.PREDICTED + len(self.candidates) :]
         second = next((int(i) for i in np.argsort(total) if i != best), best)
@@ -294,10 +278,7 @@ def model_selector(
     candidates: Sequence[Strategy],
     objective: Objective | None = None,
 ) -> ModelSelector:
-    """Make a selector that chooses by a model: "auto", "learned" or "thresholds".
-
-    Raises `ModelError` if the model lacks a strategy, or a migration between them.
-    """
+    """Make a selector that chooses by a model: "auto", "learned" or "thresholds"."""
     missing = model.lacking(candidates)
     if missing:
         raise ModelError(
@@ -320,13 +301,21 @@ class ZhangSelector(Selector):
 
     All top-down candidates are predicted from the same edges, so the one with the highest speed is
     always the best of them, and so is the fastest bottom-up candidate. The levels decide between
-    these two. It is never corrected.
+    these two. It is never corrected. `origin` names the speeds in errors.
+
+    Raises `ModelError` if a speed was not measured.
     """
 
-    def __init__(self, speeds: ZhangSpeeds, candidates: Sequence[Strategy]) -> None:
+    def __init__(
+        self, speeds: ZhangSpeeds, candidates: Sequence[Strategy], origin: str = "the speed model"
+    ) -> None:
         self.speeds = speeds
         speed = speeds.edges_per_second
-        _check_speeds(speed, candidates, "the speed model")
+        if missing := [s.name for s in candidates if s.name not in speed]:
+            raise ModelError(
+                f"{origin} lacks the speeds of selector zhang of {', '.join(missing)}; train again "
+                f"with `{TRAIN_COMMAND}`"
+            )
         best = [
             max((s for s in candidates if s.direction == way), key=lambda s: speed[s.name])
             for way in DIRECTIONS
@@ -366,18 +355,8 @@ class ZhangSelector(Selector):
 
 
 def zhang_selector(model: SpeedModel, candidates: Sequence[Strategy]) -> ZhangSelector:
-    """Make the selector of the paper's model; raise `ModelError` if a speed was not measured."""
     speeds = model.zhang or ZhangSpeeds(1.0, {}, 0, 0)
-    _check_speeds(speeds.edges_per_second, candidates, f"the speed model {model.name}")
-    return ZhangSelector(speeds, candidates)
-
-
-def _check_speeds(known: Container[str], candidates: Sequence[Strategy], model: str) -> None:
-    if missing := [s.name for s in candidates if s.name not in known]:
-        raise ModelError(
-            f"{model} lacks the speeds of selector zhang of {', '.join(missing)}; train again "
-            f"with `{TRAIN_COMMAND}`"
-        )
+    return ZhangSelector(speeds, candidates, f"the speed model {model.name}")
 
 
 def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:

@@ -33,12 +33,10 @@ SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 
 
 def model_of(device: DeviceInfo | None) -> SpeedModel | None:
-    """Return the speed model of this machine with this device, or None."""
     return find_model(cpu_slug(), device_slug(device))
 
 
 def check_selector_name(wanted: str) -> None:
-    """Raise `ModelError` for a text that is neither a selector's name nor a schedule."""
     if wanted.startswith("fixed:"):
         try:
             schedule_names(wanted)

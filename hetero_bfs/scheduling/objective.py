@@ -54,7 +54,6 @@ class Power:
     remarks: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value of `power` in a model file."""
         return {
             "watts": {name: dict(values) for name, values in self.watts.items()},
             "error_watts": {name: dict(values) for name, values in self.error_watts.items()},
@@ -67,11 +66,7 @@ class Power:
 
 
 def read_power(data: Mapping[str, Any]) -> Power:
-    """Read the measured watts of a model file.
-
-    Raises `ModelError` if a strategy or domain is unknown, a value is not a number of
-    watts, or watts lack an error, idle watts or a meter.
-    """
+    """Read the measured watts of a model file."""
     idle = _by_domain(data["idle_watts"], "idle_watts")
     power = Power(
         watts=_by_strategy(data["watts"], "watts"),
@@ -175,7 +170,6 @@ class Objective:
         return math.fsum(costs) / len(costs)
 
     def margin(self, cost: float) -> str:
-        """Return a difference of two candidates' costs in words."""
         return (
             f"{1e3 * cost:.3g} mJ"
             if self.objective_name == "energy"
@@ -183,14 +177,12 @@ class Objective:
         )
 
     def joules(self, traces: Iterable[LevelTrace]) -> float:
-        """Return the joules of a search: measured seconds of levels and migrations times watts."""
         return math.fsum(
             (trace.seconds + trace.transfer_seconds) * self.watts[trace.strategy]
             for trace in traces
         )
 
     def net_joules(self, traces: Sequence[LevelTrace]) -> float:
-        """Return the joules beyond those of an idle machine in the same time."""
         seconds = math.fsum(trace.seconds + trace.transfer_seconds for trace in traces)
         return self.joules(traces) - self.idle_watts * seconds
 

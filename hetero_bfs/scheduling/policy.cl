@@ -1,7 +1,7 @@
 /* Chooses a strategy: a policy is data, and one function evaluates it, as in policy.py, which
- * explains rules and columns. packed_policy.py lays out the data, and lists the functions that come
- * from Python. The twins of `choose_level` and `_is_alike` are in steps.cl. CAUTION concerns levels
- * on the host only. A level is an array of RECORD_STATE numbers (schema.py).
+ * explains rules and columns, lays out the data, and lists the functions that come from Python. The
+ * twins of `choose_level` and `_is_alike` are in steps.cl. CAUTION concerns levels on the host
+ * only. A level is an array of RECORD_STATE numbers (schema.py).
  *
  * The search waits for the choice, so it must be fast. REAL is float, since seconds need no more
  * digits. Each work-item predicts one candidate, and one of them does the rest. Data that is read
@@ -37,7 +37,7 @@ static REAL migration_seconds(__local const REAL *policy, uint migration, uint t
     return dot_columns(policy + MIGRATIONS + row * MIGRATION_COLUMNS, columns, MIGRATION_COLUMNS);
 }
 
-/* The seconds of a transition from a frontier on the device; see transitions.py. */
+/* The seconds of a transition from a frontier on the device; see columns.py. */
 static REAL transition_seconds(__local const REAL *policy, bool is_bitmap, uint s,
                                __local const REAL *columns)
 {

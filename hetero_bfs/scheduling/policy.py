@@ -12,6 +12,8 @@ There are four rules:
 
 A model's predicted seconds are a matrix of weights times the columns of the level (columns.py).
 The columns have the order of schema.COLUMNS and are explained in trace.py.
+
+A device gets a policy's numbers in one array, and its functions in OpenCL C (policy.cl, twins.py).
 """
 
 from __future__ import annotations
@@ -20,13 +22,20 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.scheduling.columns import (
+    CONVERT,
     NUM_COLUMNS,
+    NUM_MIGRATION_COLUMNS,
+    SWITCH,
+    expectations,
     fill_columns,
+    found_share,
     is_dense_push_level,
     size_of_level,
+    transition_seconds,
 )
 from hetero_bfs.scheduling.schema import (
     CHOSEN,
@@ -50,14 +59,12 @@ from hetero_bfs.scheduling.schema import (
     UNVISITED_VERTICES,
     WITHIN,
     has_queue,
+    is_dense_push,
     row_of,
+    size_of,
     was_bottom_up,
 )
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
-from hetero_bfs.scheduling.transitions import (
-    NUM_MIGRATION_COLUMNS,
-    transition_seconds,
-)
 from hetero_bfs.support.compiling import kernel
 
 MOST_CANDIDATES = 8
@@ -93,7 +100,7 @@ class Policy(NamedTuple):
         MODEL: weights of starting at a place, switching to it, converting a bitmap there.
     cost_to_go : float64 (rows, 1 + candidates)
         MODEL: expected cost of the remaining levels after a level by each candidate
-        (cost_to_go.py). The first column is the `share_left` of that level. May be empty.
+        (rehearsal.py). The first column is the `share_left` of that level. May be empty.
     caution : float64
         MODEL: see CAUTION; 1 for none.
     places, top_down : int64, bool (candidates,)
@@ -120,7 +127,6 @@ class Policy(NamedTuple):
 
 
 def num_places(candidates: Sequence[Strategy]) -> int:
-    """Return the number of places of a policy: the host, one device, and all others in use."""
     return 1 + max((DEVICE, *(s.place for s in candidates)))
 
 
@@ -152,7 +158,6 @@ def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Pol
 
 
 def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Policy:
-    """Return the policy of a fixed schedule: numbers of candidates, level by level."""
     return make_policy(FIXED, candidates, schedule=schedule)
 
 
@@ -197,13 +202,11 @@ def _find_row(cost_to_go, left):
 
 @njit(inline="always")
 def _is_early(state):
-    """Tell whether CAUTION applies."""
     return state[PLACE] < DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
 
 
 @njit(inline="always")
 def _care(policy, early, s):
-    """Return the factor of a candidate's prediction; see CAUTION."""
     careful = early and policy.places[s] == HOST and not policy.top_down[s]
     return policy.caution if careful else 1.0
 
@@ -261,7 +264,6 @@ def is_faster_bottom_up(alpha, state):
 
 @kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
-    """Call `_choose` from Python."""
     return _choose(policy, num_vertices, num_edges, state, predicted, total)
 
 
@@ -412,3 +414,74 @@ def is_alike(bounds, vertices, edges, unvisited):
         and unvisited >= bounds.unvisited
         and unvisited > bounds.share * edges
     )
+
+
+# The policy on a device.
+
+_PACKED_NUMBERS = (
+    "RULE",
+    "CANDIDATES",
+    "SCHEDULE_SIZE",
+    "INTERVAL",
+    "COST_TO_GO_ROWS",
+    "ALPHA",
+    "BETA",
+    "NUM_VERTICES",
+    "NUM_EDGES",
+    "MEAN_DEGREE",
+)
+"""The first items of a packed policy; migrations, candidates and the rest follow."""
+
+_SHARED = "FIXED DIRECTION MODEL SPEEDS LEAST_ALIKE MOST_ALIKE LEAST_SECONDS"
+OPENCL = {
+    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
+    **{name: globals()[name] for name in _SHARED.split()},
+    "MOST_CANDIDATES": MOST_CANDIDATES,
+    "MOST_COST_TO_GO_ROWS": MOST_COST_TO_GO_ROWS,
+    "SWITCH": SWITCH,
+    "CONVERT": CONVERT,
+}
+"""Numbers shared with policy.cl (built_programs.py)."""
+
+FUNCTIONS = (
+    *(is_dense_push, size_of, was_bottom_up, found_share, expectations, fill_columns),
+    *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
+)
+KINDS = {"columns": "__local float *", "state": "const float *"}
+"""Functions that policy.cl calls (twins.py), and the arrays among their parameters."""
+
+
+def pack_policy(
+    policy: Policy, num_vertices: int, num_edges: int, interval: int, place: int = DEVICE
+) -> npt.NDArray[np.float32]:
+    """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
+
+    `place` is the number of the device. A device knows only itself and the host, so the seconds of
+    a switch to another device are added to that device's candidates. After the candidates there is
+    room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies that many.
+    """
+    named = {
+        "RULE": policy.rule,
+        "CANDIDATES": policy.places.size,
+        "SCHEDULE_SIZE": policy.schedule.size,
+        "INTERVAL": interval,
+        "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
+        "ALPHA": policy.alpha,
+        "BETA": policy.beta,
+        "NUM_VERTICES": num_vertices,
+        "NUM_EDGES": num_edges,
+        "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
+    }
+    numbers = [named[name] for name in _PACKED_NUMBERS]
+    traits = (policy.places == place, policy.top_down, policy.traits[:, VARIANT])
+    weights = policy.weights.copy()
+    elsewhere = (policy.places != place) & (policy.places != HOST)
+    further = policy.migrations[SWITCH, policy.places[elsewhere]]
+    weights[:, elsewhere, :NUM_MIGRATION_COLUMNS] += further
+    candidates = np.zeros((MOST_CANDIDATES, 2 * NUM_COLUMNS + len(traits)))
+    candidates[: policy.places.size] = np.column_stack((*weights, *traits))
+    rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
+    padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
+    migrations = policy.migrations[:, [HOST, place]]
+    parts = (numbers, migrations.ravel(), candidates.ravel(), rest, padding)
+    return np.concatenate(parts).astype(np.float32)

@@ -9,34 +9,90 @@ exceeds the seconds of a migration (the ski-rental rule: Karlin et al. 1988, "Co
 caching"). So a single large iteration moves a run to the device at once. Many small ones move it
 back, a few do not.
 
-program_costs.py describes `costs`. loop.cl calls the same functions.
+`costs` has the seconds of iterations on two places, and of migrations: one float array, indexed as
+below, on the host and on a device. loop.cl calls the same functions. `ProgramEstimates` learns the
+costs on both places from whole runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.scheduling.columns import found_share
-from hetero_bfs.scheduling.program_costs import (
-    ALL_STATES,
-    BITMAP,
-    CHANGED_VERTEX,
-    CHANGES_PER_EDGE,
-    ITERATION_COST,
-    LISTED_VERTEX,
-    LOST,
-    MIGRATION,
-    NUM_CHANGED,
-    OTHER,
-    PULL_EDGE,
-    PULL_MISS,
-    PULL_VERTEX,
-    PUSH_CHANGE,
-    PUSH_EDGE,
-    PUSH_VERTEX,
-)
+from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 from hetero_bfs.support.compiling import kernel
+
+PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION_COST = range(7)
+"""Seconds of an iteration's parts (speed_model.py explains them), and its constant seconds."""
+
+NUM_DIRECTION_COSTS = 6
+
+OTHER = 7
+"""First of the same seven costs for the other place."""
+
+MIGRATION, CHANGED_VERTEX, ALL_STATES, LISTED_VERTEX, BITMAP = range(14, 19)
+"""Seconds of a migration: its latency (infinite if the run cannot migrate), and the transfers
+(device_stay.py): per vertex whose state changed, for all states, per active vertex in a list, for a
+bitmap."""
+
+LOST, NUM_CHANGED, CHANGES_PER_EDGE = range(19, 22)
+"""Seconds lost here so far. Number of active vertices so far, whose states may differ. Vertices
+that the latest iteration made active, per edge of its senders."""
+
+NUM_COSTS = 22
+
+OPENCL = {"MIGRATION": MIGRATION, "CHANGES_PER_EDGE": CHANGES_PER_EDGE}
+"""For loop.cl."""
+
+_LATENCY_SECONDS, _BYTE_SECONDS = 150e-6, 1 / 5e9
+"""First guesses for a machine without a trained model."""
+
+
+def lone_costs(of_directions: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return costs for a run that cannot migrate."""
+    costs = np.zeros(NUM_COSTS)
+    costs[: len(of_directions)] = of_directions
+    costs[MIGRATION], costs[CHANGES_PER_EDGE] = np.inf, 1.0
+    return costs
+
+
+class RunSizes(NamedTuple):
+    """Sizes of a run: of the graph, and bytes of a vertex's state.
+
+    `num_searched` vertices have edges. `has_identity` tells whether `combine` has an identity,
+    `all_active` whether all vertices are active in each iteration.
+    """
+
+    num_vertices: int
+    num_searched: int
+    num_stored_edges: int
+    item_bytes: int
+    has_identity: bool
+    all_active: bool
+
+
+@dataclass(frozen=True)
+class MigrationCosts:
+    """Seconds of a migration to a place: latency, and per byte."""
+
+    seconds: float
+    byte_seconds: float
+
+    @classmethod
+    def to(cls, place: DeviceKind, model: SpeedModel | None) -> MigrationCosts:
+        """Return the model's costs for searches, whose frontier has 4 bytes per vertex."""
+        if model is None or place not in model.switch:
+            return cls(_LATENCY_SECONDS, _BYTE_SECONDS)
+        weights = model.switch[place].to_json()
+        return cls(weights.get("constant", 0.0), weights.get("frontier_vertices", 0.0) / 4)
+
 
 _LEAST_LEARNED = 50e-6  # seconds; shorter iterations do not correct costs
 _RIVAL = 3.0  # ratio of predicted times below which both directions are rivals
@@ -83,7 +139,6 @@ def touches(edges, searched, stored):
 def iteration_seconds(
     costs, place, direction, senders, edges, receivers, searched, stored, has_identity
 ):
-    """Return the predicted seconds of a push (1), a pull (2), or the faster one (0)."""
     pushed = push_seconds(costs, place, senders, edges)
     pulled = pull_seconds(costs, place, edges, receivers, searched, stored, has_identity)
     best = min(pushed, pulled)
@@ -131,7 +186,6 @@ def choose(arrays, senders, edges, receivers):
 
 @njit(inline="always")
 def migrates(arrays, direction, active, senders, edges, receivers):
-    """Tell whether the next iteration must run on the other place."""
     direction = 2 if arrays.all_active != 0 else direction
     return leaves(
         arrays.costs, direction, active, senders, edges, receivers,
@@ -178,3 +232,111 @@ KINDS = {"costs": "__global float *", "has_identity": "bool"} | dict.fromkeys(
     ("place", "direction"), "int64"
 )
 """Functions that loop.cl calls (twins.py), and their parameters that are not floats."""
+
+
+_ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}
+"""First guess for an iteration with almost no work; 23 us on an H200 in one launch."""
+
+_MARGIN = 0.1
+"""Share of a run's time that migrations must be expected to save before they are tried."""
+
+_LEARNING = 0.5
+"""Weight of the latest migration in the estimated latency."""
+
+
+class ProgramEstimates:
+    """Costs of iterations on both places, and of the migrations between them.
+
+    `migrations` has the costs of a migration to each place.
+    """
+
+    def __init__(
+        self, run: RunSizes, costs: Mapping[DeviceKind, ProgramCosts],
+        migrations: Mapping[DeviceKind, MigrationCosts],
+    ) -> None:  # fmt: skip
+        self._run, self._migrations = run, dict(migrations)
+        self._num_migrations = dict.fromkeys(DEVICE_KINDS, 0)
+        self._costs = {
+            place: np.array([*astuple(costs[place]), _ITERATION_SECONDS[place]])
+            for place in DEVICE_KINDS
+        }
+        self._known, self._host_seconds = np.empty((0, 4)), np.empty(0)
+        self._device_seconds = 0.0
+
+    def costs(self, place: DeviceKind) -> npt.NDArray[np.float64]:
+        """Return the costs of a stay on a place, and of the migration to the other one."""
+        other: DeviceKind = "device" if place == "cpu" else "cpu"
+        migration, words = self._migrations[other], -(-self._run.num_searched // 32)
+        costs = lone_costs([*self._costs[place], *self._costs[other]])
+        costs[MIGRATION] = migration.seconds
+        costs[LISTED_VERTEX] = 4 * migration.byte_seconds
+        costs[BITMAP] = 4 * words * migration.byte_seconds
+        if other == "device":  # the host gets the states at the end of the run in any case
+            costs[CHANGED_VERTEX] = (4 + self._run.item_bytes) * migration.byte_seconds
+            costs[ALL_STATES] = (
+                self._run.num_vertices * self._run.item_bytes * migration.byte_seconds
+            )
+        return costs
+
+    def learn_host(
+        self, directions: npt.NDArray[np.float64], known: npt.NDArray[np.float64],
+        seconds: npt.NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        """Learn from a run on the host: its corrected costs, and its iterations.
+
+        `known` has the numbers known before each iteration (`expect_iterations`).
+        """
+        if not seconds.size:
+            return
+        own = self._costs["cpu"]
+        own[:NUM_DIRECTION_COSTS] = directions[:NUM_DIRECTION_COSTS]
+        own[ITERATION_COST] = seconds.min()
+        self._known, self._host_seconds = known.copy(), seconds.copy()
+
+    def learn_device(self, seconds: float) -> None:
+        """Learn from a run on the device, with the same iterations as on the host.
+
+        If it took longer than the formula predicts, the difference is divided equally among its
+        iterations. If it took less, all costs of the formula are scaled down.
+        """
+        self._device_seconds = seconds
+        count = self._host_seconds.size
+        if not count:
+            return
+        own = self._costs["device"]
+        own[ITERATION_COST] = 0.0
+        expected = float(self._expected("device").sum())
+        if expected > seconds:
+            own *= seconds / expected
+        own[ITERATION_COST] = max(seconds - expected, 0.0) / count
+
+    def learn_migration(self, place: DeviceKind, num_bytes: int, seconds: float) -> None:
+        """Learn from a migration to a place; the first one is ignored, as it compiles kernels."""
+        self._num_migrations[place] += 1
+        if self._num_migrations[place] > 1:
+            migration = self._migrations[place]
+            latency = max(seconds - num_bytes * migration.byte_seconds, 0.0)
+            latency = migration.seconds + _LEARNING * (latency - migration.seconds)
+            self._migrations[place] = MigrationCosts(latency, migration.byte_seconds)
+
+    def expected_run(self) -> dict[DeviceKind, float]:
+        if not self._host_seconds.size:
+            return {}
+        return {place: float(self._expected(place).sum()) for place in DEVICE_KINDS}
+
+    def _expected(self, place: DeviceKind) -> npt.NDArray[np.float64]:
+        seconds = np.empty(self._host_seconds.size)
+        expect_iterations(
+            lone_costs(self._costs[place]), self._known,
+            (self._run.num_searched, self._run.num_stored_edges), self._run.has_identity, seconds,
+        )  # fmt: skip
+        return seconds
+
+    def may_pay(self) -> bool:
+        """Tell whether a run may gain from taking the faster place in each iteration."""
+        if not self._device_seconds or not self._host_seconds.size or self._run.all_active:
+            return False
+        here, there = self._host_seconds, self._expected("device")
+        alone = min(here.sum(), there.sum())
+        migrating = min(migration.seconds for migration in self._migrations.values())
+        return bool(np.minimum(here, there).sum() + migrating < (1.0 - _MARGIN) * alone)

@@ -27,10 +27,11 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.columns import fill_columns, size_of_level
 from hetero_bfs.scheduling.model_files import default_model
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.policy import CAUTION
+from hetero_bfs.scheduling.policy import CAUTION, dot
 from hetero_bfs.scheduling.selectors import ALPHA, BETA
 from hetero_bfs.scheduling.strategies import (
     DIRECTIONS,
@@ -41,6 +42,7 @@ from hetero_bfs.scheduling.strategies import (
     schedule_names,
     strategy_named,
 )
+from hetero_bfs.support.compiling import kernel
 
 _NUM_COLUMNS = len(schema.COLUMNS)
 _WEIGHT = 0.25  # weight of a new measurement in a correction
@@ -50,6 +52,83 @@ _TRIES = 2  # moves to the device before its predictions are compared with the h
 _PUSHES_A_LEVEL = 2  # a rank pushes, and receives messages from other ranks
 _SLOW_STARTS = 2  # slow starts in a row, since the first start is cold
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
+
+(EDGES, VERTICES, UNVISITED, UNVISITED_LEFT, PUSH_SECONDS, PULL_SECONDS, SENT_BYTES) = range(7)
+"""Numbers that the ranks reduce by maximum: edges and vertices of the frontier, unvisited vertices
+and their edges, predicted seconds, and bytes for other ranks."""
+
+NUM_REDUCED = 7
+PUSH, PULL, DEVICE_PUSH, DEVICE_PULL = range(4)
+"""Predicted levels: a push and a pull on the host, and both on the rank's OpenCL device."""
+
+NUM_PREDICTED = 4
+MOVE_GAIN = 2.0
+"""A search moves to the device for a level that takes less than 1 / 2 there, and then stays."""
+
+_SECONDS_PER_EDGE, _SECONDS_PER_FOUND = 2e-9, 8e-9  # a push without a model
+_SECONDS_PER_SCAN, _SECONDS_PER_WORD = 1.5e-9, 2e-9  # a pull without a model
+_WORD_BYTES = 8
+
+
+@kernel(counted=False)
+def predict(
+    state, weights, floors, move, trying, others_share, factors, columns, raw, on_device, reduced
+):
+    """Predict a push and a pull, each at the place where the rank would run it.
+
+    Parameters
+    ----------
+    state : float64 (STATE_SIZE,)
+    weights : float64 (2, NUM_PREDICTED, NUM_COLUMNS)
+        Of speed models, at SMALL and at LARGE levels; all 0 without one.
+    floors : float64 (2,)
+        Constant seconds of a push and of a pull on the device; inf without a device.
+    move : float
+        Seconds that the move to the device takes.
+    trying : bool
+        Whether to take the device whatever its model predicts.
+    others_share : float
+        Share of the vertices that other ranks own.
+    factors : float64 (NUM_PREDICTED,)
+        Corrections of the predictions.
+    columns : float64 (NUM_COLUMNS,)
+        Scratch.
+    raw : float64 (NUM_PREDICTED,)
+        Filled with predictions without corrections and floors.
+    on_device : bool (2,)
+        Filled with the place of a push and of a pull.
+    reduced : float64 (NUM_REDUCED,)
+        Filled.
+    """
+    edges, found = state[schema.FRONTIER_EDGES], state[schema.FRONTIER_VERTICES]
+    unvisited, left = state[schema.UNVISITED_VERTICES], state[schema.UNVISITED_EDGES]
+    vertices = unvisited + found
+    scanned = expected = 0.0
+    columns[:] = 0.0
+    if found > 0.0 and unvisited > 0.0:
+        fill_columns(columns, vertices, state)
+        scanned, expected = columns[6], columns[7]
+    size = size_of_level(edges)
+    for which in range(NUM_PREDICTED):
+        predicted = dot(weights[size, which], columns)
+        if predicted <= 0.0 and which % 2 == PUSH:
+            predicted = _SECONDS_PER_EDGE * edges + _SECONDS_PER_FOUND * expected
+        elif predicted <= 0.0:
+            predicted = _SECONDS_PER_WORD * vertices / 32.0 + _SECONDS_PER_SCAN * scanned
+        raw[which] = predicted
+    reduced[EDGES], reduced[VERTICES] = edges, found
+    reduced[UNVISITED], reduced[UNVISITED_LEFT] = unvisited, left
+    for which in range(2):
+        here = factors[which] * raw[which]
+        there = floors[which] + factors[DEVICE_PUSH + which] * raw[DEVICE_PUSH + which]
+        if state[schema.PLACE] != schema.HOST:
+            on_device[which] = True
+        else:
+            there += move
+            least = floors[which] + move if trying else MOVE_GAIN * there
+            on_device[which] = least < here
+        reduced[PUSH_SECONDS + which] = there if on_device[which] else here
+    reduced[SENT_BYTES] = _WORD_BYTES * expected * others_share
 
 
 @dataclass(frozen=True)
@@ -103,11 +182,8 @@ class RankDecision:
         costs: ExchangeCosts,
         device: DecidedDevice | None = None,
     ) -> None:
-        from hetero_bfs.scheduling import rank_prediction as prediction
-
-        self._item, self._predict = prediction, prediction.predict  # a level's import takes 1 us
         self.selector = selector
-        self.factors = np.ones(prediction.NUM_PREDICTED)
+        self.factors = np.ones(NUM_PREDICTED)
         """Factors that correct the predictions of a push and a pull, and of both on the device."""
         self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
         self._move = 0.0 if device is None else device.move_seconds
@@ -118,15 +194,15 @@ class RankDecision:
         self._others_share = others_share
         self._num_vertices = num_vertices
         self._costs = costs
-        self._weights = np.zeros((2, prediction.NUM_PREDICTED, _NUM_COLUMNS))
-        self._weights[:, prediction.PULL] = _weights("bottom-up", None)
+        self._weights = np.zeros((2, NUM_PREDICTED, _NUM_COLUMNS))
+        self._weights[:, PULL] = _weights("bottom-up", None)
         if device is not None:
-            self._weights[:, prediction.DEVICE_PUSH] = _weights("top-down", device.info)
-            self._weights[:, prediction.DEVICE_PULL] = _weights("bottom-up", device.info)
+            self._weights[:, DEVICE_PUSH] = _weights("top-down", device.info)
+            self._weights[:, DEVICE_PULL] = _weights("bottom-up", device.info)
         self._columns = np.zeros(_NUM_COLUMNS)
-        self._raw = np.zeros(prediction.NUM_PREDICTED)
+        self._raw = np.zeros(NUM_PREDICTED)
         self._on_device = np.zeros(2, np.bool_)
-        self._reduced = np.zeros(prediction.NUM_REDUCED)
+        self._reduced = np.zeros(NUM_REDUCED)
         self._schedule: list[Strategy] | None = None
         if selector.startswith("fixed:"):
             self._schedule = [strategy_named(name) for name in schedule_names(selector)]
@@ -134,7 +210,7 @@ class RankDecision:
     def agree(self, state: npt.NDArray[np.float64]) -> bool:
         """Predict, and reduce over all ranks; return false if the search is over."""
         reduced = self._reduced
-        self._predict(
+        predict(
             state,
             self._weights,
             self._floors,
@@ -148,13 +224,12 @@ class RankDecision:
             reduced,
         )
         self._reduce(reduced)
-        return bool(reduced[self._item.EDGES] > 0 and reduced[self._item.UNVISITED] > 0)
+        return bool(reduced[EDGES] > 0 and reduced[UNVISITED] > 0)
 
     def seconds(self) -> tuple[float, float]:
-        """Return the predicted seconds of a push and of a pull, including the exchange."""
         reduced = self._reduced
-        push = reduced[self._item.PUSH_SECONDS] + self._costs.sparse(reduced[self._item.SENT_BYTES])
-        return float(push), float(reduced[self._item.PULL_SECONDS] + self._costs.dense)
+        push = reduced[PUSH_SECONDS] + self._costs.sparse(reduced[SENT_BYTES])
+        return float(push), float(reduced[PULL_SECONDS] + self._costs.dense)
 
     def choose(self, level: int, before: Direction) -> Direction:
         """Return the direction of the next level, the same on all ranks."""
@@ -165,7 +240,7 @@ class RankDecision:
         if self.selector == "alpha-beta":
             return self._by_rule(before)
         push, pull = self.seconds()
-        early = _EARLY * self._reduced[self._item.EDGES] < self._reduced[self._item.UNVISITED_LEFT]
+        early = _EARLY * self._reduced[EDGES] < self._reduced[UNVISITED_LEFT]
         if before == "top-down" and early:
             pull *= CAUTION
         return "top-down" if push <= pull else "bottom-up"
@@ -174,13 +249,9 @@ class RankDecision:
         """Return the direction by Beamer's rule (2012), applied to the maxima over all ranks."""
         reduced = self._reduced
         if before == "bottom-up":
-            stays = reduced[self._item.VERTICES] * BETA >= self._num_vertices
+            stays = reduced[VERTICES] * BETA >= self._num_vertices
             return "bottom-up" if stays else "top-down"
-        return (
-            "bottom-up"
-            if reduced[self._item.EDGES] * ALPHA > reduced[self._item.UNVISITED_LEFT]
-            else "top-down"
-        )
+        return "bottom-up" if reduced[EDGES] * ALPHA > reduced[UNVISITED_LEFT] else "top-down"
 
     def _scheduled(self, level: int) -> Strategy:
         assert self._schedule is not None
@@ -204,7 +275,6 @@ class RankDecision:
         self._slow_starts = self._slow_starts + 1 if is_slow else 0
 
     def is_on_device(self, direction: Direction, state: npt.NDArray[np.float64]) -> bool:
-        """Tell whether this rank runs the next level, in this direction, on its device."""
         if self._schedule is not None:
             scheduled = self._scheduled(int(state[schema.LEVEL])).device_kind == "device"
             return scheduled and self._device is not None
@@ -214,11 +284,10 @@ class RankDecision:
         return chosen
 
     def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
-        """Correct predictions by the seconds that this rank took for a level."""
         i, floor = DIRECTIONS.index(direction), 0.0
         if on_device:
             floor = self._floors[i]
-            i += self._item.DEVICE_PUSH
+            i += DEVICE_PUSH
         expected = self.factors[i] * self._raw[i]
         weight = 1.0 if _MUCH_FASTER * seconds < floor + expected else _WEIGHT
         if on_device:

@@ -1,30 +1,48 @@
-"""Follows a policy through a graph's reference search, without running it, compiled.
+"""Plans by a graph's reference search: the cost-to-go table, thresholds, and what a policy costs.
 
-The levels of a search do not depend on the strategies. So the states of one reference search
-(cost_to_go.py) show what a policy chooses at each level, and a model predicts what that takes.
-Searches from other sources have frontiers of other sizes. A threshold that suits one of them may be
-far off for the next. So policies are compared on searches like the reference, too.
+The levels of a search do not depend on the strategies. So the states of one reference search show
+what a policy (policy.py) chooses at each level, and a model predicts what that takes. A reference
+search is the state before each level (schema.py), float64 (levels, RECORD_STATE). Searches from
+other sources have frontiers of other sizes. A threshold that suits one of them may be far off for
+the next. So policies are compared on searches like the reference, too.
+
+The cost-to-go table has the least predicted seconds from each level to the end. Going backwards
+from the last level gives the exact minimum. A search of many levels keeps only a sample of rows.
+
+Many pairs of thresholds of Beamer's rule make the same choices. Among pairs of nearly equal cost
+the alpha nearest to a usual value is taken, since it suits other sources best. Then the beta is
+taken that returns to top-down the latest.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import fill_columns, is_dense_push_level, size_of_level
+from hetero_bfs.scheduling.columns import (
+    fill_columns,
+    is_dense_push_level,
+    leaves_queue,
+    size_of_level,
+    transition_seconds,
+)
 from hetero_bfs.scheduling.policy import (
     DENSE_PUSHES,
     LEAST_ALIKE,
     MODEL,
+    MOST_COST_TO_GO_ROWS,
     Policy,
     are_near,
     choose,
     dot,
+    share_left,
 )
 from hetero_bfs.scheduling.schema import has_queue
-from hetero_bfs.scheduling.transitions import leaves_queue, transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 ASKING_SECONDS = (2e-7, 1.5e-6)
@@ -42,6 +60,11 @@ _SIZES = (
     (schema.FRONTIER_VERTICES, schema.UNVISITED_VERTICES),
     (schema.FRONTIER_EDGES, schema.UNVISITED_EDGES),
 )
+
+_USUAL_ALPHA = 8.0
+_ALPHAS = np.append(0.0, 2.0 ** np.arange(-2.0, 6.5, 0.5))  # the first means: never bottom-up
+_BETAS = np.array([8.0, 18.0, 64.0, 256.0, 2.0**32])  # the last means: never top-down again
+_NEGLIGIBLE = 0.01  # relative difference of predicted costs
 
 
 def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
@@ -73,7 +96,15 @@ _has_queue = njit(inline="always")(has_queue)
 
 
 @njit(inline="always")
-def keeps_choice(level, before):
+def _leaves_queue(policy, num_vertices, level, s):
+    dense_push = is_dense_push_level(
+        num_vertices, level[schema.FRONTIER_EDGES], level[schema.UNVISITED_VERTICES]
+    )
+    return leaves_queue(policy.top_down[s], policy.traits[s, DENSE_PUSHES] != 0, dense_push)
+
+
+@njit(inline="always")
+def _keeps_choice(level, before):
     """Tell whether a search very likely keeps the choice of the level before, without asking."""
     same_size = size_of_level(level[schema.FRONTIER_EDGES]) == size_of_level(
         before[schema.FRONTIER_EDGES]
@@ -82,8 +113,7 @@ def keeps_choice(level, before):
 
 
 @njit(inline="always")
-def choosing_seconds(place, keeps):
-    """Return the seconds of choosing by a model where the search is."""
+def _choosing_seconds(place, keeps):
     there = 1 if place > schema.HOST else 0
     return KEEPING_SECONDS[there] if keeps else ASKING_SECONDS[there]
 
@@ -97,9 +127,8 @@ def rehearse(
 ) -> tuple[npt.NDArray[np.int64], float]:
     """Return what a policy chooses in a reference search, int64 (levels,), and the predicted cost.
 
-    `policy` chooses. `costs` predicts, with the same candidates and rule MODEL. `reference` is
-    float64 (levels, RECORD_STATE). The cost is in seconds, or as the objective has it, of all
-    levels and migrations, and of choosing.
+    `policy` chooses. `costs` predicts, with the same candidates and rule MODEL. The cost is in
+    seconds, or as the objective has it, of all levels and migrations, and of choosing.
     """
     chosen = np.zeros(len(reference), np.int64)
     predicted = np.zeros((2, policy.places.size))
@@ -116,24 +145,132 @@ def _rehearse(policy, costs, num_vertices, num_edges, levels, predicted, chosen)
     for i in range(levels.shape[0]):
         state = levels[i]
         state[schema.PLACE], state[schema.REPRESENTATION] = place, representation
-        keeps = i > 0 and keeps_choice(state, levels[i - 1])
+        keeps = i > 0 and _keeps_choice(state, levels[i - 1])
         if keeps and policy.rule == MODEL:
             s = chosen[i - 1]
         else:
             s = choose(policy, num_vertices, num_edges, state, predicted[0], predicted[1])
         if policy.rule == MODEL:
-            total += choosing_seconds(place, keeps)
+            total += _choosing_seconds(place, keeps)
         chosen[i] = s
         fill_columns(columns, num_vertices, state)
         size = size_of_level(state[schema.FRONTIER_EDGES])
         total += dot(costs.weights[size, s], columns)
         total += transition_seconds(costs, columns, place, _has_queue(state), s)
         place = policy.places[s]
-        dense_push = is_dense_push_level(
-            num_vertices, state[schema.FRONTIER_EDGES], state[schema.UNVISITED_VERTICES]
-        )
-        if leaves_queue(policy.top_down[s], policy.traits[s, DENSE_PUSHES] != 0, dense_push):
+        if _leaves_queue(policy, num_vertices, state, s):
             representation = schema.QUEUE
         else:
             representation = schema.DENSE_PUSH_BITMAP if policy.top_down[s] else schema.BITMAP
     return total
+
+
+def with_cost_to_go(
+    policy: Policy, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
+) -> Policy:
+    """Return the policy with `cost_to_go` filled by its predictions for a reference search."""
+    after = np.zeros((len(reference), policy.places.size))
+    _costs_after(policy, num_vertices, reference, after)
+    kept = sampled_levels(reference[:, schema.FRONTIER_EDGES], MOST_COST_TO_GO_ROWS)
+    unvisited = reference[kept, schema.UNVISITED_EDGES].tolist()
+    left = [share_left.py_func(edges, num_edges) for edges in unvisited]  # only inlined if compiled
+    return policy._replace(cost_to_go=np.column_stack((left, after[kept])))
+
+
+def sampled_levels(frontier_edges: npt.ArrayLike, most: int) -> list[int]:
+    """Return the numbers of at most `most` levels, given the frontier's edges at each level.
+
+    Half of them are spread evenly. The other half are where the frontier grows or shrinks, as in
+    the core of a graph with long tails.
+    """
+    edges = np.maximum(np.asarray(frontier_edges, np.float64), 1.0)
+    if edges.size <= most:
+        return list(range(edges.size))
+    change = np.abs(np.diff(np.log(edges)))
+    passed = np.linspace(0.0, 1.0, edges.size)
+    passed[1:] += np.cumsum(change) / max(float(change.sum()), 1e-9)
+    wanted = np.linspace(0.0, passed[-1], most)
+    kept: list[int] = np.unique(np.searchsorted(passed, wanted).clip(0, edges.size - 1)).tolist()
+    return kept
+
+
+@kernel(counted=False)
+def _costs_after(policy, num_vertices, reference, after):
+    """Fill `after`, float64 (levels, candidates): least seconds after a level by each candidate."""
+    columns, places = policy.work, policy.places
+    for level in range(reference.shape[0] - 1, 0, -1):
+        state, before = reference[level], reference[level - 1]
+        fill_columns(columns, num_vertices, state)
+        weights = policy.weights[size_of_level(state[schema.FRONTIER_EDGES])]
+        keeps = _keeps_choice(state, before)
+        for last in range(places.size):
+            is_queue = _leaves_queue(policy, num_vertices, before, last)
+            least = np.inf
+            for s in range(places.size):
+                seconds = dot(weights[s], columns) + after[level, s]
+                seconds += transition_seconds(policy, columns, places[last], is_queue, s)
+                least = min(least, seconds)
+            after[level - 1, last] = least + _choosing_seconds(places[last], keeps)
+
+
+class Rule(NamedTuple):
+    """Beamer's rule: numbers of the candidates for top-down and bottom-up, and the thresholds."""
+
+    top_down: int
+    bottom_up: int
+    alpha: float
+    beta: float
+
+
+def find_rule(
+    policy: Policy,
+    num_vertices: int,
+    searches: Sequence[npt.NDArray[np.float64]],
+    pairs: Sequence[tuple[int, int]],
+) -> Rule:
+    """Return the rule of least predicted cost in all of these searches.
+
+    `policy` counts seconds or costs under an objective. `pairs` are candidates for top-down and
+    bottom-up on one device.
+    """
+    costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
+    chosen = np.array(pairs, np.int64)
+    for search in searches:
+        bottom_up = np.zeros(costs.shape, np.bool_)
+        _add_up(policy, num_vertices, search, chosen, _ALPHAS, _BETAS, bottom_up, costs)
+    pair = int(costs.min(axis=(1, 2)).argmin())
+    alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
+    distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))
+    a, b = min(alike.tolist(), key=lambda places: (distance[places[0]], -places[1]))
+    return Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b]))
+
+
+@kernel(counted=False)
+def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, costs):
+    """Add every rule's cost of all levels to `costs`, float64 (pairs, alphas, betas).
+
+    `bottom_up`, bool of the same shape, has each rule's last direction, False at first.
+    """
+    columns = policy.work
+    for level in range(reference.shape[0]):
+        state, before = reference[level], reference[max(level - 1, 0)]
+        fill_columns(columns, num_vertices, state)
+        weights = policy.weights[size_of_level(state[schema.FRONTIER_EDGES])]
+        for p in range(pairs.shape[0]):
+            first, second = pairs[p, 0], pairs[p, 1]
+            kind = policy.places[first] if level else schema.NOWHERE
+            down = dot(weights[first], columns)
+            from_queue = down + transition_seconds(policy, columns, kind, True, first)
+            from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
+            up = dot(weights[second], columns)
+            up += transition_seconds(policy, columns, kind, True, second)  # the same from a bitmap
+            stays_queue = _leaves_queue(policy, num_vertices, before, first)
+            for a in range(alphas.size):
+                rises = state[schema.FRONTIER_EDGES] * alphas[a] > state[schema.UNVISITED_EDGES]
+                for b in range(betas.size):
+                    was = bottom_up[p, a, b]
+                    stays = state[schema.FRONTIER_VERTICES] * betas[b] >= num_vertices
+                    now = stays if was else rises
+                    down = from_queue if stays_queue and not was else from_bitmap
+                    costs[p, a, b] += up if now else down
+                    bottom_up[p, a, b] = now

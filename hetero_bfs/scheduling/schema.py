@@ -113,7 +113,7 @@ OPENCL = {
     "NUM_COLUMNS": len(COLUMNS),
     "MIGRATION_COLUMNS": len(MIGRATION_COLUMNS),
 }
-"""Numbers that OpenCL code shares (header.py)."""
+"""Numbers that OpenCL code shares (built_programs.py)."""
 
 
 def advance(state: StateArray, representation: int, found: int, edges: int) -> None:
@@ -170,7 +170,6 @@ def size_of(frontier_edges: float) -> int:
 
 
 def is_over(state: StateArray) -> bool:
-    """Tell whether no further level can find anything, or the target is found."""
     return bool(
         state[FRONTIER_EDGES] <= 0
         or state[UNVISITED_VERTICES] <= 0

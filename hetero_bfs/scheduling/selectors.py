@@ -64,22 +64,6 @@ class Selector:
         """The rule for all levels, for the report; empty if the name says it."""
         return ""
 
-    def choose(self, features: LevelFeatures) -> Choice:
-        from hetero_bfs.scheduling.policy import choose
-
-        count = len(self.candidates)
-        record = np.full(schema.record_width(count), np.nan)
-        features.write_state(record)
-        record[schema.STRATEGY] = choose(
-            self.policy,
-            features.num_vertices,
-            features.num_edges,
-            record,
-            record[schema.PREDICTED : schema.PREDICTED + count],
-            record[schema.PREDICTED + count :],
-        )
-        return self.read_choice(features, record)
-
     def first_edges(self, frontier_edges: int, unvisited_edges: int) -> int:
         """Return a number of edges for which the first choice is the same as for `frontier_edges`.
 
@@ -96,7 +80,6 @@ class Selector:
         return min(rounded, frontier_edges + unvisited_edges)
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
-        """Return the choice in a level's record (schema.py)."""
         strategy = self.candidates[int(record[schema.STRATEGY])]
         predicted = record[schema.PREDICTED :][: len(self.candidates)]
         if np.isnan(predicted).any():
@@ -108,7 +91,6 @@ class Selector:
         """Fill in the predictions of a level that the device chose; it records only its choice."""
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        """Return the reason for the choice in a few words."""
         raise NotImplementedError
 
 
@@ -146,14 +128,14 @@ class DirectionSelector(Selector):
         super().__init__(name, candidates, policy)
 
     def _reason(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> str:
-        return direction_reason(features, record[schema.STRATEGY] == 1, self.policy)
+        return direction_reason(record, record[schema.STRATEGY] == 1, self.policy)
 
 
-def direction_reason(features: LevelFeatures, bottom_up: bool, policy: Policy) -> str:
+def direction_reason(record: npt.NDArray[np.float64], bottom_up: bool, policy: Policy) -> str:
     """Describe how a level's frontier compares with the threshold that applies."""
     if policy.alpha == 0:
         return "always top-down"
-    if not features.was_bottom_up:
+    if not schema.was_bottom_up(record):
         return f"frontier edges {'>' if bottom_up else '<='} unvisited / {policy.alpha:g}"
     if policy.beta > NEVER_BACK:
         return "bottom-up to the end"
@@ -167,7 +149,6 @@ def alpha_beta(
     beta: float = BETA,
     where: DeviceKind | None = None,
 ) -> Selector:
-    """Make the selector of Beamer's rule; by default on the device if there is one."""
     default: DeviceKind = "cpu" if device is None else "device"
     kind = where or default
     name = "alpha-beta"
@@ -188,7 +169,6 @@ def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) ->
 def by_direction(
     candidates: Sequence[Strategy], top_down: DeviceKind, bottom_up: DeviceKind
 ) -> dict[Direction, Strategy]:
-    """Return the first candidates for top-down and bottom-up that run on these devices."""
     wanted = {("top-down", top_down), ("bottom-up", bottom_up)}
     found: dict[Direction, Strategy] = {}
     for s in candidates:

@@ -13,7 +13,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
     start, switch, convert
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue
-    tuning    how the device's kernels are compiled and launched (tuning.py)
+    tuning    how the device's kernels are compiled and launched (machine.py)
     power     watts per strategy (objective.py), if training had a meter
     programs  costs of vertex programs' iterations (`ProgramCosts`), by place and kind of message
     algorithms
@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 from hetero_bfs.scheduling.objective import Power
 from hetero_bfs.scheduling.schema import COLUMNS, SMALL, size_of
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy, place_name
@@ -77,7 +77,6 @@ CostTable = Mapping[DeviceKind, Mapping[str, ProgramCosts]]
 
 
 def first_guess(place: DeviceKind, threads: int) -> ProgramCosts:
-    """Return costs for a machine without a trained model."""
     if place == "cpu":
         seconds = 2.4e-9, 1.0e-9, 1.0e-9, 8.0e-9, 6.0e-9, 28.0e-9
         return ProgramCosts(*(value / threads for value in seconds))
@@ -88,10 +87,6 @@ FORMAT = 2
 TRAIN_COMMAND = "hetero-bfs train"
 
 
-def column(features: LevelFeatures | GraphSize, name: str) -> float:
-    return 1.0 if name == "constant" else float(getattr(features, name))
-
-
 @dataclass(frozen=True)
 class Linear:
     """Predicted seconds: a sum of columns times coefficients (seconds per unit)."""
@@ -100,15 +95,12 @@ class Linear:
     coefficients: tuple[float, ...]
 
     def weights(self) -> list[float]:
-        """Return one weight for each of `COLUMNS`."""
-        given = dict(zip(self.columns, self.coefficients, strict=True))
+        given = self.to_json()
         return [given.get(name, 0.0) for name in COLUMNS]
 
     def seconds(self, features: LevelFeatures | GraphSize) -> float:
-        return sum(
-            weight * column(features, name)
-            for name, weight in zip(self.columns, self.coefficients, strict=True)
-        )
+        numbers = features.columns
+        return sum(w * numbers[name] for name, w in self.to_json().items())
 
     def to_json(self) -> dict[str, float]:
         return dict(zip(self.columns, self.coefficients, strict=True))
@@ -125,6 +117,10 @@ class GraphSize(NamedTuple):
     vertices: float
     edges: float
     largest_degree: float = 0.0
+
+    @property
+    def columns(self) -> dict[str, float]:
+        return {"constant": 1.0, **self._asdict()}
 
 
 RUN_COLUMNS = ("constant", *GraphSize._fields)
@@ -157,7 +153,6 @@ class ZhangSpeeds:
     levels: int
 
     def seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level."""
         speed = self.edges_per_second[strategy.name]
         if strategy.direction == "top-down":
             return features.frontier_edges / speed
@@ -213,7 +208,6 @@ class SpeedModel:
         return (small or {}).get(strategy, self.learned[strategy])
 
     def learned_seconds(self, features: LevelFeatures, strategy: Strategy) -> float:
-        """Predict a level by the learned coefficients, without migration."""
         return self.predictor(strategy.name, size_of(features.frontier_edges)).seconds(features)
 
     def lacking(self, candidates: Iterable[Strategy]) -> list[str]:
@@ -246,7 +240,6 @@ class SpeedModel:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the file's content, without missing parts."""
         found = {
             "format": FORMAT,
             "name": self.name,

@@ -60,7 +60,6 @@ REPRESENTATIONS: tuple[Representation, ...] = ("queue", "bitmap", "wide", "liste
 
 
 def check_objective(selector: str, objective_name: ObjectiveName) -> None:
-    """Raise `ModelError` if the objective is not time and the selector does not support it."""
     if objective_name != "time" and selector not in OBJECTIVE_SELECTORS:
         raise ModelError(
             f"{setting('optimize', objective_name)} goes with {setting('selector')} "
@@ -110,7 +109,7 @@ class Strategy:
 _TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges")
 _HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices", "shared_level")
 _DEVICE_TOP_DOWN = (*_TOP_DOWN, "expected_found")
-_KERNELS = "hetero_bfs.algorithms.bfs.kernels.host_strategies"
+_KERNELS = "hetero_bfs.algorithms.bfs.kernels.phases"
 _BOTTOM_UP = (
     "constant",
     "num_vertices",
@@ -178,10 +177,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def schedule_names(selector: str) -> list[str]:
-    """Return the strategies that a selector "fixed:TC,BG" names, one for each level.
-
-    Raises `ValueError` if it names an unknown strategy, or none; the message lists all.
-    """
+    """Return the strategies that a selector "fixed:TC,BG" names, one for each level."""
     names = selector.removeprefix("fixed:").upper().split(",")
     unknown = next((name for name in names if not _is_known(name)), None)
     if unknown is not None:
@@ -200,7 +196,6 @@ def _is_known(name: str) -> bool:
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return a strategy by a name that `schedule_names` has accepted."""
     row, at, device = name.partition("@")
     return STRATEGIES[row].on(int(device)) if at else STRATEGIES[row]
 
@@ -212,7 +207,6 @@ def plain(direction: Direction, device_kind: DeviceKind) -> Strategy:
 
 
 def host_only() -> str:
-    """Return a selector that needs neither model nor device."""
     return f"fixed:{plain('top-down', 'cpu').name}"
 
 
@@ -222,7 +216,6 @@ def place_name(place: int) -> str:
 
 
 def available(devices: int) -> list[Strategy]:
-    """List the strategies that can run on the host and `devices` OpenCL devices."""
     found = [s for s in STRATEGIES.values() if devices or s.device_kind == "cpu"]
     for number in range(2, devices + 1):
         found += [s.on(number) for s in STRATEGIES.values() if s.device_kind == "device"]

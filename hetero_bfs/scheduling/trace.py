@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,12 +98,12 @@ class LevelFeatures:
         how clustered a graph is: vertices found over vertices expected, at most 1. The remaining
         share of the unvisited vertices is far from the frontier and scans all its neighbours.
         """
-        return self._expectations()[0]
+        return self.columns["expected_examined"]
 
     @property
     def expected_found(self) -> float:
         """Vertices that the level is expected to find; see `expected_examined`."""
-        return self._expectations()[1]
+        return self.columns["expected_found"]
 
     @property
     def expected_length(self) -> float:
@@ -111,38 +112,26 @@ class LevelFeatures:
         A thread scans them one after another. So a device with a thread for each vertex takes time
         in proportion to this mean, not to the sum.
         """
-        return self.expected_examined / max(self.unvisited_vertices, 1)
+        return self.columns["expected_length"]
 
-    @property
-    def expected_claims(self) -> float:
-        """Vertices that top-down on the host is expected to claim one by one."""
-        return 0.0 if self.is_dense_push else self.expected_found
+    @cached_property
+    def columns(self) -> dict[str, float]:
+        """A speed model's input: a number for each of `schema.COLUMNS`, in that order.
 
-    @property
-    def wide_vertices(self) -> float:
-        """Vertices that a dense push on the host scans for newly reached ones, else 0."""
-        return float(self.num_vertices) if self.is_dense_push else 0.0
-
-    @property
-    def shared_level(self) -> float:
-        """1 if several of the host's threads would expand the frontier top-down, else 0."""
-        return float(self.frontier_edges >= schema.LEAST_SHARED_EDGES)
-
-    @property
-    def is_dense_push(self) -> bool:
-        """Whether top-down on the host is a dense push; see schema.py."""
-        return schema.is_dense_push(self.num_vertices, self.frontier_edges, self.unvisited_vertices)
-
-    @property
-    def was_bottom_up(self) -> bool:
-        """Whether the previous level was bottom-up; see schema.py."""
-        return schema.was_bottom_up(self._state())
-
-    def _expectations(self) -> tuple[float, float]:
+        The last three are about top-down on the host: the vertices that it is expected to claim one
+        by one; those that a dense push scans for newly reached ones; and whether several threads
+        would expand the frontier.
+        """
         from hetero_bfs.scheduling.columns import expectations
 
-        edges_scanned, found = expectations(self._state())
-        return float(edges_scanned), float(found)
+        n, unvisited, edges = self.num_vertices, self.unvisited_vertices, self.frontier_edges
+        examined, found = expectations(self._state())
+        is_dense = schema.is_dense_push(n, edges, unvisited)
+        sizes = 1, n, self.frontier_vertices, edges, unvisited, self.unvisited_edges
+        claims, scanned = (0, n) if is_dense else (found, 0)
+        expected = examined, found, examined / max(unvisited, 1), claims, scanned
+        numbers = (*sizes, *expected, edges >= schema.LEAST_SHARED_EDGES)
+        return dict(zip(schema.COLUMNS, map(float, numbers), strict=True))
 
     def _state(self) -> npt.NDArray[np.float64]:
         state = np.zeros(schema.STATE_SIZE)
@@ -188,9 +177,8 @@ class LevelTrace:
     def row(self) -> dict[str, Any]:
         """Return one flat record, with a column predicted_<strategy> for every strategy."""
         record = asdict(self.features)
-        record["expected_examined"] = self.features.expected_examined
-        record["expected_found"] = self.features.expected_found
-        record["expected_length"] = self.features.expected_length
+        for name in ("expected_examined", "expected_found", "expected_length"):
+            record[name] = self.features.columns[name]
         record["strategy"] = self.strategy
         record["seconds"] = self.seconds
         record["transfer_seconds"] = self.transfer_seconds
@@ -224,7 +212,6 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def format_levels(traces: Iterable[LevelTrace]) -> str:
-    """Return a table of the levels of one search for a terminal of 100 columns."""
     lines = [
         f"{'level':>5} {'frontier':>10} {'its edges':>11} {'unvisited':>10} {'strategy':>8} "
         f"{'ms':>8} {'migr ms':>8} {'pred ms':>8}  why"
@@ -274,7 +261,6 @@ class IterationTrace(NamedTuple):
 
 
 def numbered(records: Iterable[tuple[str, int, int, float]]) -> list[IterationTrace]:
-    """Return traces, given strategy, vertices, edges and seconds of each iteration."""
     return [IterationTrace(number, *record) for number, record in enumerate(records)]
 
 
@@ -304,7 +290,6 @@ class Iterated(Traced):
 
 
 def format_iterations(traces: Sequence[IterationTrace]) -> str:
-    """Return a table of the iterations for a terminal of 100 columns."""
     lines = [f"{'iteration':>9} {'strategy':<20} {'vertices':>11} {'edges':>13} {'ms':>9}"]
     for trace in traces:
         lines.append(

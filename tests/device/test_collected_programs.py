@@ -28,7 +28,7 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, ArgumentError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.ranks.communicator import run_ranks
 
 DIRECTIONS = ("auto", "push", "pull")
 SHAPES = ("isolated vertices", "loops only", "duplicates", "star", "two hubs", "grid")

@@ -11,7 +11,7 @@ from oracle import engine_on
 from plain_search import plain_levels
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs import device_results
+from hetero_bfs.algorithms.bfs import device_memory
 from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.query import check_query
 
@@ -20,7 +20,7 @@ NAMES = ("Kronecker 10", "isolated vertices", "two components", "long path", "st
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(device_results, "_PART_VERTICES", 17)
+    monkeypatch.setattr(device_memory, "_PART_VERTICES", 17)
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -31,7 +31,7 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.ranks.communicator import run_ranks
 
 EDGES_OF = {
     np.int32: [0, 1, 2, 3, 1000, 2**31 - 2, 2**31 - 1],

@@ -15,7 +15,7 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.ranks.communicator import run_ranks
 
 SOURCE = 3
 

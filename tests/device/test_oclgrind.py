@@ -30,7 +30,7 @@ from dataclasses import replace
 from unittest import mock
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 
 ONE_LAUNCH = {one_launch}
 TUNING = Tuning(

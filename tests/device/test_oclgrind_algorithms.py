@@ -210,7 +210,7 @@ from graphs import random_graph
 from plain_search import plain_levels
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import choose_devices
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 
 TUNING = Tuning(
     group_size=32, vertices_per_item=4, edges_per_item=1, single_group_edges=64,
@@ -245,7 +245,7 @@ from dataclasses import replace
 from graphs import random_graph, two_hubs
 from test_rank_devices import search_on_devices
 from hetero_bfs.devices.opencl.driver import choose_device
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 from hetero_bfs.algorithms.bfs import ranks_device as rank_device
 
 tuning = Tuning(

@@ -67,7 +67,7 @@ class FakeDevice:
                 self.to_queue(frontier)
             kept = frontier.state[list(OF_THE_HOST)]
             frontier.state[list(OF_THE_HOST)] = -1
-            frontier.kind = "cpu"
+            frontier.place = schema.HOST
             found, seconds = self.own.run(strategy, frontier)
             self.levels_run += 1
             frontier.place = self.place
@@ -82,7 +82,7 @@ class FakeDevice:
                 return False
 
     def to_queue(self, frontier):
-        frontier.kind = "cpu"
+        frontier.place = schema.HOST
         seconds = self.own.to_queue(frontier)
         frontier.place = self.place
         return seconds

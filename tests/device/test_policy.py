@@ -13,9 +13,8 @@ from oracle import engine_on
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.scheduling import program_rule, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
-from hetero_bfs.scheduling.packed_policy import pack_policy
-from hetero_bfs.scheduling.policy import MODEL, choose, choose_level, stays_within
-from hetero_bfs.scheduling.program_costs import NUM_COSTS, OTHER
+from hetero_bfs.scheduling.policy import MODEL, choose, choose_level, pack_policy, stays_within
+from hetero_bfs.scheduling.program_rule import NUM_COSTS, OTHER
 
 
 def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:

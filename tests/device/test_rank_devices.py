@@ -17,7 +17,7 @@ from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks import exchange
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.scheduling import schema
 
 

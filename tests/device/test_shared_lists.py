@@ -11,7 +11,7 @@ from oracle import check_search, engine_on
 
 from hetero_bfs.algorithms.bfs.device_program import SearchProgram
 from hetero_bfs.algorithms.bfs.kernels import steps
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 
 LIMIT, GROUP = 32, 64
 TUNING = Tuning(group_size=GROUP, vertices_per_item=4, groups_per_unit=3).step_by_step()

@@ -27,6 +27,7 @@ from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.errors import DeviceError, GraphError, GridStalledError
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
@@ -137,7 +138,7 @@ def test_a_bitmap_becomes_a_queue_of_the_new_vertices_alone(place, name, directe
             int(graph.degree[source]), graph.num_searched, graph.graph.num_stored_edges
         )
         executor.begin(source, frontier)
-        frontier.kind = "cpu" if place is None else "device"
+        frontier.place = schema.HOST if place is None else schema.DEVICE
         for level in range(1, min(levels.max(), 4) + 1):
             executor.run(bottom_up, frontier)
             new = np.flatnonzero((levels == level) & (engine.graph.degree > 0))

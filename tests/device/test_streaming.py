@@ -19,6 +19,7 @@ from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.streamed_lists import NUM_SLOTS
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
@@ -126,7 +127,7 @@ def test_memory_that_was_never_written_is_never_read(apart, directed):
     for selector in SELECTORS:
         with (
             mock.patch.object(OpenCLDevice, "buffer", buffer),
-            mock.patch("hetero_bfs.algorithms.bfs.correction.warm_up_schedules", return_value=[]),
+            mock.patch("hetero_bfs.algorithms.bfs.selection.warm_up_schedules", return_value=[]),
             streaming(apart, graph, 0.3, columns=1, selector=selector) as engine,
         ):
             for source in sources_of(edges, 2):
@@ -145,13 +146,13 @@ def test_single_steps(apart, directed):
             int(graph.degree[source]), graph.num_searched, graph.graph.num_stored_edges
         )
         executor.begin(source, frontier)
-        frontier.kind = "device"
+        frontier.place = schema.DEVICE
         for level in range(1, levels.max() + 1):
             found, seconds = executor.run(STRATEGIES["TG" if level == 2 else "BG"], frontier)
             new = np.flatnonzero((levels == level) & (graph.degree > 0))
             assert found.edges == graph.degree[new].sum()
             assert seconds > 0
-            if frontier.representation == "bitmap":
+            if not frontier.has_queue:
                 executor.to_queue(frontier)
             assert (frontier.level, frontier.vertices) == (level, new.size)
         executor.launch_nothing(frontier)

@@ -39,12 +39,11 @@ from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.devices.opencl import driver, opencl_device
 from hetero_bfs.devices.opencl.device_run import DeviceRun
 from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GraphError, GraphFileError, SplitError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList

@@ -11,7 +11,7 @@ import numpy as np
 
 import hetero_bfs as hb
 from hetero_bfs.engine.rank_engine import RankEngine
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.ranks.communicator import run_ranks
 from tests.fuzz import foreign_arrays as foreign
 from tests.fuzz import plain_answers as plain
 from tests.fuzz.cases import Case

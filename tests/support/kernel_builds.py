@@ -26,9 +26,8 @@ from sample_programs import (
 from selector_levels import GPU
 
 import hetero_bfs
-from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph
+from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, DeviceResults
 from hetero_bfs.algorithms.bfs.device_program import SearchProgram
-from hetero_bfs.algorithms.bfs.device_results import DeviceResults
 from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.algorithms.colouring.device import DeviceColouring, StreamedColouring
@@ -37,9 +36,8 @@ from hetero_bfs.algorithms.components.device import DeviceComponents, StreamedCo
 from hetero_bfs.algorithms.pagerank.device import DeviceRanks
 from hetero_bfs.algorithms.pagerank.host import RankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, default_tuning
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import default_tuning
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling import policy, schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector
 from hetero_bfs.scheduling.schema import LARGE, SMALL
-from hetero_bfs.scheduling.selectors import Selector
+from hetero_bfs.scheduling.selectors import Choice, Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 from hetero_bfs.scheduling.trace import LevelFeatures
@@ -51,12 +51,27 @@ START = LevelFeatures(
 ALL, HOST_ONLY = available(True), available(False)
 
 
+def choose(selector: Selector, features: LevelFeatures) -> Choice:
+    """What a selector chooses for a level of these features."""
+    count = len(selector.candidates)
+    record = np.full(schema.record_width(count), np.nan)
+    features.write_state(record)
+    predicted, total = np.split(record[schema.PREDICTED :], 2)
+    n, m = features.num_vertices, features.num_edges
+    record[schema.STRATEGY] = policy.choose(selector.policy, n, m, record, predicted, total)
+    return selector.read_choice(features, record)
+
+
+def is_dense_push(features: LevelFeatures) -> bool:
+    return features.columns["wide_vertices"] > 0
+
+
 def names(selector, levels) -> list[str]:
     """Choose level by level; each strategy leaves the frontier in its own representation."""
     chosen = []
     representation = "queue"
     for level in levels:
-        strategy = selector.choose(replace(level, representation=representation)).strategy
+        strategy = choose(selector, replace(level, representation=representation)).strategy
         representation = "queue" if strategy.direction == "top-down" else "bitmap"
         chosen.append(strategy.name)
     return chosen
@@ -111,10 +126,10 @@ def walk(selector: Selector, states: list[LevelFeatures]) -> list[str]:
     """What the selector chooses, level by level, for a search of these states."""
     kind, representation, chosen = None, "queue", []
     for features in states:
-        strategy = selector.choose(
-            replace(features, device_kind=kind, representation=representation)
+        strategy = choose(
+            selector, replace(features, device_kind=kind, representation=representation)
         ).strategy
-        dense_push = strategy.name == "TC" and features.is_dense_push
+        dense_push = strategy.name == "TC" and is_dense_push(features)
         representation = "bitmap" if dense_push or strategy.direction == "bottom-up" else "queue"
         kind = strategy.device_kind
         chosen.append(strategy.name)
@@ -140,7 +155,7 @@ def costs_of(made: SpeedModel, states: list[LevelFeatures]) -> SearchCosts:
         migrations(made.start)[0],
         migrations(made.switch),
         migrations(made.convert),
-        np.array([False] + [f.is_dense_push for f in states[:-1]]),
+        np.array([False] + [is_dense_push(f) for f in states[:-1]]),
         np.arange(len(states)),
     )
 

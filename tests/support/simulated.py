@@ -8,8 +8,8 @@ import numpy as np
 
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.ranks.communicator import SimulatedCommunicator, run_ranks
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.simulated import SimulatedCommunicator, run_ranks
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Request, Runs
-from hetero_bfs.algorithms.bfs.device_results import SavedParents
+from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.platform import Platform, bytes_streamed_by
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult

@@ -91,9 +91,6 @@ class Validator:
         """Run checks 1 and 2, which need no edges, and keep the data for the others.
 
         `parent` and `level` are as for `validate`; they are not needed afterwards.
-
-        Raises `GraphError` if an array has another shape or dtype, or the source is not a vertex.
-        Raises `ValueError` if the group is full.
         """
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
@@ -133,7 +130,6 @@ class Validator:
     def finish_at(
         self, asked: AskedEdges, depth_limit: int | None, target: int | None
     ) -> Validation:
-        """Run the other checks of the only search, which had these limits."""
         search, depth = self._searches[0], self._depth
         if depth is not None:
             unreached = unreached_depth(depth.dtype)
@@ -158,7 +154,6 @@ class Validator:
         return per_vertex * self.edges.num_vertices + self._tree_edges.size * _TREE_EDGE_BYTES
 
     def _depth_matrix(self, deepest: int) -> npt.NDArray[Any]:
-        """Return the group's depths, in a dtype that also holds depths up to `deepest`."""
         old = self._depth
         dtype = depth_dtype(deepest)
         if old is not None and old.dtype.itemsize >= dtype.itemsize:
@@ -173,7 +168,6 @@ class Validator:
         return new
 
     def _check_edges(self) -> None:
-        """Run checks 3, 4 and 5 and count the edges of every search."""
         edges, depth, tree_edges = self.edges, self._depth, self._tree_edges
         assert depth is not None
         first: dict[tuple[int, int], tuple[int, int]] = {}  # (check, column) -> edge that fails
@@ -235,7 +229,6 @@ class _TreeEdges:
         return np.asarray(first.min(axis=0))
 
     def failure(self, vertex: int, column: int) -> Failure:
-        """Describe the tree edge of one search to `vertex` that is not an input edge."""
         here = slice(self.starts[vertex], self.starts[vertex + 1])
         unmet = self.parents[here] != loops.MET
         mine = self.searches[here] & np.uint64(1 << column) != 0

@@ -143,7 +143,6 @@ def find_cycle(packed, source):
 
 @compiled(**_PARALLEL)
 def first_wrong_level(level, packed):
-    """Return the first vertex whose level is not its depth, num_vertices if there is none."""
     first = np.full(BLOCKS, level.size, np.int64)
     for block in prange(BLOCKS):
         start, stop = _bounds(block, level.size)
@@ -169,7 +168,6 @@ def store_depths(packed, depth, column):
 
 @njit(inline="always")
 def _tree_edge(packed, v, source):
-    """Return the parent of `v`, MET if no tree edge leads to it."""
     return MET if packed[v] == UNREACHED or v == source else np.uint32(packed[v] & _LOW)
 
 

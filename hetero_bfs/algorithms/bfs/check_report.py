@@ -1,6 +1,8 @@
 """The validation of one search: checks 1 and 2 of its tree, failures, and the outcome.
 
-check.py runs the other checks, which need all edges, for many searches at once.
+check.py runs the other checks, which need all edges, for many searches at once. On ranks each host
+has the tree of one search in memory that its ranks share, 8 bytes per vertex, and each rank checks
+its share of the edges (`RankValidator`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from hetero_bfs.graph.edge_source import (
     check_ends,
     typed_chunks,
 )
+from hetero_bfs.ranks.host_tree import MET, HostTree, check_edges, find_levels
 
 # Validation of searches with several sources, a limit, a target, a mask, or reversed edges.
 #
@@ -202,19 +205,16 @@ class CheckedSearch:
 
 
 def depth_dtype(deepest: int) -> np.dtype[Any]:
-    """Return the smallest dtype for depths up to `deepest`; see check_kernels.py."""
     return np.min_scalar_type(deepest + 3)
 
 
 def unreached_depth(dtype: np.dtype[Any]) -> int:
-    """Return the depth that marks unreached vertices; see check_kernels.py."""
     return int(np.iinfo(dtype).max) - 1
 
 
 def check_tree(
     source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
 ) -> CheckedSearch:
-    """Run checks 1 and 2 and fill `packed`."""
     reached, suspect = loops.pack(parent, source, packed)
     failure = _check_parents(parent, source, suspect)
     depth = 0 if failure else int(loops.compute_depths(packed, reached))
@@ -260,3 +260,73 @@ def component_failure(u: int, v: int, depth: npt.NDArray[Any]) -> Failure:
     reached, vertex = (v, u) if depth[u] == unreached_depth(depth.dtype) else (u, v)
     detail = f"edge ({u}, {v}) joins it, unreached, to {reached}, reached"
     return Failure(4, vertex, detail)
+
+
+class RankValidator(HostTree):
+    """Validates successive searches; all ranks make the same calls."""
+
+    def validate(self, source: int, parent: npt.NDArray[np.uint32]) -> Validation:
+        """Check a search; `parent` has the parents of this rank's old ids, 2**32 - 1 for none.
+
+        Levels come from the parents, so check 2 holds by construction.
+        """
+        communicator = self._communicator
+        self._share_tree(source, parent)
+        reached, deepest, failure = self._check_tree(source)
+        failures = [one for one in communicator.collect(failure) if one is not None]
+        nedge = 0
+        if not failures:
+            nedge, failure = self._check_edges(source)
+            failures = [one for one in communicator.collect(failure) if one is not None]
+        # Each host's ranks divide all vertices among them. All ranks together divide the edges.
+        totals = np.array([reached, nedge], np.int64)
+        communicator.reduce_to_all(totals, "sum")
+        depth = np.array([deepest], np.int64)
+        communicator.reduce_to_all(depth, "max")
+        first = Failure(*min(failures)) if failures else None
+        counted_twice = self._input_degree is not None and not self._share.directed
+        nedge = int(totals[1]) // (1 + counted_twice)
+        reached = int(totals[0]) // communicator.num_hosts
+        return CheckedSearch(source, reached, int(depth[0]), first, nedge=nedge).outcome()
+
+    def _check_tree(self, source: int) -> tuple[int, int, tuple[int, int, str] | None]:
+        parents = self._parents
+        if int(parents[source]) != source + 1:
+            detail = f"the source has parent {int(parents[source]) - 1} instead of itself"
+            return 0, 0, (1, source, detail)
+        found = find_levels(parents, self._levels, self._begin, self._end)
+        reached, deepest, wrong = (int(number) for number in found)
+        failure = None
+        if wrong >= 0:
+            failure = 1, wrong, "following its parents does not lead to the source"
+        self._communicator.barrier()
+        return reached, deepest, failure
+
+    def _check_edges(self, source: int) -> tuple[int, tuple[int, int, str] | None]:
+        parents, levels = self._parents, self._levels
+        share, communicator = self._share, self._communicator
+        nedge, failure = 0, None
+        for src, dst in typed_chunks(share):
+            check_ends(src, dst, share.num_vertices)
+            found = check_edges(src, dst, share.directed, parents, levels)
+            edges, half, long = (int(number) for number in found)
+            nedge += edges
+            if long >= 0:
+                u, v = int(src[long]), int(dst[long])
+                failure = 3, u, f"edge ({u}, {v}) spans more than one level"
+            elif half >= 0 and failure is None:
+                u, v = int(src[half]), int(dst[half])
+                failure = 4, u, f"edge ({u}, {v}) joins a reached and an unreached vertex"
+        communicator.combine_hosts(levels, "max")
+        here = slice(self._begin, self._end)
+        child = self._begin + np.flatnonzero((parents[here] > 0) & (levels[here] < MET))
+        child = child[child != source]
+        if failure is None and child.size:
+            unmet = int(child[0])
+            detail = f"its tree edge ({int(parents[unmet]) - 1}, {unmet}) is not an input edge"
+            failure = 5, unmet, detail
+        degree = self._input_degree
+        if degree is not None:
+            mine = levels[communicator.rank :: communicator.size]
+            nedge = int(degree.sum(where=mine > 0, dtype=np.int64))
+        return nedge, failure

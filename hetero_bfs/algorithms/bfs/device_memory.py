@@ -1,15 +1,21 @@
-"""A graph and the arrays of a search in the memory of an OpenCL device.
+"""A graph, the arrays of a search, and its results, in the memory of an OpenCL device.
 
 Edge splitting (Zhang et al. 2018, section 4.3): parts are within a device's allocation limit. The
 number of edges of a part is a power of two, so that a kernel finds an edge's part by a shift. A
 hub's list may span several parts.
+
+Results on their way to the caller are restored on the device that finished a search, or saved. The
+device sends 32 bits for each vertex, in parts. While a part is copied, the host converts the part
+before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +23,13 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.built_programs import MIXED_DEGREES, SHARED, header
 from hetero_bfs.devices.opencl.device_run import DeviceLists, offset_dtype
-from hetero_bfs.devices.opencl.header import MIXED_DEGREES
 from hetero_bfs.devices.opencl.opencl_device import MappedMemory, OpenCLDevice, release_with
 from hetero_bfs.devices.opencl.verdicts import check_verdict
-from hetero_bfs.errors import DeviceError, SplitError
+from hetero_bfs.errors import BudgetError, DeviceError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.support.memory import aligned_copy
+from hetero_bfs.support.memory import aligned_copy, aligned_empty, format_bytes
 from hetero_bfs.support.messages import setting
 
 MAX_PARTS = 32
@@ -31,29 +37,28 @@ MAX_PARTS = 32
 
 EDGE_BYTES = 4
 
+_PART_VERTICES = 1 << 20
+"""Vertices in a part. On the host it is 4 MiB, so that the copy may stay in the cache."""
 
-@dataclass(frozen=True)
-class EdgePart:
-    """A contiguous piece of the edge array: edges [start, start + count)."""
+_PARTS = 4
+"""Parts in pinned memory at the same time."""
 
-    part_id: int
-    start: int
-    count: int
+_GROUP = 256
+_GROUPS_PER_UNIT = 32
+
+Receive = Callable[[int, npt.NDArray[np.uint32]], None]
+"""Takes the first vertex of a part, and the part; its memory is used again afterwards."""
 
 
-@dataclass(frozen=True)
-class Partition:
-    """The pieces of one edge array; all but the last hold 2**shift edges."""
+class Partition(NamedTuple):
+    """Consecutive pieces of one edge array; all but the last hold 2**shift edges."""
 
-    parts: tuple[EdgePart, ...]
+    parts: list[slice]
     shift: int
 
 
 def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
-    """Cut an edge array of uint32 into parts of at most `max_alloc_bytes` each.
-
-    Raises `SplitError` if the limit is below one edge or would need more than `MAX_PARTS` parts.
-    """
+    """Cut an edge array of uint32 into parts of at most `max_alloc_bytes` each."""
     if max_alloc_bytes < EDGE_BYTES:
         raise SplitError(f"a limit of {max_alloc_bytes} bytes is below one edge ({EDGE_BYTES})")
     shift = (max_alloc_bytes // EDGE_BYTES).bit_length() - 1
@@ -65,12 +70,8 @@ def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
             f"per buffer would cut it into {num_parts} parts, more than the {MAX_PARTS} that the "
             f"kernels take; allow at least {smallest} bytes ({setting('max_alloc_bytes')})"
         )
-    part_edges = 1 << shift
-    parts = tuple(
-        EdgePart(i, i * part_edges, max(min(part_edges, num_edges - i * part_edges), 0))
-        for i in range(num_parts)
-    )
-    return Partition(parts, shift)
+    begins = range(0, max(num_edges, 1), 1 << shift)
+    return Partition([slice(i, min(i + (1 << shift), num_edges)) for i in begins], shift)
 
 
 class DeviceGraph:
@@ -96,17 +97,18 @@ class DeviceGraph:
             check_verdict(device.info, "searches in parts")
 
     def _upload(self, limit_bytes: int) -> list[Any]:
-        graph, upload = self._graph, self._device.upload
+        graph = self._graph
         forward, backward = graph.graph, graph.graph.transpose
         lists = [forward] if backward is forward else [forward, backward]
         parts = self._upload_edges([one.indices for one in lists], limit_bytes)
         self.degree = self._shared(graph.degree)
         return [
-            *self._sizes(),
+            np.uint32(graph.num_searched),
+            np.uint32(-(-graph.num_searched // 32)),
             self._shared(forward.indptr, self.offset_type),
             self._shared(backward.indptr, self.offset_type),
             self.degree,
-            upload(aligned_copy(common_degrees(graph.degree))),
+            self._device.upload(aligned_copy(common_degrees(graph.degree))),
             self._shared(graph.first),
             *parts,
         ]
@@ -114,9 +116,6 @@ class DeviceGraph:
     def _shared(self, array: npt.NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:
         in_place = self._device.info.unified_memory
         return self._lists.array(aligned_copy(array) if in_place else array, dtype)
-
-    def _sizes(self) -> list[Any]:
-        return [np.uint32(self._graph.num_searched), np.uint32(-(-self._graph.num_searched // 32))]
 
     def _upload_edges(self, edges: Sequence[npt.NDArray[np.uint32]], limit_bytes: int) -> list[Any]:
         """Upload in parts of at most this size; halve the size while the driver refuses it."""
@@ -138,10 +137,7 @@ class DeviceGraph:
         if len(self.partition.parts) == 1:
             return [self._shared(indices)]
         whole = aligned_copy(indices)
-        parts = [
-            self._device.upload(whole[part.start : part.start + part.count])
-            for part in self.partition.parts
-        ]
+        parts = [self._device.upload(whole[part]) for part in self.partition.parts]
         return parts + parts[:1] * (self.num_buffers - len(parts))
 
     @property
@@ -165,7 +161,6 @@ def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> np.dtype[Any]:
 
 
 def bytes_in_memory(info: DeviceInfo, graph: SearchGraph) -> int:
-    """Return the bytes that a graph and the state of a search take on a device."""
     graphs = 2 if graph.graph.directed else 1
     offset_bytes = offset_type_of(info, graph).itemsize
     n = graph.num_searched
@@ -253,3 +248,121 @@ class SearchMemory:
             self._device.read_all(copies)
         if with_queue:
             host.note_foreign_queue(frontier, has_offsets=self.unified)
+
+
+class DeviceResults:
+    """Restores results of searches that are complete on a device with its own memory.
+
+    The queues' memory is scratch. Raises `BudgetError` if the arrays take more than `spare_bytes`,
+    and `DeviceError` if the driver fails.
+    """
+
+    def __init__(
+        self, device: OpenCLDevice, graph: SearchGraph, memory: SearchMemory, spare_bytes: int
+    ) -> None:
+        self._device, self._memory = device, memory
+        self._size, self._searched = graph.num_vertices, graph.num_searched
+        relabelling = graph.relabelling
+        needed = 4 * (2 * self._size + self._searched)
+        if needed > spare_bytes:
+            raise BudgetError(
+                f"the arrays need {format_bytes(needed)} on {device.info.name}, and "
+                f"{format_bytes(max(spare_bytes, 0))} are free there"
+            )
+        self._lists = DeviceLists(device)
+        self._new_of_old = self._lists.array(relabelling.new_of_old)
+        self._old_of_new = self._lists.array(relabelling.old_of_new)
+        self._result = device.buffer(self._size, np.uint32)
+        room = min(self._size, _PARTS * _PART_VERTICES)
+        self._parts: npt.NDArray[np.uint32] = device.host_array(room, np.uint32)
+        files = ["algorithms/bfs/kernels/results.cl"]
+        self._program = device.build([], header(SHARED), files)
+        self._group = device.info.group_size(_GROUP)
+        self._restore_parents = self._bind(
+            "restore_parents", self._size, self._searched,
+            self._new_of_old, self._old_of_new, memory.parent, self._result,
+        )  # fmt: skip
+
+    def _bind(self, name: str, items: int, *arguments: Any) -> Callable[[], Any]:
+        """Return a function that queues a kernel; its first argument is the number of items."""
+        given = [np.uint32(a) if isinstance(a, int) else a for a in (items, *arguments)]
+        kernel = self._device.bind(self._program, name, *given)
+        size, most = self._group, _GROUPS_PER_UNIT * self._device.info.compute_units
+        groups = min(max(-(-items // size), 1), most)
+        return lambda: kernel.launch(groups * size, size)  # without `self`: it would be a cycle
+
+    @cached_property
+    def _depth_kernels(self) -> tuple[Callable[[], Any], list[Callable[[], Any]], list[Any]]:
+        """The kernels that begin depths, double them, and restore levels.
+
+        The latter are pairs, by which of the two queues has the depths.
+        """
+        n, memory, bind = self._searched, self._memory, self._bind
+        pairs = list(zip(memory.queue, memory.offsets, strict=True))
+        begin = bind("begin_depths", n, memory.parent, *pairs[0])
+        double = [bind("double_depths", n, *pairs[i], *pairs[1 - i]) for i in range(2)]
+        restore = [
+            bind("restore_levels", self._size, n, self._new_of_old, *pair, self._result)
+            for pair in pairs
+        ]
+        return begin, double, restore
+
+    def send_parents(self, receive: Receive) -> None:
+        self._restore_parents()
+        self._send(receive)
+
+    def send_levels(self, deepest: int, receive: Receive) -> None:
+        """Restore the levels, which are at most `deepest`, and send them in parts."""
+        begin, double, restore = self._depth_kernels
+        begin()
+        doublings = max((deepest - 1).bit_length() - 1, 0)
+        for number in range(doublings):
+            double[number % 2]()
+        restore[doublings % 2]()
+        self._send(receive)
+
+    def _send(self, receive: Receive) -> None:
+        """Copy the result to the host in parts; call `receive` for each while later ones follow."""
+        device, waiting = self._device, deque[tuple[Any, int, npt.NDArray[np.uint32]]]()
+        for number, begin in enumerate(range(0, self._size, _PART_VERTICES)):
+            if len(waiting) == _PARTS:
+                self._receive_first(waiting, receive)
+            slot = number % _PARTS * _PART_VERTICES
+            part = self._parts[slot : slot + min(_PART_VERTICES, self._size - begin)]
+            waiting.append((device.start_read(part, self._result, 4 * begin), begin, part))
+            device.queue.flush()
+        while waiting:
+            self._receive_first(waiting, receive)
+
+    def _receive_first(self, waiting: deque[Any], receive: Receive) -> None:
+        event, begin, part = waiting.popleft()
+        self._device.wait(event)
+        receive(begin, part)
+
+
+class SavedParents:
+    """Memory for parents whose ids are restored later; reused between groups."""
+
+    def __init__(self) -> None:
+        self._memory: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+
+    def room(self, count: int, n: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
+        """Return memory for the parents of `count` searches, uint32 (count, n).
+
+        If a device is given, the memory is pinned for fast copies from it.
+        """
+        if self._memory.size < count * n:
+            self.release()  # first, so that both never exist at the same time
+            self._memory = _memory_for_copies(count * n, device)
+        return self._memory[: count * n].reshape(count, n)
+
+    def release(self) -> None:
+        self._memory = np.empty(0, np.uint32)
+
+
+def _memory_for_copies(size: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
+    """Return pinned memory for fast copies from the device; plain memory if that fails."""
+    if device is not None:
+        with suppress(DeviceError):
+            return device.host_array(size, np.uint32)
+    return aligned_empty(size, np.uint32)

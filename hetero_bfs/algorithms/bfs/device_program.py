@@ -17,22 +17,21 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, SearchMemory
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Frontier
+from hetero_bfs.devices.machine import Tuning
+from hetero_bfs.devices.opencl.built_programs import SHARED, header
 from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
-from hetero_bfs.devices.opencl.header import SHARED, header
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.ranks.partition import LINE_SHIFT
-from hetero_bfs.scheduling import packed_policy, schema
-from hetero_bfs.scheduling.packed_policy import pack_policy
-from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling import policy as policies
+from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.policy import Policy, pack_policy
 
 _KERNEL_FILES = (
     "algorithms/bfs/kernels/common.cl",
-    "algorithms/bfs/kernels/words.cl",
     "algorithms/bfs/kernels/top_down.cl",
     "algorithms/bfs/kernels/bottom_up.cl",
     "scheduling/policy.cl",
@@ -58,11 +57,8 @@ class SearchProgram:
 
     `edge_bits` are the bits for edges in the packed counter (`counter_edge_bits`). `mask` is the
     bitmap of vertices that all searches with these kernels ignore (bottom_up.cl). `sent` has a
-    rank's buffers for messages to other ranks, in the order of `Sent` in words.cl, and `ranks` the
-    number of ranks.
-
-    Raises `DeviceError` if the compiler fails, or the tuning needs more local memory than the
-    device has.
+    rank's buffers for messages to other ranks, in the order of `Sent` in top_down.cl, and
+    `ranks` the number of ranks.
     """
 
     def __init__(
@@ -85,8 +81,8 @@ class SearchProgram:
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
-        self._header = header(SHARED, schema.OPENCL, packed_policy.OPENCL, steps.OPENCL)
-        self._header += twins(packed_policy.FUNCTIONS, **packed_policy.KINDS)
+        self._header = header(SHARED, schema.OPENCL, policies.OPENCL, steps.OPENCL)
+        self._header += twins(policies.FUNCTIONS, **policies.KINDS)
         self._check_group()
         make = device.buffer
         self._counters = make(
@@ -156,7 +152,6 @@ class SearchProgram:
         return self._build(), ("other_step", "push_step", "pull_step")
 
     def _check_group(self) -> None:
-        """Refuse a tuning whose work-groups are too large, or need too much local memory."""
         limit, size = self._device.info.max_work_group_size, self._tuning.group_size
         if size > limit:
             raise DeviceError(
@@ -384,7 +379,6 @@ class SearchProgram:
         return [first.get(step, other), other]
 
     def _enqueue(self, kernel: BoundKernel, number: int) -> None:
-        """Queue launch `number` since the last read-back; the first one passes the state."""
         size = self._tuning.group_size
         kernel.launch(
             self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)

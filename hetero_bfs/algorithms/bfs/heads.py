@@ -45,7 +45,7 @@ numbers of the missing pages follow.
 
 _SHARED = "SEGMENT_SHIFT SEGMENT_EDGES FOUND DEAD_ENDS MISSING HERE STATUS_WORDS"
 OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
-"""Numbers that stream.cl shares (header.py)."""
+"""Numbers that stream.cl shares (built_programs.py)."""
 
 OWNER_SHIFT = 12
 _MOST_PAGE_SHIFT = 8
@@ -70,11 +70,7 @@ class StreamPlan:
 def plan_stream(
     info: DeviceInfo, graph: SearchGraph, budget_bytes: int, max_part_bytes: int
 ) -> StreamPlan:
-    """Divide the budget among the heads and the pages.
-
-    Raises `BudgetError` if the arrays per vertex, the first neighbours and the smallest slots do
-    not fit. Raises `SplitError` if a page needs more than `max_part_bytes`.
-    """
+    """Divide the budget among the heads and the pages."""
     page_bytes = EDGE_BYTES << page_shift(graph)
     if max_part_bytes < page_bytes:
         raise SplitError(
@@ -102,7 +98,6 @@ def plan_stream(
 
 
 def _fixed_bytes(info: DeviceInfo, graph: SearchGraph) -> int:
-    """Return the bytes of all arrays except heads, resident pages and slots."""
     n, words, pages = graph.num_searched, -(-graph.num_searched // 32), num_pages(graph)
     offset_bytes = offset_type_of(info, graph).itemsize
     stretches = (graph.graph.num_stored_edges >> OWNER_SHIFT) + 2

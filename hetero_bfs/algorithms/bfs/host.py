@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,12 +44,8 @@ _MOST_RECYCLED_BYTES = 1 << 28
 """Maximum bytes of discarded results that are kept for later searches, for each size of items."""
 
 
-class Allocator(Protocol):
-    """Allocates the arrays that a search writes, in memory that an OpenCL device may share."""
-
-    def __call__(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an uninitialised array of `size` items."""
-        ...
+Allocator = Callable[[int, npt.DTypeLike], npt.NDArray[Any]]
+"""Returns an array of a number of items, in memory that an OpenCL device may share."""
 
 
 class CPUExecutor(HostRun):
@@ -80,20 +79,22 @@ class CPUExecutor(HostRun):
         self.parent[:] = NO_VERTEX
         self._results = {size: Recycler(_MOST_RECYCLED_BYTES) for size in (4, 8)}
 
-    def begin(self, source: int, frontier: Frontier) -> None:
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import start
+    @cached_property
+    def _loop(self) -> Any:
+        from hetero_bfs.algorithms.bfs.kernels import level_loop
 
-        start(self.control, self.shared, source, frontier.state)
+        return level_loop
+
+    def begin(self, source: int, frontier: Frontier) -> None:
+        self._loop.start(self.control, self.shared, source, frontier.state)
 
     def begin_at(self, seeds: Seeds, frontier: Frontier) -> None:
-        """Make several vertices the frontier, and ignore masked vertices until `end_mask`."""
         from hetero_bfs.algorithms.bfs.kernels.job import MASKED
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import start_at
 
         if seeds.mask is not None:
             self._mask[:] = seeds.mask
         self.control[MASKED] = seeds.mask is not None
-        start_at(self.control, self.shared, seeds.sources, frontier.state)
+        self._loop.start_at(self.control, self.shared, seeds.sources, frontier.state)
 
     def end_mask(self) -> None:
         from hetero_bfs.algorithms.bfs.kernels.job import MASKED
@@ -114,9 +115,7 @@ class CPUExecutor(HostRun):
 
         Return true if the search has ended, false if another device must continue.
         """
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import ENDED, run_levels
-
-        outcome = run_levels(
+        outcome = self._loop.run_levels(
             self.control,
             self.shared,
             policy,
@@ -126,14 +125,14 @@ class CPUExecutor(HostRun):
             frontier.state,
             records[:limit],
         )
-        return bool(outcome == ENDED)
+        return bool(outcome == self._loop.ENDED)
 
     def run(self, strategy: Strategy, frontier: Frontier) -> tuple[Found, float]:
         """Run one level and advance `frontier`; return the vertices found and the seconds.
 
         For measurements: the frontier must be on the host, and the search must not be over.
         """
-        assert frontier.kind == "cpu", "the frontier is elsewhere"
+        assert frontier.place == schema.HOST, "the frontier is elsewhere"
         assert not frontier.is_over, "the search is over"
         self.note_foreign_parents()  # the end of a search will not invalidate them
         record = np.zeros((1, schema.record_width(1)))
@@ -150,9 +149,7 @@ class CPUExecutor(HostRun):
         return found, float(record[0, schema.SECONDS])
 
     def to_queue(self, frontier: Frontier) -> float:
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
-
-        return float(convert(self.control, self.shared, frontier.state))
+        return float(self._loop.convert(self.control, self.shared, frontier.state))
 
     def note_foreign_queue(self, frontier: Frontier, has_offsets: bool) -> None:
         """Record that another device wrote the queue, as one segment; fill in missing offsets."""
@@ -164,10 +161,7 @@ class CPUExecutor(HostRun):
             finish_frontier(self.shared, frontier.state)
 
     def invalidate_stale_parents(self, frontier: Frontier) -> None:
-        """Set the parent of all unvisited vertices to `NO_VERTEX`."""
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import invalidate
-
-        invalidate(self.control, self.shared, frontier.state)
+        self._loop.invalidate(self.control, self.shared, frontier.state)
 
     def new_result(self, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         size, dtype = self.graph.num_vertices, np.dtype(dtype)
@@ -177,19 +171,16 @@ class CPUExecutor(HostRun):
 
     def restore_parents(self, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
         """Return the parents in old ids, int64 or int32, -1 for none."""
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import restore_parents
-
         result = self.new_result(dtype)
-        narrow = result.itemsize == 4
-        restore_parents(self.control, self.shared, result.ctypes.data, result.size, narrow)
+        data, narrow = result.ctypes.data, result.itemsize == 4
+        self._loop.restore_parents(self.control, self.shared, data, result.size, narrow)
         return result
 
     def restore_levels(self) -> npt.NDArray[np.int32]:
         """Return the levels by old ids, int32, -1 for none; the parents stay, queues do not."""
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import restore_levels
-
         result = self.new_result(np.int32)
-        restore_levels(self.control, self.shared, result.ctypes.data, result.size)
+        data = result.ctypes.data
+        self._loop.restore_levels(self.control, self.shared, data, result.size)
         return result
 
     def tiny_levels(self, count: int) -> npt.NDArray[np.uint8]:
@@ -199,10 +190,8 @@ class CPUExecutor(HostRun):
 
     def receive_result(self, part: npt.NDArray[Any], sent: npt.NDArray[np.uint32]) -> None:
         """Copy what a device sent to a part of a result, int64 or int32; NO_VERTEX becomes -1."""
-        from hetero_bfs.algorithms.bfs.kernels.level_loop import receive
-
         data, narrow = part.ctypes.data, part.itemsize == 4
-        receive(self.control, self.shared, sent.ctypes.data, data, part.size, narrow)
+        self._loop.receive(self.control, self.shared, sent.ctypes.data, data, part.size, narrow)
 
     def note_foreign_parents(self) -> None:
         """Record that any entry of `parent` may have been written outside this search."""
@@ -212,7 +201,7 @@ class CPUExecutor(HostRun):
 
     def note_found(self, pairs: npt.NDArray[np.uint32]) -> None:
         """Record that a search that devices shared wrote the parents of the found list here."""
-        from hetero_bfs.algorithms.bfs.kernels.frontier import set_bits
+        from hetero_bfs.algorithms.bfs.kernels.level import set_bits
 
         set_bits(self._written, pairs)
 
@@ -258,23 +247,47 @@ class CPUExecutor(HostRun):
             "tiny": np.empty((self.graph.num_searched + 1, 2), np.uint8),
         }
 
-    def _link(self, struct: Any) -> None:
-        from hetero_bfs.algorithms.bfs.kernels.link import link_levels, link_work
+    def _phases(self) -> dict[int, Any]:
+        """Return only the kernels that searches of the graph can call.
+
+        A single thread never shares levels. With owners of partitions no level is a dense push.
+        """
+        from hetero_bfs.algorithms.bfs.kernels import expand, job, level, restore
         from hetero_bfs.devices.cpu.vectors import can_pack
 
         is_packed = self.graph.is_local and not self.graph.is_regular and can_pack()
-        owners = self._count_owners()
+        kernels = {
+            job.BOTTOM_UP: level.bottom_up_words,
+            job.CONVERT: level.queue_words,
+            job.BLANK_DEPTHS: restore.blank_depths,
+            job.RESTORE_LEVELS: restore.restore_levels_chunk,
+            job.ALONE: expand.expand_by_master_packed if is_packed else expand.expand_by_master,
+        }
+        kernels |= dict.fromkeys((job.BLANK, job.INVALIDATE, job.END), level.blank_or_invalidate)
+        kernels |= dict.fromkeys((job.CLEAR, job.RECEIVE, job.RESTORE), restore.fill_result)
+        if self.threads > 1:
+            kernels[job.TOP_DOWN] = level.top_down_chunk
+        if self._count_owners() > 1:
+            kernels[job.EXPAND] = expand.expand_owned_packed if is_packed else expand.expand_owned
+            kernels[job.COLLECT] = expand.collect_owned
+        elif self.threads > 1:
+            kernels[job.PUSH_DENSE] = level.push_dense_chunk
+            kernels[job.RESOLVE_PUSH] = level.resolve_pushed_words
+        return kernels
+
+    def _link(self, struct: Any) -> None:
+        from hetero_bfs.support.parallel import level_address
+
         visible = self._visible(struct)
-        link_work(visible, self.threads, owners, is_packed, self.fields["work"], self._own_work())
-        link_levels(visible, self.fields["levels"])
+        super()._link(visible)
+        for row, strategy in enumerate(STRATEGIES.values()):
+            if strategy.device_kind == "cpu":
+                module, _, name = strategy.kernel.partition(":")
+                function = getattr(import_module(module), name)
+                self.fields["levels"][row] = level_address(function, visible.numba_type)
 
     def _bitmap_words(self) -> int:
-        """Return the words of a bitmap of all vertices that a neighbour list may contain."""
         return -(-self.graph.num_searched // 32)
-
-    def _own_work(self) -> dict[int, int]:
-        """Return the addresses of kernels that replace the usual ones, by task."""
-        return {}
 
     @property
     def arrays_type(self) -> Any:
@@ -315,8 +328,6 @@ def counter_edge_bits(graph: SearchGraph) -> int:
     The other bits hold vertices, except the highest, which a barrier uses (grid.cl), and the next
     one if possible, which is a flag (common.cl). The number is 40 unless the graph is too large for
     that, so that most graphs share one compiled kernel.
-
-    Raises `GraphError` if the graph has more vertices and edges than one counter holds.
     """
     spare_bits = 62 - graph.num_searched.bit_length()
     edge_bits = min(40, spare_bits + (graph.graph.num_stored_edges >> spare_bits > 0))

@@ -11,22 +11,20 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
+from hetero_bfs.algorithms.bfs.device import DeviceExecutor, OpenCLExecutor
 from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
 from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor, Streaming
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.errors import BudgetError, DeviceError, ModelError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling.policy import Policy, choose_level
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.support.memory import format_bytes
 
@@ -37,75 +35,52 @@ _USABLE_SHARE = 0.9
 def open_devices(
     graph: SearchGraph, options: EngineOptions
 ) -> tuple[CPUExecutor, list[DeviceExecutor], list[str]]:
-    """Return the host, the devices, and notes for the user.
+    """Return the host, the devices that can hold the graph, and notes for the user.
 
-    If several devices are named, those that cannot hold the graph are omitted.
-
-    Raises `DeviceError` if a device that the options name is missing, or as `open_device` does.
+    Raises `DeviceError` if a device that the options name is missing or cannot be opened, or a
+    device cannot hold the graph within a limit that the user set.
     """
-    infos, missing = options.find_devices()
-    if not infos:
-        return CPUExecutor(graph, options.threads), [], missing
-    host, first, notes = open_device(infos[0], graph, options)
-    devices = [] if first is None else [first]
-    for info in infos[1:]:
-        _, device, more = open_device(info, graph, options, host)
-        if isinstance(device, StreamedExecutor) or isinstance(first, StreamedExecutor):
+    infos, notes = options.find_devices()
+    host: CPUExecutor | None = None
+    devices: list[DeviceExecutor] = []
+    for info in infos:
+        said: list[str] = []
+        try:
+            directed = graph.graph.directed
+            opened = OpenCLDevice(info, "directed searches" if directed else "searches")
+        except DeviceError as error:
+            if options.device is not None:
+                raise
+            notes.append(f"{info.name} is left out: {error}")
+            continue
+        try:
+            host = host or CPUExecutor(graph, options.threads, opened.host_array)
+            executor = open_executor(opened, graph, host, options, said)
+        except DeviceError as error:
+            if options.max_alloc_bytes is not None and isinstance(error, SplitError):
+                raise
+            if options.device_memory_bytes is not None and isinstance(error, BudgetError):
+                raise
+            notes += [*said, f"{info.name} is left out: {error}"]
+            continue
+        if devices and StreamedExecutor in {type(one) for one in (executor, *devices)}:
             notes.append(f"{info.name} is left out: edges stream through a single device only")
             continue
-        notes += more
-        devices += [] if device is None else [device]
+        devices.append(executor)
+        notes += said
+        if isinstance(executor, StreamedExecutor):
+            notes.append(f"edges are {executor.streaming}")
     if len(devices) > 1:
         names = " and ".join(device.device.info.name for device in devices)
         notes.append(f"searches choose between the host, {names}")
-    return host, devices, notes
-
-
-def open_device(
-    info: DeviceInfo,
-    graph: SearchGraph,
-    options: EngineOptions,
-    host: CPUExecutor | None = None,
-) -> tuple[CPUExecutor, DeviceExecutor | None, list[str]]:
-    """Return the host, the device (None if it cannot hold the graph), and notes for the user.
-
-    `host` is given if another device was opened with it.
-
-    Raises `DeviceError` if the user named the device and it cannot be opened, or it cannot hold the
-    graph within a limit that the user set.
-    """
-    notes: list[str] = []
-    try:
-        directed = graph.graph.directed
-        opened = OpenCLDevice(info, "directed searches" if directed else "searches")
-    except DeviceError as error:
-        if options.device is not None:
-            raise
-        return CPUExecutor(graph, options.threads), None, [f"{info.name} is left out: {error}"]
-    tuning = options.tuning or trained_tuning(info, notes)
-    max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
-    try:
-        host = host or CPUExecutor(graph, options.threads, opened.host_array)
-        executor = open_executor(opened, graph, host, max_alloc_bytes, tuning, device_memory_bytes)
-    except DeviceError as error:
-        if max_alloc_bytes is not None and isinstance(error, SplitError):
-            raise
-        if device_memory_bytes is not None and isinstance(error, BudgetError):
-            raise
-        notes.append(f"{info.name} is left out: {error}")
-        return host or CPUExecutor(graph, options.threads), None, notes
-    if isinstance(executor, StreamedExecutor):
-        notes.append(f"edges are {executor.streaming}")
-    return host, executor, notes
+    return host or CPUExecutor(graph, options.threads), devices, notes
 
 
 def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
-    """Return how the edges stream through a device; None if it holds the graph."""
     return accelerator.streaming if isinstance(accelerator, StreamedExecutor) else None
 
 
 def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
-    """Return the bytes of edges sent to a device so far; 0 if it holds the graph."""
     return accelerator.bytes_streamed if isinstance(accelerator, StreamedExecutor) else 0
 
 
@@ -122,9 +97,8 @@ def open_executor(
     device: OpenCLDevice,
     graph: SearchGraph,
     host: CPUExecutor,
-    max_alloc_bytes: int | None,
-    tuning: Tuning | None,
-    device_memory_bytes: int | None,
+    options: EngineOptions,
+    notes: list[str],
 ) -> DeviceExecutor:
     """Return an executor that holds the edges if they fit, else a streaming one.
 
@@ -132,6 +106,8 @@ def open_executor(
     that shares the host's memory. Raises `SplitError` if `max_alloc_bytes` would cut the edges into
     too many parts, or is less than a page.
     """
+    tuning = options.tuning or trained_tuning(device.info, notes)
+    max_alloc_bytes, device_memory_bytes = options.max_alloc_bytes, options.device_memory_bytes
     info = device.info
     limit = min(device_memory_bytes or info.memory_bytes, info.memory_bytes)
     needed = bytes_in_memory(info, graph)
@@ -240,7 +216,8 @@ class Platform:
         takes as long as a small level on the device.
         """
         if frontier.level > 0:
-            self._choose_level(selector, interval, frontier, records)
+            n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
+            choose_level(selector.policy, interval, n, m, frontier.state, records)
             return
         known = self._first_choice(selector, interval, frontier)
         records[0] = known
@@ -262,27 +239,15 @@ class Platform:
             if place != schema.HOST:
                 self.device_at(place).receive_policy(selector.policy, interval)
 
-    def _choose_level(
-        self,
-        selector: Selector,
-        interval: int,
-        frontier: Frontier,
-        records: npt.NDArray[np.float64],
-    ) -> None:
-        from hetero_bfs.scheduling.policy import choose_level
-
-        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        choose_level(selector.policy, interval, n, m, frontier.state, records)
-
     def _first_choice(
         self, selector: Selector, interval: int, frontier: Frontier
     ) -> npt.NDArray[np.float64]:
-        """Return the record of a first choice; choose only if it is not stored."""
         key = self._first_key(selector, frontier)
         if key not in self._first_records:
             n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
             records = np.empty((1, schema.record_width(len(selector.candidates))))
-            self._choose_level(selector, interval, Frontier(key[1], n, m), records)
+            state = Frontier(key[1], n, m).state
+            choose_level(selector.policy, interval, n, m, state, records)
             known = records[0]
             known[schema.PREDICTED :] = np.nan  # the predictions belong to another source
             if len(self._first_records) >= _MOST_FIRST_RECORDS:  # many are of earlier policies
@@ -293,7 +258,6 @@ class Platform:
     def known_choice(
         self, selector: Selector, frontier: Frontier
     ) -> npt.NDArray[np.float64] | None:
-        """Return the stored record of a search's first level, if there is one."""
         known = self._first_records.get(self._first_key(selector, frontier))
         return None if known is None else known[1]
 

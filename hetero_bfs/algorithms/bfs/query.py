@@ -50,7 +50,6 @@ class Query:
 
     @property
     def max_levels(self) -> int | None:
-        """Maximum number of levels; None for no limit."""
         return 0 if self.target in self.sources else self.depth_limit
 
     def start(self, graph: SearchGraph) -> tuple[int | None, Seeds | None]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_results import SavedParents
+from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor, usual_threads
@@ -121,10 +121,6 @@ class DistributedSearch:
         self.executor.close()
 
     def search(self, source: int) -> RankResult:
-        """Search from a vertex (the caller's id).
-
-        Raises `GraphError` if the vertex is not in the graph.
-        """
         return self.search_in_a_row([source])[0]
 
     def search_in_a_row(self, sources: Sequence[int]) -> list[RankResult]:
@@ -203,7 +199,6 @@ class DistributedSearch:
         return levels
 
     def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
-        """Move the rank's part of the search for a level, if needed; return the seconds."""
         if self.device is None or on_device == (frontier.place != schema.HOST):
             return 0.0
         began = time.perf_counter()

@@ -117,7 +117,6 @@ class RankDevice:
         """Seconds of a push and a pull without work, float64 (2,), and of a move to the device."""
 
     def _receiver(self, visited: int, queue: int) -> Any:
-        """Return a launcher of `receive_words` for this bitmap and this queue."""
         memory = self._memory
         return self._executor.program.bind_items(
             "receive_words",
@@ -156,7 +155,6 @@ class RankDevice:
         return frontier
 
     def enter(self, frontier: Frontier, direction: Direction) -> None:
-        """Move the search here for a level in this direction."""
         with_queue = direction == "top-down"
         if with_queue and not frontier.has_queue:
             self.host.to_queue(frontier)
@@ -170,14 +168,13 @@ class RankDevice:
         self._used = True
 
     def leave(self, frontier: Frontier, direction: Direction) -> None:
-        """Move the search to the host for a level in this direction."""
         with_queue = direction == "top-down"
         if with_queue and not frontier.has_queue:
             self._executor.to_queue(frontier)
         self._executor.send(frontier, with_queue)
         if not self._unified:
             self.host.visited[1 - frontier.visited_index][:] = 0
-        frontier.keep_no_list()
+        frontier.found_list = -1
         frontier.place = schema.HOST
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
@@ -221,7 +218,6 @@ class RankDevice:
         schema.advance(frontier.state, schema.QUEUE, *in_all.tolist())
 
     def pull(self, frontier: Frontier) -> None:
-        """Run a bottom-up level, and advance to the next one."""
         state = frontier.state
         if state[schema.UNVISITED_VERTICES] == 0:  # copies may still run, but nothing reads them
             schema.advance(state, schema.QUEUE, 0, 0)
@@ -283,7 +279,6 @@ class RankDevice:
         host.invalidate_stale_parents(frontier)
 
     def _merge_parents(self, frontier: Frontier) -> None:
-        """Add the device's parents to the host's."""
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
 
         host, index = self.host, frontier.visited_index

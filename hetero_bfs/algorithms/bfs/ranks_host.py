@@ -16,13 +16,12 @@ from hetero_bfs.ranks.partition import Partition, RankGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES, plain
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import Head, Struct
+from hetero_bfs.support.parallel import Head, Struct, chunk_address
 
 _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
 
 
 def usual_threads(communicator: Communicator) -> int:
-    """Return a rank's number of threads: its usable cores divided by the ranks of its host."""
     import numba
 
     return max(int(numba.get_num_threads()) // communicator.host_size, 1)
@@ -71,14 +70,20 @@ class RankExecutor(CPUExecutor):
         """Return only the `HostArrays`, which the kernels of one process take."""
         return Head("HostArrays", struct, self._num_host_arrays)
 
-    def _own_work(self) -> dict[int, int]:
+    def _link(self, struct: Struct) -> None:
         from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
-        from hetero_bfs.algorithms.bfs.kernels.link import chunk_kernel
-        from hetero_bfs.algorithms.bfs.kernels.ranks import blank_chunk, push_alone, push_chunk
 
-        push = push_alone if self.threads == 1 else push_chunk
-        own = {TOP_DOWN: push, BLANK: blank_chunk}
-        return {task: chunk_kernel(work, self.struct) for task, work in own.items()}
+        super()._link(struct)
+        kernels, work = self._kernels, self.fields["work"]
+        push = kernels.push_alone if self.threads == 1 else kernels.push_chunk
+        for task, kernel in ((TOP_DOWN, push), (BLANK, kernels.blank_chunk)):
+            work[task] = chunk_address(kernel, struct.numba_type)
+
+    def _phases(self) -> dict[int, Any]:
+        from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
+
+        own = (TOP_DOWN, BLANK)  # `_link` replaces them, so they are not compiled
+        return {task: one for task, one in super()._phases().items() if task not in own}
 
     def start(self, source: int | None, lists_found: bool = False) -> Frontier:
         """Reset the arrays; the frontier is `source` (an own number), if it is not None.
@@ -96,7 +101,6 @@ class RankExecutor(CPUExecutor):
         return frontier
 
     def first_frontier(self, source: int | None, lists_found: bool) -> Frontier:
-        """Return the state before the first level."""
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         frontier = Frontier(0 if source is None else int(self.graph.degree[source]), n, m)
         state = frontier.state
@@ -119,7 +123,6 @@ class RankExecutor(CPUExecutor):
     def receive(
         self, frontier: Frontier, sent: list[tuple[int, Words]], found: tuple[int, int]
     ) -> None:
-        """Visit the vertices that other ranks sent, and advance to the next level."""
         state = frontier.state
         for rank, words in sent:
             first = int(self.partition.first_column[rank])
@@ -131,7 +134,7 @@ class RankExecutor(CPUExecutor):
     def pull(self, frontier: Frontier) -> int:
         state, level = frontier.state, frontier.level
         state[schema.LEVEL] = 0  # there is only one row of records
-        frontier.keep_no_list()
+        frontier.found_list = -1
         scanned = self._kernels.pull(self.control, self.shared, _PULL_ROW, state, self._records)
         state[schema.LEVEL] = level + 1
         return int(scanned)

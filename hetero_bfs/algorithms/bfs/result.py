@@ -14,13 +14,6 @@ from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.vertex_names import Named
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.strategies import (
-    DEVICE_KINDS,
-    REPRESENTATIONS,
-    DeviceKind,
-    Direction,
-    Representation,
-)
 from hetero_bfs.scheduling.trace import LevelTrace
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
@@ -33,8 +26,6 @@ _START[schema.UNVISITED_LISTED] = _START[schema.MERGED] = -1
 
 
 class _Item:
-    """An item of a frontier's state, as an integer."""
-
     def __init__(self, index: int) -> None:
         self._index = index
 
@@ -83,12 +74,7 @@ class Frontier:
         return schema.row_of(self.state)
 
     @property
-    def representation(self) -> Representation:
-        return REPRESENTATIONS[int(self.state[schema.REPRESENTATION])]
-
-    @property
     def has_queue(self) -> bool:
-        """Whether the frontier is a queue, so that top-down can read it."""
         return schema.has_queue(self.state)
 
     @property
@@ -102,15 +88,6 @@ class Frontier:
         self.state[schema.PLACE] = place
 
     @property
-    def kind(self) -> DeviceKind | None:
-        """Kind of the device that holds the frontier; None before the first level."""
-        return None if self.place is None else DEVICE_KINDS[min(self.place, schema.DEVICE)]
-
-    @kind.setter
-    def kind(self, kind: DeviceKind) -> None:
-        self.place = DEVICE_KINDS.index(kind)
-
-    @property
     def target(self) -> int | None:
         """The vertex whose discovery ends the search; None without one, or once it is found."""
         number = int(self.state[schema.TARGET])
@@ -120,25 +97,11 @@ class Frontier:
     def target(self, vertex: int | None) -> None:
         self.state[schema.TARGET] = 0 if vertex is None else vertex + 1
 
-    def note_target(self) -> None:
-        """Mark the target as found, which ends the search."""
-        self.state[schema.TARGET] = schema.FOUND_TARGET
-
-    def keep_no_list(self) -> None:
-        """Stop using the host's found list."""
-        self.found_list = -1
-
     @property
     def is_over(self) -> bool:
-        """Whether no further level can find anything."""
         return bool(schema.is_over(self.state))
 
-    def advance(self, direction: Direction, found: Found) -> None:
-        representation = schema.BITMAP if direction == "bottom-up" else schema.QUEUE
-        schema.advance(self.state, representation, found.vertices, found.edges)
-
     def became_queue(self, found: Found) -> None:
-        """Record that the bitmap was converted to a queue of this size."""
         self.state[schema.REPRESENTATION] = schema.QUEUE
         self.state[schema.FRONTIER_VERTICES] = found.vertices
         self.state[schema.FRONTIER_EDGES] = found.edges

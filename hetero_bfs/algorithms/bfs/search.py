@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device_results import DeviceResults, Receive
+from hetero_bfs.algorithms.bfs.device_memory import DeviceResults, Receive
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
 from hetero_bfs.algorithms.bfs.query import Query, Seeds
@@ -54,7 +54,6 @@ class Recording:
         ]
 
     def _kept_from(self, level: npt.NDArray[np.float64]) -> int:
-        """Return the level whose choice this one keeps."""
         row = int(level[schema.CHOSEN_AT])
         if row < 0:  # a level of a record that stands for several
             levels = self.records[:, schema.LEVEL]
@@ -190,7 +189,7 @@ class Search:
         )
         frontier.target = self.target
         if not platform.lists_host_finds:
-            frontier.keep_no_list()
+            frontier.found_list = -1
         if max_levels is None and self.decision_interval == 1:
             frontier.merged = 0
         records = platform.records_of(candidates, FIRST_RECORDS)
@@ -212,7 +211,6 @@ class Search:
             self._tiny = platform.host.tiny_levels(frontier.level)
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
-        """Launch a search on a device early if its first choice is known to be that device."""
         platform, selector = self.platform, self.selector
         if not platform.devices or self.level_by_level:
             return
@@ -322,7 +320,7 @@ class Search:
         over = device.run_levels(policy, interval, source, frontier, records, limit)
         frontier.place = strategy.place
         if self.target is not None and device.has_visited(self.target, frontier.visited_index):
-            frontier.note_target()
+            frontier.state[schema.TARGET] = schema.FOUND_TARGET
             over = True
         records[first + 1 : frontier.row + 1, schema.PLACE] = strategy.place
         if over and len(self._used) == 1:
@@ -355,7 +353,6 @@ class Search:
         self._used.add(place)
 
     def _enter(self, place: int, frontier: Frontier) -> None:
-        """Start at one place; the other devices release the shared memory."""
         assert self.source is not None
         for device in self.platform.devices:
             if device.place != place:
@@ -375,7 +372,6 @@ class Search:
                 device.end_mask()
 
     def _complete(self, frontier: Frontier) -> None:
-        """Make the parent array complete in one memory."""
         platform, host = self.platform, self.platform.host
         if not platform.devices:
             return  # compiled code has completed it
@@ -441,7 +437,6 @@ def restored_parents(
 
 
 def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int32]:
-    """Return the levels of a search, int32, in the caller's ids."""
     host, results = search.platform.host, search.device_results
     if search.source is None:
         level = np.full(search.platform.graph.num_vertices, -1, np.int32)
@@ -457,8 +452,6 @@ def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.
 
 
 def _into(result: npt.NDArray[Any], host: CPUExecutor) -> Receive:
-    """Return a function that copies parts from a device to a result."""
-
     def receive(begin: int, part: npt.NDArray[np.uint32]) -> None:
         host.receive_result(result[begin : begin + part.size], part)
 

@@ -33,7 +33,6 @@ class QueueSearch:
     ends: npt.NDArray[np.int64]
 
     def levels(self) -> npt.NDArray[np.int32]:
-        """Return each vertex's distance from the sources, -1 where not reached."""
         level = np.full(self.parent.size, -1, np.int32)
         numbers = np.arange(self.ends.size - 1, dtype=np.int32)
         level[self.queue] = np.repeat(numbers, np.diff(self.ends))

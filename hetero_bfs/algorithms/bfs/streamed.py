@@ -10,37 +10,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs import heads
+from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, common_degrees, offset_type_of
-from hetero_bfs.algorithms.bfs.executor import DeviceExecutor
-from hetero_bfs.algorithms.bfs.heads import (
-    DEAD_ENDS,
-    MISSING,
-    OPENCL,
-    OWNER_SHIFT,
-    SEGMENT_EDGES,
-    STATUS_WORDS,
-    StreamPlan,
-    num_pages,
-    owners_of,
-    page_shift,
-    upload_heads,
-)  # fmt: skip
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
+from hetero_bfs.devices.machine import Tuning
+from hetero_bfs.devices.opencl.built_programs import C_TYPES, SHARED, header
 from hetero_bfs.devices.opencl.device_run import DeviceLists, both_ways
-from hetero_bfs.devices.opencl.header import C_TYPES, SHARED, header
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.streamed_lists import BlockMemory, Blocks, Numbers, Part, Slot
-from hetero_bfs.devices.opencl.tuning import Tuning
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.policy import Policy
+from hetero_bfs.scheduling.policy import Policy, choose_level
 from hetero_bfs.support.memory import format_bytes
 
 _FILES = ("algorithms/bfs/kernels/common.cl", "algorithms/bfs/kernels/stream.cl")
@@ -86,7 +74,7 @@ class StreamedExecutor(DeviceExecutor):
         device: OpenCLDevice,
         graph: SearchGraph,
         host: CPUExecutor,
-        plan: StreamPlan,
+        plan: heads.StreamPlan,
         tuning: Tuning | None = None,
     ) -> None:
         super().__init__(device, graph, tuning)
@@ -96,44 +84,49 @@ class StreamedExecutor(DeviceExecutor):
         self._shared = DeviceLists(device)
         self._ways = both_ways(graph)
         self._offset_type = offset_type_of(device.info, graph)
-        self._graph = self._upload()
+        self._upload()
         n, words = graph.num_searched, -(-graph.num_searched // 32)
         self.parent = device.buffer(n, np.uint32)
         self.visited = [device.buffer(words, np.uint32) for _ in range(2)]  # equal after a level
         self._frontier = device.buffer(words, np.uint32)
         edges = graph.graph.num_stored_edges
-        begins = np.arange(num_pages(graph) + 1, dtype=np.int64) << page_shift(graph)
+        begins = np.arange(heads.num_pages(graph) + 1, dtype=np.int64) << heads.page_shift(graph)
         pages = [Blocks(way.arrays, np.minimum(begins, edges)) for way in self._ways]
         self.memory = BlockMemory(device, "pages need", pages, [0], [], plan.room)
         self.memory.take()
 
-    def _upload(self) -> _GraphArrays:
-        upload, shared, degree = self.device.upload, self._shared.array, self.graph.degree
-        heads = [
-            upload_heads(self.device, way, sizes)
+    def _upload(self) -> None:
+        """Upload the resident arrays of the graph.
+
+        An item of `_heads` is (heads, starts of the columns, their sizes) of a direction. An item
+        of `_lists` is (number of edges, offsets, owners).
+        """
+        shared, degree = self._shared.array, self.graph.degree
+        self._degrees = shared(degree), self.device.upload(common_degrees(degree))
+        self._heads = [
+            heads.upload_heads(self.device, way, sizes)
             for way, sizes in zip(self._ways, self.plan.columns, strict=True)
         ]
-        lists = [
-            [
+        self._lists = [
+            (
                 np.uint64(way.arrays[0].size),
                 shared(way.indptr, self._offset_type),
-                upload(owners_of(way)),
-            ]
+                self.device.upload(heads.owners_of(way)),
+            )
             for way in self._ways
         ]
-        return _GraphArrays(shared(degree), upload(common_degrees(degree)), heads, lists)
 
     @property
     def num_parts(self) -> int:
         """Pages of the edges, of both directions if the graph is directed."""
-        return num_pages(self.graph) * len(self._ways)
+        return heads.num_pages(self.graph) * len(self._ways)
 
     @property
     def streaming(self) -> Streaming:
         return Streaming(
             edge_bytes=sum(way.arrays[0].nbytes for way in self._ways),
             pages=self.num_parts,
-            page_bytes=EDGE_BYTES << page_shift(self.graph),
+            page_bytes=EDGE_BYTES << heads.page_shift(self.graph),
             resident_pages=self.memory.layout.resident * len(self._ways),
             resident_neighbours=len(self.plan.columns[0]),
             budget_bytes=self.plan.budget_bytes,
@@ -144,42 +137,34 @@ class StreamedExecutor(DeviceExecutor):
         return self.memory.bytes_sent
 
     def build_kernels(self) -> None:
-        device, (visited, following) = self.device, self.visited
-        pages, resident = num_pages(self.graph), self.memory.layout.resident
-        status = device.buffer(STATUS_WORDS + pages - resident, np.uint32)
-        here = device.buffer(resident, np.uint32)
-        needed = device.buffer(-(-pages // 32), np.uint32)
-        self._level_arrays = _LevelArrays(
-            self.parent, visited, visited, following, self._frontier, needed, status, here
-        )
-        device.fill(needed, 0)
-        self._status_buffer = status
+        device, pages = self.device, heads.num_pages(self.graph)
+        resident = self.memory.layout.resident
+        words = heads.STATUS_WORDS + pages - resident
+        self._status_buffer = device.buffer(words, np.uint32)
+        self._here = device.buffer(resident, np.uint32)
+        self._needed = device.buffer(-(-pages // 32), np.uint32)
+        device.fill(self._needed, 0)
         first = min(_FIRST_MISSING, pages - resident)
-        self._status = device.host_array(STATUS_WORDS + first, np.uint32)
+        self._status = device.host_array(heads.STATUS_WORDS + first, np.uint32)
         options = [
             f"-DGROUP={self.tuning.group_size}",
             f"-DEDGE_BITS={self.edge_bits}",
             f"-DOFFSET={C_TYPES[self._offset_type]}",
-            f"-DPAGE_SHIFT={page_shift(self.graph)}",
-            f"-DOWNER_SHIFT={OWNER_SHIFT}",
+            f"-DPAGE_SHIFT={heads.page_shift(self.graph)}",
+            f"-DOWNER_SHIFT={heads.OWNER_SHIFT}",
             "-DNUM_PARTS=1",
             "-DPART_SHIFT=0",
             *(["-DDIRECTED"] if self.graph.graph.directed else []),
         ]
-        self._program = device.build(options, header(SHARED, OPENCL), _FILES)
-        self._plain = self._bound = self._bind(self._level_arrays)
+        self._program = device.build(options, header(SHARED, heads.OPENCL), _FILES)
+        self._plain = self._bound = _StreamKernels(self, self.visited[0])
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
-        words = STATUS_WORDS + pages - resident
-        self._pairs, self._room = (here, resident) if resident > words else (status, words)
+        scratch = (self._here, resident), (self._status_buffer, words)
+        self._pairs, self._room = scratch[0] if resident > words else scratch[1]
         """Scratch between searches, and its words."""
         self._scatter = device.bind(
             self._program, "scatter_parents", VARIES, self._pairs, self.parent
         )
-
-    def _bind(self, arrays: _LevelArrays) -> _StreamKernels:
-        sizes = np.uint32(self.graph.num_searched), np.uint32(self.visited[0].size // 4)
-        make = self.device, self._program, sizes
-        return _StreamKernels(*make, self._graph, arrays, self.memory)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         if self._masked is None:
@@ -188,8 +173,7 @@ class StreamedExecutor(DeviceExecutor):
                 self._program, "stream_unmask", np.uint32(mask.size), self.visited[0], buffer,
                 reached,
             )  # fmt: skip
-            kernels = self._bind(replace(self._level_arrays, reached=reached))
-            self._masked = kernels, unmask, buffer
+            self._masked = _StreamKernels(self, reached), unmask, buffer
         masked, _, buffer = self._masked
         self.device.write(buffer, mask)
         self._bound = masked
@@ -249,8 +233,6 @@ class StreamedExecutor(DeviceExecutor):
         records: npt.NDArray[np.float64],
     ) -> bool:
         """Choose the next level's strategy; undo a choice of another place and return False."""
-        from hetero_bfs.scheduling.policy import choose_level
-
         started = time.perf_counter()
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         choose_level(policy, interval, n, m, frontier.state, records)
@@ -281,13 +263,13 @@ class StreamedExecutor(DeviceExecutor):
         record[schema.FOUND_VERTICES] = found.vertices
         record[schema.EDGES_SCANNED] = -1
         frontier.place = self.place
-        frontier.advance("top-down" if top_down else "bottom-up", found)
+        left = schema.QUEUE if top_down else schema.BITMAP
+        schema.advance(frontier.state, left, found.vertices, found.edges)
         record[schema.SECONDS] = time.perf_counter() - started
 
     def _send_missing(self, kind: str, missing: int) -> None:
-        """Send a level's missing pages, launch kernels that read them, and end the level."""
         size, sent = self.tuning.group_size, self._bound.sent[kind]
-        lanes = (1 << page_shift(self.graph)) // SEGMENT_EDGES
+        lanes = (1 << heads.page_shift(self.graph)) // heads.SEGMENT_EDGES
 
         def launch(slot: Part | Slot, pages: Numbers, copied: Sequence[Any]) -> Any:
             assert isinstance(slot, Slot)
@@ -301,36 +283,33 @@ class StreamedExecutor(DeviceExecutor):
         self._read_status()
 
     def _missing_pages(self, missing: int) -> Numbers:
-        """Return the numbers of the missing pages; usually all have been read back already."""
-        known = self._status[STATUS_WORDS:]
+        known = self._status[heads.STATUS_WORDS :]
         if missing <= known.size:
             return known[:missing].astype(np.int64)
         pages = np.empty(missing, np.uint32)
-        self.device.read(pages, self._status_buffer, 4 * STATUS_WORDS)
+        self.device.read(pages, self._status_buffer, 4 * heads.STATUS_WORDS)
         return pages.astype(np.int64)
 
     def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
-        """Launch a kernel on as many work-groups as the device runs at once."""
         size = self.tuning.group_size
         kernel.launch(self.groups * size, size, *arguments)
 
     def _read_status(self) -> int:
-        """Wait for all queued work; return the number of missing pages."""
         self.device.read(self._status, self._status_buffer)
-        return int(self._status[MISSING])
+        return int(self._status[heads.MISSING])
 
     def _found(self, queueable: bool) -> Found:
-        """Return the counts of the last level, without dead ends if `queueable`."""
-        found = unpack_counter(int(self._status[:DEAD_ENDS].view(np.uint64)[0]), self.edge_bits)
+        packed = self._status[: heads.DEAD_ENDS].view(np.uint64)[0]
+        found = unpack_counter(int(packed), self.edge_bits)
         if not queueable:
             return found
-        return Found(found.vertices - int(self._status[DEAD_ENDS]), found.edges)
+        return Found(found.vertices - int(self._status[heads.DEAD_ENDS]), found.edges)
 
     # Migration to and from the host.
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
         """Receive the visited vertices from the host and, for top-down, the frontier."""
-        from hetero_bfs.algorithms.bfs.kernels.frontier import set_bits
+        from hetero_bfs.algorithms.bfs.kernels.level import set_bits
 
         visited, following = self.visited
         self.device.write(visited, self.host.visited[frontier.visited_index])
@@ -362,35 +341,6 @@ class StreamedExecutor(DeviceExecutor):
         self.device.finish()
 
 
-@dataclass(frozen=True)
-class _LevelArrays:
-    """Buffers that the levels of a search write (stream.cl)."""
-
-    parent: Any
-    visited: Any
-    reached: Any
-    """Bitmap in which bottom-up looks for parents: `visited`, or a copy without masked vertices."""
-    next: Any
-    frontier: Any
-    needed: Any
-    status: Any
-    here: Any
-
-
-@dataclass(frozen=True)
-class _GraphArrays:
-    """Resident arrays of the graph.
-
-    An item of `heads` is (heads, starts of the columns, their sizes) of a direction. An item of
-    `lists` is (number of edges, offsets, owners).
-    """
-
-    degree: Any
-    word_degree: Any
-    heads: list[tuple[Any, Any, Any]]
-    lists: list[list[Any]]
-
-
 class _StreamKernels:
     """Kernels with all constant arguments set.
 
@@ -399,51 +349,42 @@ class _StreamKernels:
     in the slot. A level runs `heads`, `list`, `resident` and `finish`.
     """
 
-    def __init__(
-        self,
-        device: OpenCLDevice,
-        program: Any,
-        sizes: tuple[np.uint32, np.uint32],
-        graph: _GraphArrays,
-        arrays: _LevelArrays,
-        memory: BlockMemory,
-    ) -> None:
-        def bind(name: str, *arguments: Any) -> BoundKernel:
-            return device.bind(program, f"stream_{name}", *arguments)
+    def __init__(self, on: StreamedExecutor, reached: Any) -> None:
+        """`reached` is the bitmap in which bottom-up looks for parents: without masked vertices."""
 
-        (n, words), a = sizes, arrays
-        self.start = bind("start", n, words, VARIES, a.visited, a.next, a.frontier, a.parent)
+        def bind(name: str, *arguments: Any) -> BoundKernel:
+            return on.device.bind(on._program, f"stream_{name}", *arguments)
+
+        n, words = np.uint32(on.graph.num_searched), np.uint32(on.visited[0].size // 4)
+        memory, (visited, following) = on.memory, on.visited
+        frontier, needed, status, here = on._frontier, on._needed, on._status_buffer, on._here
+        self.start = bind("start", n, words, VARIES, visited, following, frontier, on.parent)
         self.list = bind(
-            "list", np.uint32(a.needed.size // 4), np.uint32(memory.layout.resident), a.needed,
-            a.status, a.here,
+            "list", np.uint32(needed.size // 4), np.uint32(memory.layout.resident), needed, status,
+            here,
         )  # fmt: skip
         self.finish = bind(
-            "finish", words, VARIES, a.visited, a.next, a.frontier, graph.degree,
-            graph.word_degree, a.status, a.status,
-        )  # fmt: skip
+            "finish", words, VARIES, visited, following, frontier, *on._degrees, status, status
+        )
         self.heads: dict[str, BoundKernel] = {}
         self.resident: dict[str, list[BoundKernel]] = {}
         self.sent: dict[str, list[BoundKernel]] = {}
         for kind in _KINDS:
-            way = 0 if kind == "push" else -1
-            known = a.frontier if kind == "push" else a.reached
-            written = (known, a.next, a.parent)
-            seen = (n,) if kind == "push" else (n, words)
-            visited = () if kind == "push" else (a.visited,)
-            _, indptr, _ = lists = graph.lists[way]
-            columns = np.uint32(graph.heads[way][1].size // 8)
-            self.heads[kind] = bind(
-                f"heads_{kind}", *seen, indptr, *graph.heads[way], columns, *visited, *written,
-                a.needed, a.status,
-            )  # fmt: skip
+            is_push, way = kind == "push", 0 if kind == "push" else -1
+            written = (frontier if is_push else reached, following, on.parent)
+            seen, before = ((n,), ()) if is_push else ((n, words), (visited,))
+            lists, firsts = on._lists[way], on._heads[way]
+            columns = np.uint32(firsts[1].size // 8)
+            read = (*seen, lists[1], *firsts, columns, *before)
+            self.heads[kind] = bind(f"heads_{kind}", *read, *written, needed, status)
             self.resident[kind] = [
                 bind(
-                    kind, VARIES, np.uint32(part.begin), np.uint32(part.end), a.here,
-                    part.buffers[1], *lists, a.status, *written,
+                    kind, VARIES, np.uint32(part.begin), np.uint32(part.end), here,
+                    part.buffers[1], *lists, status, *written,
                 )
                 for part in memory.parts[way]
             ]  # fmt: skip
             self.sent[kind] = [
-                bind(kind, VARIES, _NO, _ALL, *slot.buffers, *lists, a.status, *written)
+                bind(kind, VARIES, _NO, _ALL, *slot.buffers, *lists, status, *written)
                 for slot in memory.slots
             ]

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.pagerank.host import RankLists, Ranks, RankSettings
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.built_programs import C_TYPES
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
-from hetero_bfs.devices.opencl.header import C_TYPES
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights

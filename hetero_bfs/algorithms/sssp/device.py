@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.built_programs import C_TYPES
 from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Entries, Grid
-from hetero_bfs.devices.opencl.header import C_TYPES
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
@@ -35,8 +35,7 @@ from hetero_bfs.graph.weighted_lists import (
 )
 from hetero_bfs.programs.built_in import PATHS, beyond_all
 from hetero_bfs.programs.streamed import StreamedBuiltIn
-from hetero_bfs.scheduling.leaving import Leaving
-from hetero_bfs.scheduling.run_chooser import run_costs
+from hetero_bfs.scheduling.run_chooser import Leaving, run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
 
 Word = IntEnum(

@@ -184,7 +184,7 @@ class _Run(HostRun):
             POOL_BLOCK,
             pool_blocks,
         )
-        from hetero_bfs.devices.cpu.blocks import BLOCK, most_blocks
+        from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
 
         n, dtype = self.distance.size, self.distance.dtype
         integer = np.dtype(f"i{dtype.itemsize}")

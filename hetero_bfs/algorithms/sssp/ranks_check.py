@@ -15,7 +15,7 @@ from hetero_bfs.algorithms.sssp.check import PathOutcome, no_tree_edge, shorter_
 from hetero_bfs.graph.edge_source import NO_VERTEX, VertexArray, check_ends
 from hetero_bfs.graph.weights import weight_dtype_of, weighted_chunks
 from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.host_tree import HostTree
+from hetero_bfs.ranks.host_tree import HostTree, find_levels
 
 _Distances = npt.NDArray[np.float64]
 _Failure = tuple[int, int, str]
@@ -104,8 +104,6 @@ class RankPathValidator(HostTree):
 
     def _check_tree(self, source: int) -> _Failure | None:
         """Make check 5 of this rank's part of the vertices."""
-        from hetero_bfs.ranks.check_kernels import find_levels
-
         _, _, wrong = find_levels(self._parents, self._levels, self._begin, self._end)
         if wrong < 0:
             return None

@@ -17,7 +17,6 @@ from hetero_bfs.support.memory import aligned_empty
 
 
 def most_threads() -> int:
-    """Return the most threads of a search: one per core, or NUMBA_NUM_THREADS."""
     import numba
 
     return int(numba.config.NUMBA_NUM_THREADS)
@@ -104,11 +103,9 @@ class HostRun:
         raise NotImplementedError
 
     def _phases(self) -> Mapping[int, Any]:
-        """Return the kernels of phases by task (thread_pool.py)."""
         raise NotImplementedError
 
     def _link(self, struct: Any) -> None:
-        """Compile the phases for these arrays, and store their addresses in the arrays."""
         from hetero_bfs.support.parallel import chunk_address
 
         for task, function in self._phases().items():
@@ -119,7 +116,6 @@ class HostRun:
         return struct
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        """Return compiled functions with their arguments, for `prepare` to compile."""
         return []
 
     def _worker(self) -> Any:

@@ -47,7 +47,6 @@ def _address(builder: Any, data: Any, index: Any) -> Any:
 
 
 def _visited_bits(builder: Any, visited: Any, vertices: Any) -> Any:
-    """Return a vector whose lowest bits are 1 where a vertex is visited."""
     positions = builder.lshr(vertices, _splat(5))
     words = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(_LANES):
@@ -58,13 +57,11 @@ def _visited_bits(builder: Any, visited: Any, vertices: Any) -> Any:
 
 
 def _mask(builder: Any, bits: Any) -> Any:
-    """Return the lanes' lowest bits, as booleans and as a byte."""
     lanes = builder.trunc(bits, _FLAGS)
     return lanes, builder.zext(builder.bitcast(lanes, _BYTE), _WORD)
 
 
 def _first_vertex(context: Any, builder: Any, word_type: Any, word: Any) -> Any:
-    """Return the first vertex of a word of the bitmap, as 64 bits."""
     return builder.shl(context.cast(builder, word, word_type, types.uint64), _LONG(5))
 
 
@@ -191,7 +188,6 @@ def can_pack() -> bool:
 
 
 def _instruction(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
-    """Return an x86 instruction as a function."""
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
 
 
@@ -328,7 +324,6 @@ def _pointer(builder: Any, address: Any, bits: int) -> Any:
 
 
 def _everywhere(builder: Any, value: Any, bits: int) -> Any:
-    """Return a row with one value in all lanes."""
     item, zero = builder.trunc(value, ir.IntType(bits)), ir.IntType(32)(0)
     undefined = ir.Constant(_row_type(bits), ir.Undefined)
     one = builder.insert_element(undefined, item, zero)
@@ -346,8 +341,6 @@ def _with_levels(builder: Any, row: Any, words: Any, levels: Any, bits: int) -> 
 
 
 def _writer(bits: int, keep: bool) -> Callable[..., Any]:
-    """Make an intrinsic that writes a row of integers of `bits` bits."""
-
     def row(typing_context: Any, address: Any, words: Any, levels: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address, words, levels = arguments

@@ -7,6 +7,10 @@ Other processes find programs on disk. PyOpenCL knows the drivers that cache com
 themselves (PoCL, NVIDIA's). Programs of other drivers are kept as binaries in the private cache.
 (To give a binary, PoCL would compile all kernels again for each work-group size.) PyOpenCL's own
 cache is not used: it trusts its files, which are pickles.
+
+Numbers that Python and OpenCL C share are written in Python, and generated for every program. A
+module that shares numbers with its OpenCL counterpart has a table `OPENCL`, name to number, or an
+`IntEnum`. The builder of a program passes the tables that the program's files need (`header`).
 """
 
 from __future__ import annotations
@@ -16,12 +20,69 @@ import hashlib
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from enum import IntEnum
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+import numpy as np
+
+from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.support import private_cache
+
+Constants = Mapping[str, int | float] | type[IntEnum]
+
+C_TYPES = {
+    np.dtype(np.int32): "int",
+    np.dtype(np.uint32): "uint",
+    np.dtype(np.int64): "long",
+    np.dtype(np.uint64): "ulong",
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
+}
+"""Type names in OpenCL C."""
+
+MIXED_DEGREES = 0xFFFFFFFF
+"""Replaces the common degree of 32 vertices if their degrees differ (top_down.cl)."""
+
+SPREAD = 32
+LINE_WORDS = 32
+ARRIVALS = SPREAD * LINE_WORDS
+GAVE_UP = 2 * ARRIVALS
+"""Layout of `sync` in grid.cl: number of cache lines, uint32 words per line, first word of the
+arrivals, and the last word, which is set if a barrier gave up.
+"""
+
+SHARED: Mapping[str, int] = {
+    "NO_VERTEX": NO_VERTEX,
+    "MIXED_DEGREES": MIXED_DEGREES,
+    "SPREAD": SPREAD,
+    "LINE": LINE_WORDS,
+    "ARRIVALS": ARRIVALS,
+    "GAVE_UP": GAVE_UP,
+}
+"""Numbers for the kernel files of this folder."""
+
+
+def header(*tables: Constants) -> str:
+    """Return `#define` lines for all constants of the tables; floats get type REAL."""
+    merged: dict[str, int | float] = {}
+    for table in tables:
+        members = table if isinstance(table, Mapping) else table.__members__
+        for name, value in members.items():
+            if merged.setdefault(name, value) != value:
+                raise ValueError(f"{name} is {merged[name]} in one table and {value} in another")
+    return "".join(f"#define {name} {_literal(value)}\n" for name, value in merged.items())
+
+
+def _literal(value: int | float) -> str:
+    if isinstance(value, float):
+        return f"((REAL){value!r}f)"
+    if value > 0xFFFFFFFF:
+        return f"{value:#x}ul"
+    return f"{value:#x}u" if value > 0x7FFFFFFF else str(value)
+
 
 _MOST_PROGRAMS = 256
 """Programs of a device that a process keeps; vertex programs make new ones without limit."""
@@ -81,7 +142,6 @@ class BuiltPrograms:
 
 
 def _without_warnings(program: Any, options: list[str]) -> Any:
-    """Build a program without compiler warnings, and without PyOpenCL's cache."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return program.build(options, cache_dir=False)
@@ -105,7 +165,6 @@ def programs_of(device: Any) -> BuiltPrograms:
 
 
 def forget() -> None:
-    """Give devices that are opened later new contexts."""
     _shared.clear()
 
 

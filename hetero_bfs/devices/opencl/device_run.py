@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.header import C_TYPES, GAVE_UP, SHARED, Constants, header
+from hetero_bfs.devices.opencl.built_programs import C_TYPES, GAVE_UP, SHARED, Constants, header
 from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -45,7 +45,6 @@ class DeviceLists:
         self._arrays: dict[Any, DeviceArray] = {}
 
     def array(self, array: npt.NDArray[Any], dtype: np.dtype[Any] | None = None) -> Any:
-        """Return the buffer of an array, or of its items converted to another integer type."""
         device, dtype = self.device, array.dtype if dtype is None else dtype
         key = (
             array.ctypes.data, array.shape, array.strides, array.dtype, dtype,
@@ -80,7 +79,6 @@ class Entries(NamedTuple):
 
 
 def both_ways(graph: SearchGraph) -> list[Entries]:
-    """Return the neighbour lists of a graph, and of its transpose if it is directed."""
     forward, backward = graph.graph, graph.graph.transpose
     lists = [forward] if backward is forward else [forward, backward]
     return [Entries(one.indptr, [one.indices]) for one in lists]
@@ -162,7 +160,6 @@ class DeviceRun:
 
     @property
     def launch_entries(self) -> int:
-        """The most entries of neighbour lists that a launch reads."""
         return int(self.ways[0].arrays[0].size)
 
     def make_slots(self) -> list[Any]:
@@ -172,7 +169,6 @@ class DeviceRun:
         return self.read_only.array(self.ways[way].indptr, self.offset_type)
 
     def buffers(self, way: int) -> list[Any]:
-        """Return a direction's buffers: `indptr`, then the arrays of entries."""
         return [
             self.offsets(way),
             *(self.read_only.array(array) for array in self.ways[way].arrays),

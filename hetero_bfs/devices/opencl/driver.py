@@ -56,7 +56,6 @@ def list_devices() -> list[DeviceInfo]:
 
 
 def usable_devices() -> list[DeviceInfo]:
-    """Return the usable devices, GPUs first."""
     return sorted((d for d in list_devices() if d.problem is None), key=_preference)
 
 
@@ -88,11 +87,7 @@ def plain_device_name(wanted: str | None) -> str | None:
 
 
 def choose_device(wanted: str | None = None) -> DeviceInfo:
-    """Choose a device by index or part of its name; by default GPUs come first.
-
-    Raises `ArgumentError` if `wanted` is not text, is empty, or is "cpu", and `DeviceError` if
-    there is no OpenCL runtime or no match; the message lists all devices.
-    """
+    """Choose a device by index or part of its name; by default GPUs come first."""
     wanted = plain_device_name(wanted)
     if wanted == NO_DEVICE:
         raise ArgumentError(f"{setting('device', wanted)} stands for no OpenCL device; name one")
@@ -123,9 +118,6 @@ def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]
 
     Selectors would never choose a second device of the same name. So "all" has one device per name,
     best first.
-
-    Raises `ArgumentError` if `wanted` is not text, is empty, or names a device twice, and
-    `DeviceError` as `choose_device` does or for more than `most` devices.
     """
     wanted = plain_device_name(wanted)
     if wanted == NO_DEVICE:
@@ -148,12 +140,10 @@ def choose_devices(wanted: str | None = None, most: int = 1) -> list[DeviceInfo]
 
 
 def _preference(device: DeviceInfo) -> tuple[int, int, int]:
-    """Return a sort key: GPUs before other devices, then large before small."""
     return _BY_TYPE.get(device.type, 2), -device.compute_units, device.index
 
 
 def platform_devices() -> list[Any]:
-    """Return PyOpenCL's devices of all platforms; none without an OpenCL runtime."""
     processes.use_opencl()
     if is_ending:
         leave()
@@ -268,7 +258,6 @@ def _others_in_calls() -> bool:
 
 
 def _in_call(frame: FrameType | None) -> bool:
-    """Return whether a thread's stack has a function of this package or of PyOpenCL."""
     folders = (_PACKAGE, str(Path(sys.modules["pyopencl"].__file__ or _PACKAGE).parent))
     while frame is not None:
         if frame.f_code.co_filename.startswith(folders):

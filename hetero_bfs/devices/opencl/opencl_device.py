@@ -37,8 +37,6 @@ class OpenCLDevice:
     `bytes_copied` counts the bytes copied between host and device. On unified memory large arrays
     are never copied. Kernels of `family` are tested now if they have not been tested on this
     device.
-
-    Raises `DeviceError` if the self-test or the driver fails.
     """
 
     def __init__(self, info: DeviceInfo, family: Family | None = None) -> None:
@@ -75,8 +73,8 @@ class OpenCLDevice:
     def build(self, options: list[str], header: str, files: Sequence[str]) -> Any:
         """Build kernel files with these options; errors contain the driver's build log.
 
-        `header` (header.py) follows the files of `_BASE`. `files` are paths below the package; each
-        file comes after the files that it uses.
+        `header` (built_programs.py) follows the files of `_BASE`. `files` are paths below the
+        package; each file comes after the files that it uses.
         """
         base = (kernel_source(file) for file in _BASE)
         source = "\n".join([*base, header, *(kernel_source(file) for file in files)])
@@ -151,7 +149,6 @@ class OpenCLDevice:
             self._cl.enqueue_fill_buffer(self.queue, buffer, np.uint8(byte), 0, buffer.size)
 
     def second_queue(self) -> Any:
-        """Return a queue for copies that overlap with the first queue's kernels."""
         with self._errors(f"setting up {self.info.name}"):
             self.queues.append(self._cl.CommandQueue(self.context))
         return self.queues[-1]

@@ -107,7 +107,6 @@ def bytes_of_slots(entries: Any, entry_bytes: int) -> Any:
 
 
 def _rows(entries: Any) -> Any:
-    """Return the most blocks in a slot with `entries` entries."""
     return (entries + _ENTRIES_OF_BLOCK - 1) // _ENTRIES_OF_BLOCK
 
 
@@ -241,7 +240,6 @@ class BlockMemory:
 
     @property
     def slots(self) -> list[Slot]:
-        """The slots; none if all blocks are resident."""
         return [] if self._slots is None else self._slots.slots
 
     def take(self) -> None:
@@ -265,7 +263,6 @@ class BlockMemory:
         self.device.blocks = weakref.ref(self)
 
     def _use_less(self, memory_bytes: int, refused: DeviceError) -> None:
-        """Lay out with less memory; raise `refused` if that is too little."""
         try:
             self.layout = self._lay_out(memory_bytes)
         except BudgetError:
@@ -277,7 +274,6 @@ class BlockMemory:
         self._forget()
 
     def _fill(self) -> None:
-        """Make each direction's parts, and the slots."""
         parts = [self._resident_parts(blocks) for blocks in self.ways]
         if self.layout.slot_entries:
             self._slots = _Slots(self.device, self.ways, self.layout)
@@ -356,7 +352,6 @@ class StreamedRun(DeviceRun):
     firsts: npt.NDArray[Any]
 
     def _make_room(self, array_bytes: list[int], firsts: npt.NDArray[Any] | None = None) -> None:
-        """Choose the blocks that are resident besides arrays of these sizes."""
         n = self.ways[0].indptr.size - 1
         self.firsts = np.append(np.arange(0, n, self.group), n) if firsts is None else firsts
         self._bound_kernels: dict[Any, Any] = {}  # kernels bound to buffers of the memory
@@ -373,7 +368,6 @@ class StreamedRun(DeviceRun):
         self.marks_buffer = self.device.buffer(self.marks.size, np.uint8)
 
     def bound_once(self, key: Any, bind: Callable[[], T]) -> T:
-        """Return the kernels of a key, bound to buffers of the memory; bind them if needed."""
         found: T | None = self._bound_kernels.get(key)
         if found is None:
             found = self._bound_kernels[key] = bind()

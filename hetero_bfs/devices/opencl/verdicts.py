@@ -92,7 +92,6 @@ def is_off() -> bool:
 
 
 def kept_verdict(info: DeviceInfo, family: Family) -> Verdict | None:
-    """Return the kept verdict; None if there is none for this driver and these kernels."""
     key = _key(info, family)
     if key not in _of_this_process:
         with suppress(OSError, ValueError, TypeError):
@@ -101,7 +100,6 @@ def kept_verdict(info: DeviceInfo, family: Family) -> Verdict | None:
 
 
 def kept_as_json(info: DeviceInfo) -> dict[str, Any]:
-    """Return the fields of each family's verdict, None if it was not tested yet."""
     kept = {family: kept_verdict(info, family) for family in FAMILIES}
     return {family: verdict and asdict(verdict) for family, verdict in kept.items()}
 
@@ -146,7 +144,6 @@ def _test_now(info: DeviceInfo, family: Family) -> Verdict | None:
 
 @contextmanager
 def _said(text: str) -> Iterator[None]:
-    """Print a line on stderr if the body takes long."""
     timer = threading.Timer(_QUIET_SECONDS, print, [text], {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
@@ -157,7 +154,6 @@ def _said(text: str) -> Iterator[None]:
 
 
 def _problem(answer: Answer) -> str | None:
-    """Return the step at which the other process failed, and the reason; None if it passed."""
     if answer.problem is None and any("passed" in line for line in answer.lines):
         return None
     step = next(line["step"] for line in reversed(answer.lines) if "step" in line)
@@ -167,7 +163,6 @@ def _problem(answer: Answer) -> str | None:
 
 
 def _key(info: DeviceInfo, family: Family) -> bytes:
-    """Return all that a verdict depends on."""
     forced = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
     device = info.platform, info.name, info.driver, info.version
     return repr((*device, family, forced, _kernels_digest())).encode()

@@ -26,8 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.devices.cpu.blocks import block_of, push_item
-from hetero_bfs.devices.cpu.thread_pool import chunk_of
+from hetero_bfs.devices.cpu.thread_pool import block_of, chunk_of, push_item
 from hetero_bfs.programs.kernels import loop
 from hetero_bfs.programs.kernels.adapters import (
     ALL_ACTIVE,

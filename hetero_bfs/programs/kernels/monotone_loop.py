@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.devices.cpu.blocks import close_list
-from hetero_bfs.devices.cpu.thread_pool import even_size, share
+from hetero_bfs.devices.cpu.thread_pool import close_list, even_size, share
 from hetero_bfs.programs.kernels import loop
 from hetero_bfs.programs.kernels.loop import add_sums, begin_run, flip, is_finished, next_round
 from hetero_bfs.support.compiling import kernel

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, MAX_PARTS, EdgePart, partition_edges
+from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, MAX_PARTS, partition_edges
 from hetero_bfs.errors import DeviceError
 
 SIZES = st.one_of(st.integers(0, 300), st.integers(0, 2**40))
@@ -21,14 +21,9 @@ def test_parts_cover_all_edges_within_the_limit(num_edges, data):
     partition = partition_edges(num_edges, limit)
     parts = partition.parts
     assert 1 <= len(parts) <= MAX_PARTS
-    assert [part.part_id for part in parts] == list(range(len(parts)))
-    assert sum(part.count for part in parts) == num_edges
-    end = 0
-    for part in parts:
-        assert part.start == end == part.part_id << partition.shift
-        assert part.count * EDGE_BYTES <= limit
-        end += part.count
-    assert all(part.count == 1 << partition.shift for part in parts[:-1])
+    assert [part.start for part in parts] == [i << partition.shift for i in range(len(parts))]
+    assert [part.stop for part in parts] == [part.start for part in parts[1:]] + [num_edges]
+    assert EDGE_BYTES << partition.shift <= limit
     assert (2 << partition.shift) * EDGE_BYTES > limit, "parts could be larger"
 
 
@@ -47,8 +42,8 @@ def test_too_many_parts_name_the_smallest_limit(num_edges, limit):
 
 
 def test_examples():
-    assert partition_edges(0, 4).parts == (EdgePart(0, 0, 0),)
-    assert partition_edges(5, 8).parts == (EdgePart(0, 0, 2), EdgePart(1, 2, 2), EdgePart(2, 4, 1))
+    assert partition_edges(0, 4).parts == [slice(0, 0)]
+    assert partition_edges(5, 8).parts == [slice(0, 2), slice(2, 4), slice(4, 5)]
     assert partition_edges(5, 15) == partition_edges(5, 8)
     assert partition_edges(32, 4).shift == 0
     assert len(partition_edges(32, 4).parts) == 32

@@ -30,7 +30,7 @@ from hetero_bfs.errors import AgreedError, ArgumentError
 from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.ranks.communicator import run_ranks
 
 sys.path.append(str(TOP / "docs"))
 from reference_rows import sections

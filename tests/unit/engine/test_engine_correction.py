@@ -9,7 +9,7 @@ import pytest
 from made_models import model_json
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs import correction
+from hetero_bfs.algorithms.bfs import selection
 from hetero_bfs.algorithms.bfs.search import Recording
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND
@@ -74,7 +74,7 @@ def test_what_was_learned_outlives_another_selector(monkeypatch):
     """Selectors are compared in turn; each goes on where it was, without being probed again."""
     with hb.Engine(KRONECKER, selector="learned", device="cpu") as engine:
         monkeypatch.setattr(
-            "hetero_bfs.algorithms.bfs.correction.probe", lambda *arguments: pytest.fail("again")
+            "hetero_bfs.algorithms.bfs.selection.probe", lambda *arguments: pytest.fail("again")
         )
         corrected = engine.selector
         for _ in range(3):
@@ -117,9 +117,9 @@ def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeyp
         def run(self, levels):
             assert levels == 3
 
-    monkeypatch.setattr(correction, "Search", Searched)
-    found = correction._run(None, 0, FixedSelector(STRATEGIES["TG"]), 3)
+    monkeypatch.setattr(selection, "Search", Searched)
+    found = selection._run(None, 0, FixedSelector(STRATEGIES["TG"]), 3)
     assert found.recording.records[:, schema.SECONDS].tolist() == [1.0, 2.0, 3.0]
     assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)
-    on_host = correction._run(None, 0, FixedSelector(STRATEGIES["TC"]), 3)  # tiny levels share one
+    on_host = selection._run(None, 0, FixedSelector(STRATEGIES["TC"]), 3)  # tiny levels share one
     assert on_host.recording.records[:, schema.SECONDS].tolist() == [1.5, 1.5, 1.5]

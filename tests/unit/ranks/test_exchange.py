@@ -8,7 +8,7 @@ from simulated import constructed
 
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.ranks.simulated import SimulatedCommunicator, run_ranks
+from hetero_bfs.ranks.communicator import SimulatedCommunicator, run_ranks
 
 EDGES = KroneckerEdges(12).materialise()
 

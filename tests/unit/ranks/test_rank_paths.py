@@ -18,8 +18,8 @@ from hetero_bfs.graph.io.registry import read, write
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.simulated import run_ranks
 
 
 def weighted(edges: EdgeList, weights) -> EdgeList:

@@ -23,8 +23,8 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.simulated import run_ranks
 
 RANKS = (1, 2, 5)
 

@@ -8,8 +8,8 @@ from graphs import edge_list, nasty
 from simulated import share_of
 
 from hetero_bfs.algorithms.bfs.check import validate
-from hetero_bfs.algorithms.bfs.ranks_check import RankValidator
-from hetero_bfs.ranks.simulated import run_ranks
+from hetero_bfs.algorithms.bfs.check_report import RankValidator
+from hetero_bfs.ranks.communicator import run_ranks
 
 PAIRS = [(0, 1), (1, 2), (2, 3), (0, 4), (4, 4), (5, 6), (3, 4)]
 EDGES = edge_list(PAIRS, 8)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_models import model_json, power_json, ship
-from selector_levels import ALL, GPU, HOST_ONLY, START
+from selector_levels import ALL, GPU, HOST_ONLY, START, choose
 
-from hetero_bfs.algorithms.bfs.correction import Correction, Probe
 from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.selection import Correction, Probe
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import PLAN, THRESHOLDS
@@ -45,7 +45,7 @@ def by_objective(trained):
 
 def chosen(by_objective, power, objective_name, **more) -> str:
     selector, _ = by_objective(power, objective_name, **more)
-    return selector.choose(LEVEL).strategy.name
+    return choose(selector, LEVEL).strategy.name
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,15 @@ def test_predictions_stay_seconds(by_objective):
         selector, notes = by_objective(system(**watts), objective_name, device=GPU)
         assert notes == []
         for level in (START, LEVEL, replace(LEVEL, device_kind="device", representation="bitmap")):
-            expected = in_seconds.choose(level).predicted_seconds
-            assert selector.choose(level).predicted_seconds == pytest.approx(expected)
+            expected = choose(in_seconds, level).predicted_seconds
+            assert choose(selector, level).predicted_seconds == pytest.approx(expected)
 
 
 def test_reasons_are_in_units_of_the_objective(by_objective):
     watts = system(TC=100.0, BC=50.0)
     reasons = [
-        by_objective(watts, objective_name)[0].choose(LEVEL).reason for objective_name in OBJECTIVES
+        choose(by_objective(watts, objective_name)[0], LEVEL).reason
+        for objective_name in OBJECTIVES
     ]
     assert reasons == ["4 us before BC", "0.15 mJ before TC", "1 us (edp) before BC"]
 
@@ -98,7 +99,7 @@ def test_migrations_cost_too(by_objective):
     for device_watts, expected in ((10.0, "TG"), (100.0, "TC")):
         watts = system(TC=50.0, BC=50.0, TG=device_watts, BG=device_watts, BGC=device_watts)
         selector, _ = by_objective(watts, "energy", device=GPU)
-        assert selector.choose(level).strategy.name == expected
+        assert choose(selector, level).strategy.name == expected
 
 
 def test_what_no_meter_sees_is_left_out_with_a_note(by_objective):
@@ -156,8 +157,8 @@ def test_auto_compares_costs_too(by_objective):
     selector, notes = by_objective(watts, "energy", wanted="auto")
     assert (selector.name, selector.rules, notes) == ("auto", (PLAN, THRESHOLDS), [])
     assert selector.objective.watts == {"TC": 200.0, "BC": 40.0}
-    assert selector.choose(LEVEL).strategy.name == "BC"
-    assert by_objective(watts, "time", wanted="auto")[0].choose(LEVEL).strategy.name == "TC"
+    assert choose(selector, LEVEL).strategy.name == "BC"
+    assert choose(by_objective(watts, "time", wanted="auto")[0], LEVEL).strategy.name == "TC"
 
 
 @pytest.mark.parametrize("wanted", ["auto", "learned"])
@@ -171,10 +172,10 @@ def test_time_is_as_it_was(trained):
     trained(GPU)
     mine, _ = make_objective_selector("learned", GPU, ALL, "time")
     theirs, _ = make_selector("learned", GPU, ALL)
-    assert mine.choose(LEVEL) == theirs.choose(LEVEL)
+    assert choose(mine, LEVEL) == choose(theirs, LEVEL)
 
 
-# With correction.py: what is learned is about seconds, whatever the objective.
+# With corrections: what is learned is about seconds, whatever the objective.
 
 
 def test_what_was_measured_corrects_seconds_and_costs_alike(by_objective):
@@ -185,10 +186,10 @@ def test_what_was_measured_corrects_seconds_and_costs_alike(by_objective):
         factors[len(selector.candidates)] = 3.0  # TC at large levels
         corrected = selector.corrected(factors)
         assert corrected.objective == selector.objective
-        before, after = (s.choose(LEVEL).predicted_seconds for s in (selector, corrected))
+        before, after = (choose(s, LEVEL).predicted_seconds for s in (selector, corrected))
         assert after["TC"] == pytest.approx(3 * before["TC"])
         assert after["BC"] == pytest.approx(before["BC"])
-        assert corrected.choose(LEVEL).strategy.name == "BC"
+        assert choose(corrected, LEVEL).strategy.name == "BC"
 
 
 @pytest.mark.parametrize("objective_name", OBJECTIVES)
@@ -200,7 +201,7 @@ def test_levels_as_long_as_predicted_correct_nothing(by_objective, objective_nam
     records = np.full((4, schema.record_width(2)), np.nan)
     for record, level in zip(records, features, strict=True):
         level.write_state(record)
-        choice = selector.choose(level)
+        choice = choose(selector, level)
         record[schema.STRATEGY] = selector.candidates.index(choice.strategy)
         record[schema.CHOSEN_AT], record[schema.FURTHER_LEVELS] = level.level, 0
         record[schema.SECONDS] = choice.predicted_seconds[choice.strategy.name]

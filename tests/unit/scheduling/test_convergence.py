@@ -11,15 +11,19 @@ import pytest
 from selector_levels import ALL, reference_of, states_of
 from test_plans import M, N, core_and_tail_levels, machine
 
-from hetero_bfs.algorithms.bfs.correction import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.selection import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns, size_of_level
+from hetero_bfs.scheduling.columns import (
+    NUM_COLUMNS,
+    fill_columns,
+    size_of_level,
+    transition_seconds,
+)
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import dot
 from hetero_bfs.scheduling.rehearsal import rehearse
 from hetero_bfs.scheduling.selectors import FixedSelector
-from hetero_bfs.scheduling.transitions import transition_seconds
 from hetero_bfs.support.compiling import kernel
 
 SEARCHES = 200

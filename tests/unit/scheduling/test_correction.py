@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_models import model_json
+from selector_levels import choose
 
-from hetero_bfs.algorithms.bfs.correction import Correction, Probe, factors_of
 from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.selection import Correction, Probe, factors_of
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
 from hetero_bfs.scheduling.model_files import read_model
@@ -82,7 +83,7 @@ def search(
         record = records[number]
         features.write_state(record)
         record[schema.CHOSEN_AT] = number
-        choice = selector.choose(features)
+        choice = choose(selector, features)
         strategy = choice.strategy
         record[schema.STRATEGY] = selector.candidates.index(strategy)
         moving = 0.0
@@ -371,8 +372,8 @@ def test_predictions_shown_are_those_that_were_made():
         correction.learn(recording, took)
     assert correction.selector is not base
     for trace in recording.traces():
-        expected = base.choose(trace.features)
+        expected = choose(base, trace.features)
         assert trace.predicted_seconds == pytest.approx(expected.predicted_seconds)
-        now = correction.selector.choose(trace.features).predicted_seconds
+        now = choose(correction.selector, trace.features).predicted_seconds
         if schema.size_of(trace.features.frontier_edges) == schema.LARGE:  # BC ran at these alone
             assert now["BC"] > 5 * trace.predicted_seconds["BC"]

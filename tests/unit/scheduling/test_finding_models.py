@@ -16,6 +16,7 @@ from selector_levels import (
     SPEEDS,
     START,
     beamer_levels,
+    choose,
     model,
     names,
     selector_of,
@@ -45,7 +46,7 @@ def test_a_trained_machine(trained, device, wanted):
     selector, notes = make_selector(wanted, device, available(device is not None))
     assert (selector.name, notes) == (wanted, [])
     level = replace(START, frontier_edges=2000, unvisited_edges=6000, unvisited_vertices=300)
-    predicted = selector.choose(level).predicted_seconds
+    predicted = choose(selector, level).predicted_seconds
     start = 3e-6
     if wanted == "thresholds":
         assert predicted == {}, "a search by thresholds predicts nothing"
@@ -56,7 +57,7 @@ def test_a_trained_machine(trained, device, wanted):
     else:  # e_frontier / speed and alpha x e_left / speed
         assert predicted["TC"] == pytest.approx(2000 / 1e9)
         assert predicted["BC"] == pytest.approx(0.1 * 6000 / 1e9)
-        assert selector.choose(level).strategy.name == "BC"
+        assert choose(selector, level).strategy.name == "BC"
     assert set(predicted) == {s.name for s in available(device is not None)}
 
 
@@ -134,7 +135,7 @@ def test_the_first_choice_is_that_of_a_root_much_alike(edges, alpha):
         usual = selector.first_edges(edges, 20_000 - edges)
         assert selector.first_edges(usual, 20_000 - usual) == usual
         chosen = [
-            selector.choose(replace(START, frontier_edges=e, unvisited_edges=20_000 - e)).strategy
+            choose(selector, replace(START, frontier_edges=e, unvisited_edges=20_000 - e)).strategy
             for e in (edges, usual)
         ]
         assert chosen[0] == chosen[1]

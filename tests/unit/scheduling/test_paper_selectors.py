@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from selector_levels import ALL, GPU, HOST_ONLY, START, names
+from selector_levels import ALL, GPU, HOST_ONLY, START, choose, names
 
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.model_selectors import ZhangSelector
@@ -76,7 +76,7 @@ def test_the_papers_model_takes_the_least_predicted_seconds(candidates, seed):
             name: level.frontier_edges / v if name[0] == "T" else alpha * level.unvisited_edges / v
             for name, v in speed.items()
         }
-        choice = selector.choose(level)
+        choice = choose(selector, level)
         assert choice.predicted_seconds == pytest.approx(seconds)
         assert choice.strategy.name == min(seconds, key=seconds.__getitem__)
         assert choice.reason.split(" before ")[1] in speed

@@ -13,11 +13,15 @@ import numpy as np
 import pytest
 from selector_levels import ALL, costs_of, model, reference_of, states_of, walk
 
-from hetero_bfs.scheduling import rehearsal, schema
-from hetero_bfs.scheduling.cost_to_go import with_cost_to_go
+from hetero_bfs.scheduling import model_selectors, schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION, LEAST_ALIKE, MODEL, MOST_COST_TO_GO_ROWS
-from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS, KEEPING_SECONDS, rehearse
+from hetero_bfs.scheduling.rehearsal import (
+    ASKING_SECONDS,
+    KEEPING_SECONDS,
+    rehearse,
+    with_cost_to_go,
+)
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures
@@ -215,7 +219,7 @@ def paper_costs(switch: float) -> SearchCosts:
 def fitted(states: list[LevelFeatures], seconds) -> dict[str, Linear]:
     """Return formulas that give exactly these seconds at these levels, by strategy."""
     used = [name for name in schema.COLUMNS if name not in ("constant", "num_vertices")]
-    columns = np.array([[1.0, *(float(getattr(f, name)) for name in used)] for f in states])
+    columns = np.array([[1.0, *(f.columns[name] for name in used)] for f in states])
     scale = np.maximum(columns.max(axis=0), 1.0)
     found = {}
     for name, wanted in seconds.items():
@@ -255,7 +259,7 @@ def exhaustive(switch: float) -> tuple[float, int]:
 @pytest.fixture
 def one_search(monkeypatch):
     """The paper has seconds for the levels of one search only."""
-    monkeypatch.setattr(rehearsal, "with_alike", lambda reference: [reference])
+    monkeypatch.setattr(model_selectors, "with_alike", lambda reference: [reference])
 
 
 @pytest.mark.usefixtures("one_search")

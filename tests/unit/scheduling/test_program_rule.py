@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hetero_bfs.scheduling import program_costs
-from hetero_bfs.scheduling.program_costs import lone_costs
-from hetero_bfs.scheduling.program_rule import expect_iterations
+from hetero_bfs.scheduling import program_rule
+from hetero_bfs.scheduling.program_rule import expect_iterations, lone_costs
 
 PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION = (
     3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0,
@@ -37,7 +36,7 @@ def test_pulls_cost_by_vertices_edges_and_misses():
 
 
 def test_costs_have_places_of_their_own():
-    of_two_places = 2 * (program_costs.ITERATION_COST + 1)
-    assert of_two_places == program_costs.MIGRATION == 2 * program_costs.OTHER
-    assert sorted(program_costs.OPENCL.values()) == sorted(set(program_costs.OPENCL.values()))
-    assert lone_costs(COSTS)[program_costs.CHANGES_PER_EDGE] == 1.0
+    of_two_places = 2 * (program_rule.ITERATION_COST + 1)
+    assert of_two_places == program_rule.MIGRATION == 2 * program_rule.OTHER
+    assert sorted(program_rule.OPENCL.values()) == sorted(set(program_rule.OPENCL.values()))
+    assert lone_costs(COSTS)[program_rule.CHANGES_PER_EDGE] == 1.0

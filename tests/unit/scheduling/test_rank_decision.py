@@ -9,8 +9,7 @@ import pytest
 
 from hetero_bfs.scheduling import rank_decision as module
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
-from hetero_bfs.scheduling.rank_prediction import DEVICE_PULL
+from hetero_bfs.scheduling.rank_decision import DEVICE_PULL, ExchangeCosts, RankDecision
 
 # Level 2 of a Kronecker graph of scale 26, half of it: a pull takes 0.3 ms on an H100.
 LARGE = {

@@ -17,6 +17,7 @@ from selector_levels import (
     SPEEDS,
     START,
     beamer_levels,
+    choose,
     costs_of,
     model,
     names,
@@ -49,7 +50,7 @@ def test_fixed_takes_one_per_level_and_repeats_the_last():
     assert selector.name == "fixed:TC,BG,BGC,TG"
     assert notes == []
     assert names(selector, levels[:2]) == ["TC", "BG"], "a second search begins anew"
-    choice = selector.choose(START)
+    choice = choose(selector, START)
     assert (choice.predicted_seconds, choice.reason) == ({}, "fixed")
 
 
@@ -94,16 +95,16 @@ def test_beamers_rule_and_where_it_runs(wanted, device, down, up):
     assert names(selector, beamer_levels()) == expected
     assert (selector.name, notes) == (wanted, [])
     assert isinstance(selector, DirectionSelector)
-    after_bottom_up = selector.choose(replace(START, representation="bitmap"))
+    after_bottom_up = choose(selector, replace(START, representation="bitmap"))
     assert after_bottom_up.reason == "frontier < vertices / 18"
-    assert selector.choose(START).reason == "frontier edges <= unvisited / 15"
+    assert choose(selector, START).reason == "frontier edges <= unvisited / 15"
 
 
 def test_the_direction_stays_between_the_thresholds():
     selector, _ = make_selector("alpha-beta", GPU, ALL)
     between = replace(START, frontier_vertices=900, frontier_edges=1)
-    assert selector.choose(replace(between, representation="bitmap")).strategy.name == "BG"
-    assert selector.choose(replace(between, representation="queue")).strategy.name == "TG"
+    assert choose(selector, replace(between, representation="bitmap")).strategy.name == "BG"
+    assert choose(selector, replace(between, representation="queue")).strategy.name == "TG"
 
 
 def test_daga_needs_a_device():
@@ -138,7 +139,7 @@ LATE_ON_HOST = replace(ON_DEVICE, unvisited_edges=100, device_kind="cpu", repres
     ],
 )
 def test_the_cheapest_moving_included(features, migrations, expected):
-    choice = selector_of(model(**SPEEDS, **migrations)).choose(features)
+    choice = choose(selector_of(model(**SPEEDS, **migrations)), features)
     assert choice.strategy.name == expected
 
 
@@ -153,9 +154,9 @@ def test_early_bottom_up_must_be_clearly_faster(frontier_edges, bottom_up_second
     )
     host = [STRATEGIES["TC"], STRATEGIES["BC"]]
     made = model(TC=4.0, BC=bottom_up_seconds)
-    choice = selector_of(made, host, "learned").choose(features)
+    choice = choose(selector_of(made, host, "learned"), features)
     assert choice.strategy.name == expected
-    assert selector_of(made, host).choose(features).strategy.name == (
+    assert choose(selector_of(made, host), features).strategy.name == (
         "BC" if bottom_up_seconds < 4.0 else "TC"
     ), "the paper's model is taken as it is"
     assert choice.predicted_seconds == {"TC": 4.0, "BC": bottom_up_seconds}
@@ -164,17 +165,17 @@ def test_early_bottom_up_must_be_clearly_faster(frontier_edges, bottom_up_second
 def test_predictions_are_the_levels_with_moving():
     made = model(**SPEEDS, to_cpu=10, on_device=100, start_cpu=1000, start_device=2000)
     bitmap = replace(ON_DEVICE, representation="bitmap")
-    predicted = selector_of(made).choose(bitmap).predicted_seconds
+    predicted = choose(selector_of(made), bitmap).predicted_seconds
     assert predicted == {"TC": 114, "TG": 105, "BC": 16, "BG": 7, "BGC": 8}
-    predicted = selector_of(made).choose(START).predicted_seconds
+    predicted = choose(selector_of(made), START).predicted_seconds
     assert predicted == {"TC": 1004, "TG": 2005, "BC": 1006, "BG": 2007, "BGC": 2008}
 
 
 def test_reason_names_the_next_best():
-    choice = selector_of(model(TC=1e-6, TG=6e-6, BC=1, BG=1, BGC=1)).choose(START)
+    choice = choose(selector_of(model(TC=1e-6, TG=6e-6, BC=1, BG=1, BGC=1)), START)
     assert "5 us" in choice.reason
     assert "TG" in choice.reason
-    alone = selector_of(model(), candidates=[STRATEGIES["TC"]]).choose(START)
+    alone = choose(selector_of(model(), candidates=[STRATEGIES["TC"]]), START)
     assert alone.reason == "only candidate"
 
 
@@ -193,11 +194,11 @@ def seconds_by_hand(made: SpeedModel, features: LevelFeatures, strategy) -> floa
 @settings(max_examples=200)
 @given(made=models(), features=FEATURES)
 def test_the_compiled_policy_is_the_models_formula(made, features):
-    choice = selector_of(made).choose(features)
+    choice = choose(selector_of(made), features)
     expected = {s.name: seconds_by_hand(made, features, s) for s in ALL}
     assert choice.predicted_seconds == pytest.approx(expected)
     assert expected[choice.strategy.name] <= min(expected.values()) * (1 + 1e-9)
-    cost_to_go = selector_of(made, name="learned").choose(features)
+    cost_to_go = choose(selector_of(made, name="learned"), features)
     assert cost_to_go.predicted_seconds == choice.predicted_seconds, (
         "the cost-to-go is no prediction"
     )
@@ -223,10 +224,10 @@ def test_when_migration_is_free_the_cost_to_go_changes_nothing(made, features, s
     free = {kind: Linear(("constant",), (0.0,)) for kind in ("cpu", "device")}
     greedy = selector_of(replace(made, switch=free, convert=free), name="learned")
     cost_to_go = greedy.on_graph(states[0].num_vertices, states[0].num_edges, reference_of(states))
-    choice = greedy.choose(features)
+    choice = choose(greedy, features)
     predicted = choice.predicted_seconds
     least = predicted[choice.strategy.name]
-    assert predicted[cost_to_go.choose(features).strategy.name] == pytest.approx(least, rel=1e-6)
+    assert predicted[choose(cost_to_go, features).strategy.name] == pytest.approx(least, rel=1e-6)
 
 
 def test_by_cost_to_go_a_search_stays_where_the_rest_is_cheap():
@@ -246,10 +247,10 @@ def test_by_cost_to_go_a_search_stays_where_the_rest_is_cheap():
         START, level=1, frontier_edges=START.num_edges // 2, unvisited_edges=START.num_edges // 4
     )
     cost_to_go = selector_of(made, name="learned")
-    assert selector_of(made).choose(START).strategy.name == "TC"
-    assert cost_to_go.choose(START).strategy.name == "TC", "it knows no graph yet"
+    assert choose(selector_of(made), START).strategy.name == "TC"
+    assert choose(cost_to_go, START).strategy.name == "TC", "it knows no graph yet"
     on_graph = cost_to_go.on_graph(START.num_vertices, START.num_edges, reference_of([START, big]))
-    assert on_graph.choose(START).strategy.name != "TC"
+    assert choose(on_graph, START).strategy.name != "TC"
     assert on_graph.on_graph(0, 0, on_graph._graph[2]) is on_graph
 
 
@@ -264,7 +265,7 @@ def test_small_levels_are_predicted_by_formulas_of_their_own():
     for size in (schema.SMALL, schema.LARGE):
         assert weights[size, selector.candidates.index(STRATEGIES["TC"]), 0] == 5.0
     for edges, expected in ((schema.LEAST_SHARED_EDGES - 1, 1e-12), (schema.LEAST_SHARED_EDGES, 7)):
-        choice = selector.choose(replace(START, frontier_edges=edges))
+        choice = choose(selector, replace(START, frontier_edges=edges))
         assert choice.predicted_seconds["TG"] == expected
 
 

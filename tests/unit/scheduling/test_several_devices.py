@@ -16,13 +16,11 @@ from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.driver import choose_devices, list_devices
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import NUM_COLUMNS
+from hetero_bfs.scheduling.columns import NUM_COLUMNS, NUM_MIGRATION_COLUMNS, SWITCH
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.named_selectors import make_objective_selector
-from hetero_bfs.scheduling.packed_policy import OPENCL, pack_policy
-from hetero_bfs.scheduling.policy import ROW, choose
+from hetero_bfs.scheduling.policy import OPENCL, ROW, choose, pack_policy
 from hetero_bfs.scheduling.strategies import MOST_DEVICES, STRATEGIES, available
-from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS, SWITCH
 
 SEARCHES = """
 import json

@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from selector_levels import reference_of, states_of
+from selector_levels import choose, is_dense_push, reference_of, states_of
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.correction import Correction
+from hetero_bfs.algorithms.bfs.selection import Correction
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling import rehearsal, schema
+from hetero_bfs.scheduling import model_selectors, schema
 from hetero_bfs.scheduling.model_selectors import THRESHOLDS, ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION
-from hetero_bfs.scheduling.rehearsal import with_alike
+from hetero_bfs.scheduling.rehearsal import _ALPHAS, _BETAS, _NEGLIGIBLE, with_alike
 from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
-from hetero_bfs.scheduling.thresholds import _ALPHAS, _BETAS, _NEGLIGIBLE
 from hetero_bfs.scheduling.trace import LevelFeatures
 
 ALL, HOST_ONLY = available(True), available(False)
@@ -80,13 +79,13 @@ def predicted(made: SpeedModel, selector: Selector, search: list[LevelFeatures])
     """Add up what the model expects of the schedule that a rule chooses."""
     representation, total, before = "queue", 0.0, None
     for features in search:
-        strategy = selector.choose(replace(features, representation=representation)).strategy
+        strategy = choose(selector, replace(features, representation=representation)).strategy
         total += made.learned[strategy.name].seconds(features)
         if before is None:
             total += made.start[strategy.device_kind].seconds(features)
         elif representation != "queue" and strategy.direction == "top-down":
             total += made.convert[strategy.device_kind].seconds(features)
-        dense_push = strategy.name == "TC" and features.is_dense_push
+        dense_push = strategy.name == "TC" and is_dense_push(features)
         top_down_left = "wide" if dense_push else "queue"
         representation = top_down_left if strategy.direction == "top-down" else "bitmap"
         before = strategy
@@ -136,16 +135,16 @@ def test_thresholds_suit_searches_whose_frontiers_have_other_sizes(monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "LEVELS", where)
     made = model(TC=10.0, BC=0.01, BG=1e3, BGC=1e3)
     (between,) = [one[1] for one in searches() if 30_000 < one[1].frontier_edges < 60_000]
-    assert bound(made, HOST_ONLY).choose(between).strategy.name == "BC"
-    monkeypatch.setattr(rehearsal, "with_alike", lambda reference: [reference])
-    assert bound(made, HOST_ONLY).choose(between).strategy.name == "TC"
+    assert choose(bound(made, HOST_ONLY), between).strategy.name == "BC"
+    monkeypatch.setattr(model_selectors, "with_alike", lambda reference: [reference])
+    assert choose(bound(made, HOST_ONLY), between).strategy.name == "TC"
 
 
 def test_wide_levels_leave_bitmaps_that_top_down_must_turn():
     """The host's top-down alone would, after the level of 60,000 edges: so it is not the best."""
     dear = {kind: Linear(("constant",), (1.0,)) for kind in ("cpu", "device")}
     made = replace(model(TC=0.01, BC=1.0), convert=dear)
-    assert [features.is_dense_push for features in levels()].index(True) < len(LEVELS) - 1
+    assert [is_dense_push(features) for features in levels()].index(True) < len(LEVELS) - 1
     found = bound(made, HOST_ONLY)
     alone = FixedSelector(STRATEGIES["TC"])
     assert predicted(made, found, levels()) < 1.0 < predicted(made, alone, levels())
@@ -155,13 +154,13 @@ def test_where_bottom_up_is_dear_it_comes_late_or_never():
     cheap = bound(model(BC=0.01, BG=1e3, BGC=1e3))
     dear = bound(model(BC=100, BG=1e3, BGC=1e3, TG=2))
     assert {s.name for s in (cheap.candidates[i] for i in cheap.policy.schedule)} == {"TC", "BC"}
-    names = [dear.choose(features).strategy.name for features in levels()]
+    names = [choose(dear, features).strategy.name for features in levels()]
     assert set(names) == {"TC"}
     record = np.zeros(schema.record_width(len(ALL)))
     assert "always top-down" in dear.read_choice(levels()[0], record).reason
     assert dear.rule == "TC alone"
     assert cheap.rule.startswith("TC and BC, alpha ")
-    assert "BC" in [cheap.choose(features).strategy.name for features in levels()]
+    assert "BC" in [choose(cheap, features).strategy.name for features in levels()]
 
 
 def test_before_it_knows_a_graph_it_is_beamers_rule():
@@ -177,7 +176,7 @@ def test_predictions_are_shown_though_it_needs_none():
     record[schema.STRATEGY] = selector.policy.schedule[0]
     selector.complete(features, record)
     choice = selector.read_choice(features, record)
-    expected = model_selector("learned", model(), ALL).choose(features).predicted_seconds
+    expected = choose(model_selector("learned", model(), ALL), features).predicted_seconds
     assert choice.predicted_seconds == pytest.approx(expected)
     assert "by the model" in choice.reason
 

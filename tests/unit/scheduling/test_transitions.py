@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.columns import NUM_MIGRATION_COLUMNS, migrations_of
 from hetero_bfs.scheduling.policy import MODEL, choose, make_policy
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, REPRESENTATIONS, STRATEGIES
-from hetero_bfs.scheduling.transitions import NUM_MIGRATION_COLUMNS, migrations_of
 
 ALL = list(STRATEGIES.values())
 MIGRATIONS = [

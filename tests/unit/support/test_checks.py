@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hetero_bfs as hb
-from hetero_bfs.devices.opencl.tuning import Tuning
+from hetero_bfs.devices.machine import Tuning
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.support.checks import as_integer, check_integer, check_real, refuse_masked
 from hetero_bfs.support.messages import naming_options, setting

@@ -18,7 +18,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.cost_to_go import sampled_levels
+from hetero_bfs.scheduling.rehearsal import sampled_levels
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training import measure

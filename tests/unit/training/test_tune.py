@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.tuning import default_tuning
+from hetero_bfs.devices.machine import DeviceInfo, default_tuning
 from hetero_bfs.training import tune as tuning_of
 from hetero_bfs.training.tune import TuningPlan, borrowed_tuning, tune
 

@@ -6,7 +6,7 @@
  * (bottom_up.cl), ROOM, SINGLE_GROUP_EDGES, COOPERATIVE_GROUPS, COOPERATIVE_EDGES
  * (cooperative.cl), LOG_ROWS (steps.cl), ONE_LAUNCH for `search`, ONE_STEP for `step`
  * (level_loop.cl), DIRECTED if a vertex may lack out-edges, ATOMIC_PEEK and TESTS for tests.
- * Numbers that Python has too come from header.py. Needs atomics.cl and vendor.cl. */
+ * Numbers that Python has too come from built_programs.py. Needs atomics.cl and vendor.cl. */
 
 #define EDGES_OF(packed) ((packed) & (((ulong)1 << EDGE_BITS) - 1))
 #define COUNT_OF(packed) ((packed) >> EDGE_BITS)
@@ -177,7 +177,7 @@ static uint load_edge(const Edges *edges, OFFSET edge)
 #endif
 
 /* Starts and ends a search, converts a frontier from bitmap to queue, and merges parents.
- * Twin of frontier.py; level.py describes the arrays. */
+ * Twin of level.py, which describes the arrays. */
 
 /* The data of a step (steps.cl), and this work-group's share of it. The first array of each pair
  * belongs to the frontier of this level, the other one to the frontier of the next level. */

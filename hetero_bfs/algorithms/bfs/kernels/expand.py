@@ -270,7 +270,6 @@ def finish_queue(arrays, which, found):
 
 @kernel(counted=False)
 def finish_frontier(arrays, state):
-    """Make the frontier's queue one segment with offsets."""
     finish_queue(arrays, np.int64(state[QUEUE_INDEX]), np.int64(state[FRONTIER_VERTICES]))
 
 
@@ -361,13 +360,11 @@ def _collect(control, arrays, owner, end):
 
 @njit(inline="always")
 def read_report(report):
-    """Return vertices and edges found, edges deferred, and late vertices with their edges."""
     return report[_FOUND], report[_EDGES], report[_DEFERRED], report[_LATE], report[_LATE_EDGES]
 
 
 @kernel(counted=False)
 def set_one_segment(segments, vertices):
-    """Mark a queue as a single segment that starts at 0."""
     segments[SEGMENT_COUNT, 0] = 1
     segments[SEGMENT_START, 0] = 0
     segments[SEGMENT_VERTICES, 0] = 0
@@ -398,7 +395,6 @@ def copy_segments(segments, queue, target):
 
 @kernel(counted=False, inner=True)
 def list_segments(segments, queue, parent, pairs):
-    """Fill `pairs` with the vertices of all segments of a queue and their parents."""
     for s in range(segments[SEGMENT_COUNT, 0]):
         source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
         for i in range(segments[SEGMENT_VERTICES, s + 1] - place):

@@ -3,7 +3,7 @@
 A phase runs one kernel for each of its chunks, or for each owner of partitions. The kernel takes
 (control, arrays, chunk, me): the thread pool's control block (thread_pool.py), the `HostArrays`
 (phases.py), the number of the chunk or of the owner, and the number of the thread. It returns three
-int64, which the phase adds up. Phases call these kernels by address (link.py).
+int64, which the phase adds up. Phases call these kernels by address.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ NONE = np.int64(0)
 
 @njit(inline="always")
 def edges_of(control, chunk):
-    """Return the range of a chunk's edges of the frontier."""
     begin = chunk * control[SIZE]
     return begin, min(begin + control[SIZE], control[EDGES])
 

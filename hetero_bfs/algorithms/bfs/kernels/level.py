@@ -1,13 +1,14 @@
 """One level of breadth-first search on the CPU, top-down or bottom-up.
 
-top_down.cl and bottom_up.cl do the same on OpenCL devices. job.py describes the parameters.
+top_down.cl and bottom_up.cl do the same on OpenCL devices. job.py describes the parameters. The end
+of this file converts a frontier from bitmap to queue, and ends a search, as common.cl does.
 
 The state of a search is the same on every device. A graph has n searched vertices and m stored
 edges.
 
     parent        uint32 (n,)       each vertex's parent in this search. On the CPU an entry counts
-                                    only if its vertex is visited (frontier.py,
-                                    `invalidate_stale_parents`); on other devices it is NO_VERTEX
+                                    only if its vertex is visited
+                                    (`invalidate_stale_parents`); on other devices it is NO_VERTEX
                                     while its vertex is unvisited. A device has only the parents
                                     that it found itself. The entry of an unvisited vertex is
                                     NO_VERTEX, or a vertex with an edge to it, or the vertex itself:
@@ -46,7 +47,6 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels import job
-from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
 from hetero_bfs.algorithms.bfs.kernels.job import edges_of, words_of
 from hetero_bfs.devices.cpu.vectors import resolve_pushed_word, resolve_word, visited_among_eight
 from hetero_bfs.graph.edge_source import NO_ID
@@ -84,8 +84,18 @@ def is_visited(visited, v):
 
 @njit(inline="always")
 def reached_of(control, arrays):
-    """Return the bitmap of the vertices that may be parents."""
     return arrays.reached if control[job.MASKED] else arrays.visited[control[job.VISITED]]
+
+
+@njit(inline="always")
+def reserve(arrays, vertices, edges):
+    """Reserve queue slots for these numbers of vertices and edges.
+
+    Returns the first slot, and the number of edges before it.
+    """
+    bits = np.uint64(arrays.edge_bits)
+    before = atomic_add(arrays.counter, 0, (np.uint64(vertices) << bits) | np.uint64(edges))
+    return np.int64(before >> bits), np.int64(before & ((np.uint64(1) << bits) - np.uint64(1)))
 
 
 @njit(inline="always")
@@ -425,3 +435,73 @@ def resolve_pushed_words(control, arrays, chunk, me):
         count += np.int64(population_count(fresh))
         edges += more
     return count, edges, job.NONE
+
+
+# The conversion of a frontier, and the end of a search.
+
+
+@kernel(counted=False, inner=True)
+def queue_words(control, arrays, chunk, me):
+    visited, old = arrays.visited[control[job.VISITED]], arrays.visited[1 - control[job.VISITED]]
+    queue, offsets = arrays.queue[control[job.QUEUE]], arrays.offsets[control[job.QUEUE]]
+    degree = arrays.degree
+    low = chunk * control[job.SIZE]
+    high = min(low + control[job.SIZE], arrays.written.size)
+    count, edges = np.uint64(0), np.uint64(0)
+    for word in range(low, high):
+        fresh = visited[word] & ~old[word]
+        while fresh:
+            v = np.int64(word) * 32 + np.int64(trailing_zeros(fresh))
+            fresh &= fresh - ONE
+            if degree[v]:
+                count += np.uint64(1)
+                edges += np.uint64(degree[v])
+    if count == 0:
+        return job.NONE, job.NONE, job.NONE
+    slot, offset = reserve(arrays, count, edges)
+    for word in range(low, high):
+        fresh = visited[word] & ~old[word]
+        while fresh:
+            v = np.int64(word) * 32 + np.int64(trailing_zeros(fresh))
+            fresh &= fresh - ONE
+            if degree[v]:
+                queue[slot] = v
+                offsets[slot] = offset
+                slot += 1
+                offset += degree[v]
+    return job.NONE, job.NONE, job.NONE
+
+
+@kernel(counted=False)
+def set_bits(bitmap, pairs):
+    for i in range(pairs.shape[0]):
+        v = pairs[i, 0]
+        bitmap[v >> np.uint32(5)] |= ONE << (v & np.uint32(31))
+
+
+@kernel(counted=False, inner=True)
+def blank_or_invalidate(control, arrays, chunk, me):
+    """Invalidate stale parents, clear the bitmap, or both, for a chunk of the bitmap."""
+    low, high = words_of(control, arrays, chunk)
+    visited = arrays.visited[control[job.VISITED]]
+    if control[job.TASK] != job.BLANK:
+        invalidate_stale_parents(low, high, visited, arrays.written, arrays.parent)
+    if control[job.TASK] != job.INVALIDATE:
+        visited[low:high] = 0
+    return job.NONE, job.NONE, job.NONE
+
+
+@kernel(counted=False, inner=True)
+def invalidate_stale_parents(low, high, visited, written, parent):
+    """Set the parents of unvisited vertices in words [low, high) to NO_VERTEX.
+
+    Only vertices in the bitmap `written` may have parents of earlier searches. Afterwards `written`
+    equals `visited`.
+    """
+    for word in range(low, high):
+        stale = written[word] & ~visited[word]
+        while stale:
+            parent[np.int64(word) * 32 + np.int64(trailing_zeros(stale))] = NO_ID
+            stale &= stale - ONE
+        if written[word] != visited[word]:  # usually equal: then its line stays in all caches
+            written[word] = visited[word]

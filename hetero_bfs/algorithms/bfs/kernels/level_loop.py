@@ -2,7 +2,7 @@
 
 The master calls `run_levels`. It chooses, converts, runs and records level after level. It returns
 to Python only when the search ends or another device must take part. The table of strategies says
-which kernel runs a level (host_strategies.py). phases.py has the functions that share work with the
+which kernel runs a level. phases.py has the strategies, and the functions that share work with the
 workers.
 """
 
@@ -20,8 +20,9 @@ from hetero_bfs.algorithms.bfs.kernels.expand import (
     list_segments,
     set_one_segment,
 )
-from hetero_bfs.algorithms.bfs.kernels.host_strategies import DEFERRED, count_late
 from hetero_bfs.algorithms.bfs.kernels.phases import (
+    DEFERRED,
+    count_late,
     counted,
     join,
     share,
@@ -141,7 +142,6 @@ def restore_levels(control, arrays, address, num_vertices):
 
 @kernel(counted=False)
 def receive(control, arrays, sent, address, size, narrow):
-    """Copy an array of 32 bits that a device sent to the part of a result at an address."""
     control[job.SENT] = sent
     control[job.ADDRESS] = address
     control[job.VERTICES] = size
@@ -175,7 +175,6 @@ def _blank(control, arrays, state):
 
 @kernel(counted=False)
 def start(control, arrays, source, state):
-    """Make `source` the only visited vertex and the frontier."""
     _blank(control, arrays, state)
     visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
     this = np.int64(state[schema.QUEUE_INDEX])
@@ -234,7 +233,6 @@ def start_at(control, arrays, sources, state):
 
 @njit(inline="always")
 def _list_found(arrays, state, found):
-    """Append what a level found to `found_list`; without room, give up the list."""
     if found == 0 or state[schema.FOUND_LISTED] < 0:
         return
     count = np.int64(state[schema.FOUND_LISTED])

@@ -58,7 +58,6 @@ def search_in_queue_order(
 
 @kernel(inner=True)
 def _append_unseen(indices, first, last, u, seen, queue, end, parent):
-    """Append a list's unseen vertices to the queue, with parent u; return the queue's end."""
     end = np.uint64(end)
     for k in range(np.uint64(first), np.uint64(last)):  # signed indices would cost a test for < 0
         v = indices[k]

@@ -23,8 +23,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels import job, level
-from hetero_bfs.algorithms.bfs.kernels.frontier import reserve
-from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found
+from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found, reserve
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
@@ -48,7 +47,6 @@ _has_queue = kernel(has_queue, counted=False, inner=True)
 
 @njit(inline="always")
 def _word_for(arrays, v, u):
-    """Return the owner of column `v`, and the message to it that `u` is the parent."""
     owner = np.int64(arrays.owner_of_line[v >> _LINE_SHIFT])
     number = np.uint64(np.int64(v) - arrays.first_column[owner])
     return owner, number << _HALF | np.uint64(u)
@@ -56,7 +54,6 @@ def _word_for(arrays, v, u):
 
 @kernel(counted=False, inner=True)
 def push_alone(control, arrays, chunk, me):
-    """Expand the whole frontier by the rank's only thread."""
     this, that = control[job.QUEUE], 1 - control[job.QUEUE]
     queue, next_queue, next_offsets = arrays.queue[this], arrays.queue[that], arrays.offsets[that]
     indptr, indices, degree = arrays.indptr, arrays.indices, arrays.degree
@@ -217,7 +214,6 @@ def copy_words(source, target, first):
 
 @kernel(counted=False, inner=True)
 def blank_chunk(control, arrays, chunk, me):
-    """Clear a chunk of both bitmaps of all columns."""
     low, high = part_of(arrays.visited[0].size, chunk, control[CHUNKS])
     for bitmap in arrays.visited:
         bitmap[low:high] = 0

@@ -82,7 +82,6 @@ def _restore_parents(parent, old_of_new, result, begin, end):
 
 @kernel(counted=False, inner=True)
 def blank_depths(control, arrays, chunk, me):
-    """Set the depths of a chunk of the new ids, in the first queue's memory, to NO_ID."""
     begin = chunk * control[job.SIZE]
     arrays.queue[0][begin : min(begin + control[job.SIZE], arrays.parent.size)] = NO_ID
     return job.NONE, job.NONE, job.NONE
@@ -114,7 +113,6 @@ def restore_levels_chunk(control, arrays, chunk, me):
 
 @njit
 def _find_depth(v, parent, depth):
-    """Set the depths of a vertex and of its ancestors."""
     u, steps = v, 0
     while depth[u] == NO_ID and parent[u] != u and steps < parent.size:
         u = np.uint64(parent[u])

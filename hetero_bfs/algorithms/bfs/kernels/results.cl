@@ -1,4 +1,4 @@
-/* Results in the caller's ids (device_results.py). `new_of_old` is NO_VERTEX for vertices that are
+/* Results in the caller's ids (device_memory.py). `new_of_old` is NO_VERTEX for vertices that are
  * not searched; `n` vertices are. The results are -1, which is NO_VERTEX, without parent or level.
  * Twin of restore.py. */
 

@@ -51,14 +51,8 @@ ROW_WORDS = 5
 
 NUM_COUNTERS, COUNTER_WORDS = 3, 2
 
-_SHARED = (
-    "SOURCE STEP STATUS LIMIT FLAGS BEGAN DONE PENDING DECIDED MODELLED_VERTICES MODELLED_EDGES "
-    "MODELLED_UNVISITED MODELLED_REPRESENTATION MODELLED_WITHIN HELD STATE_WORDS DECIDE BEGIN "
-    "TO_QUEUE PUSH ALONE PULL INVALIDATE COOPERATE PULL_REST RUNNING ENDED LEAVES FAILED "
-    "INVALIDATES CONVERTS PROBES ROWS ROW_WORDS NUM_COUNTERS COUNTER_WORDS"
-)
-OPENCL = {name: int(globals()[name]) for name in _SHARED.split()}
-"""Numbers for steps.cl and the files after it (header.py)."""
+OPENCL = {n: int(v) for n, v in globals().items() if n.isupper() and isinstance(v, int)}
+"""Numbers for steps.cl and the files after it (built_programs.py)."""
 
 _NANOSECOND = 1e-9
 _FOUND, _CANDIDATE, _DECIDED, _BEGAN, _ENDED = range(ROW_WORDS)

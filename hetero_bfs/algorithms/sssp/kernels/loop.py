@@ -16,8 +16,7 @@ from hetero_bfs.algorithms.sssp.kernels.phases import (
     reset,
     settle,
 )
-from hetero_bfs.devices.cpu.blocks import close_list, push_item
-from hetero_bfs.devices.cpu.thread_pool import even_size, share
+from hetero_bfs.devices.cpu.thread_pool import close_list, even_size, push_item, share
 from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds

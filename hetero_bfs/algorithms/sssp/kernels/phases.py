@@ -37,7 +37,7 @@ State (n vertices; D is int32, int64, float32 or float64):
                                 those of buckets; each on its own cache line
 
 A list is an array of blocks of BLOCK items. A thread writes into its own blocks. In the next phase
-it gets them first (blocks.py), since their vertices are in its cache.
+it gets them first (thread_pool.py), since their vertices are in its cache.
 
 A distance that exceeds its type sets OVERFLOW and is not stored. If the type has 32 bits, the
 caller searches again with a wider one. Distances beyond float64 are infinite.
@@ -48,8 +48,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.devices.cpu.blocks import block_of, push_item
-from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of, pause
+from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, block_of, chunk_of, pause, push_item
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
     atomic_min,
@@ -64,7 +63,7 @@ from hetero_bfs.support.intrinsics import (
 from hetero_bfs.support.parallel import part_of
 
 QUEUED, KEPT, OVERFLOW, TAKEN, DROPPED, BUSY, IDLE = range(7)
-"""Counters: the lists by number (blocks.py), whether a distance exceeded the type, and those of
+"""Counters: the lists by number (thread_pool.py), whether a distance exceeded the type, and those of
 buckets."""
 
 QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
