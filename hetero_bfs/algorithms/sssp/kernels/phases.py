@@ -63,8 +63,8 @@ from hetero_bfs.support.intrinsics import (
 from hetero_bfs.support.parallel import part_of
 
 QUEUED, KEPT, OVERFLOW, TAKEN, DROPPED, BUSY, IDLE = range(7)
-"""Counters: the lists by number (thread_pool.py), whether a distance exceeded the type, and those of
-buckets."""
+"""Counters: the lists by number (thread_pool.py), whether a distance exceeded the type, and those
+of buckets."""
 
 QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
 """Words of a job: which queue and which list of active vertices are read."""
