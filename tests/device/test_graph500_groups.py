@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from graph500_runs import Breaking, edges, full, run
 
+from hetero_bfs.algorithms.bfs import algorithm
 from hetero_bfs.algorithms.bfs.check import Validator, group_bytes, group_size
-from hetero_bfs.engine import engine as engines
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -117,8 +117,8 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
         monkeypatch.setattr(owner, name, lambda *a: events.append(event) or method(*a))
 
     monkeypatch.setattr(graph500, "_most_back_to_back", lambda *_: 3)
-    note("search", Engine, "_run")
-    note("restore", engines, "restored_parents")
+    note("search", algorithm.Searches, "_searched")
+    note("restore", algorithm, "restored_parents")
     note("validate", Validator, "add")
     run(None, sources=5)
     first = events.index("search")

@@ -299,7 +299,7 @@ def test_a_device_that_may_not_hold_the_lists_is_left_out(apart, limit):
         engine.options = replace(engine.options, **limit)
         results = [engine.sssp(5) for _ in range(4)]
         assert not any(result.used_device for result in results)
-        assert engine._analysis(PathSearches).device is None
+        assert engine._runs_of(PathSearches).device is None
         assert any("is left out of shortest paths" in note for note in engine.notes)
     confirm(edges, results[-1])
 

@@ -82,7 +82,8 @@ def _graph() -> hb.CSRGraph:
 @cache
 def _level() -> list[int]:
     graph = _graph()
-    result = hb.bfs(graph, _SOURCE, "fixed:TC")
+    with hb.Engine(graph, "fixed:TC", "cpu") as engine:
+        result = engine.bfs(_SOURCE)
     assert hb.validate(graph, _SOURCE, result.parent, result.level).valid
     return result.level.tolist()
 

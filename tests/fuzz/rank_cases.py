@@ -45,7 +45,7 @@ def draw_case(chance: Random) -> Case:
 
 
 def _bfs(engine: RankEngine, case: Case, step: Step) -> Found:
-    found = engine.bfs(step["sources"][0], step["reverse"])
+    found = engine.bfs(step["sources"][0], reverse=step["reverse"])
 
     def problem() -> str | None:
         level = plain.levels(case, step)

@@ -9,8 +9,8 @@ from unittest import mock
 import numpy as np
 from oracle import true_levels
 
+from hetero_bfs.algorithms.bfs import algorithm
 from hetero_bfs.algorithms.bfs import search as searches
-from hetero_bfs.engine import engine as engines
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
@@ -112,4 +112,4 @@ class Breaking:
         return parent
 
     def patch(self):
-        return mock.patch.object(engines, "restored_parents", self)
+        return mock.patch.object(algorithm, "restored_parents", self)
