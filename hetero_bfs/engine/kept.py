@@ -204,8 +204,7 @@ class KeptGraph:
             return runs.run(*query)
 
         if kind.needs_engine:
-            given = graph, Engine, options, by_engine, by_one_thread, request.searches
-            return self.answer(*given)
+            return self.answer(graph, Engine, options, by_engine, by_one_thread, request.searches)
         return self.answer(graph, request.analysis, options, by_runs, by_one_thread)
 
     def _timed(self, graph: Graph, kind: Kind, by_one_thread: Callable[[], R], searches: int) -> R:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.ranks.communicator import Communicator, parts_of
 from hetero_bfs.ranks.partition import RankGraph, count_owned
 from hetero_bfs.scheduling.strategies import Direction
@@ -71,14 +70,6 @@ class RankProgramResult:
     def gathered(self, name: str) -> npt.NDArray[Any]:
         """Return a field of all vertices, by the caller's ids; all ranks must call this."""
         return gathered(self.communicator, self.state[name], self.num_vertices)
-
-
-def gathered_parents(
-    communicator: Communicator, mine: npt.NDArray[np.uint32], num_vertices: int
-) -> npt.NDArray[np.int64]:
-    """Return the parents of all vertices, -1 for none; all ranks must call this."""
-    up = gathered(communicator, mine, num_vertices)
-    return np.where(up == NO_VERTEX, -1, up.astype(np.int64))
 
 
 def edges_of_levels(

@@ -147,15 +147,16 @@ class PathSearches(Analysis[ShortestPaths]):
     @classmethod
     def by_ranks(cls, engine: Any, source: int) -> ShortestPaths:
         """Search on all ranks, each on its host."""
+        from hetero_bfs.algorithms.bfs.serial import as_parents
         from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
-        from hetero_bfs.ranks.gathered_result import gathered, gathered_parents
+        from hetero_bfs.ranks.gathered_result import gathered
 
         communicator, n = engine.communicator, engine.num_vertices
         if cls not in engine.kept:
             engine.kept[cls] = RankPathSearch(communicator, engine.graph)
         found = engine.kept[cls].search(source)
         distance = gathered(communicator, found.distance, n)
-        parent = gathered_parents(communicator, found.parent, n)
+        parent = as_parents(gathered(communicator, found.parent, n))
         traces = [
             WindowTrace(w.start, w.strategy, w.vertices, w.edges, w.rounds, w.seconds)
             for w in found.windows
