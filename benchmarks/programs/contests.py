@@ -29,7 +29,7 @@ from hetero_bfs.algorithms.base import Analysis
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.lists import RankSettings
+from hetero_bfs.algorithms.pagerank.host import RankSettings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource

@@ -22,7 +22,6 @@ from typing import Any
 
 from hetero_bfs.built import COMMIT, VERSION
 from hetero_bfs.errors import BudgetError, ModelError
-from hetero_bfs.support.checks import check_flag, check_integer, check_type
 from hetero_bfs.support.environment import usable_cores
 from hetero_bfs.support.files import printable
 
@@ -281,6 +280,9 @@ class Tuning:
     small: Tuning | None = None
 
     def __post_init__(self) -> None:
+        # It needs NumPy, and doctor reads this module without.
+        from hetero_bfs.support.checks import check_flag, check_integer, check_type
+
         check_flag("one_launch", self.one_launch)
         if self.small is not None:
             check_type("small", self.small, Tuning, "a Tuning or None")
