@@ -41,6 +41,23 @@ def imports_of(path: Path, known: dict[str, Path]) -> set[str]:
     return found & known.keys()
 
 
+def test_benchmarks_import_modules_that_exist():
+    """No other test runs most of them."""
+    known = modules()
+    top = PACKAGE.parent
+    missing = {
+        f"{path.name}: {node.module}"
+        for path in (top / "benchmarks").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hetero_bfs.")
+        if node.module not in known
+        and not (top / node.module.removeprefix("hetero_bfs.").replace(".", "/"))
+        .with_suffix(".py")
+        .exists()
+    }
+    assert not missing
+
+
 def test_no_files_import_each_other_in_a_circle():
     known = modules()
     graph = {name: imports_of(path, known) - {name} for name, path in known.items()}
