@@ -56,6 +56,9 @@ LEVEL_RESULTS = ("representation", "found", "edges", "scanned")
 """Return values of a kernel that runs a level, each an int64."""
 
 
+_SHARED_FROM = 1 << 17
+
+
 class StructType(types.Type):  # type: ignore[misc]
     """The Numba type of a struct."""
 
@@ -287,6 +290,11 @@ def in_parallel(work: Any, parts: int | None = None, /, **given: Any) -> None:
     address = address_of(work, struct.numba_type, numba.int64, numba.int64)
     call = _call_all if parts > 1 and not processes.lacks_loops() else _call_one
     call(address, struct.address, parts)
+
+
+def parts_for(items: int) -> int:
+    """Return the parts for `in_parallel`: one for few items, as waking threads takes longer."""
+    return numba.get_num_threads() if items >= _SHARED_FROM else 1
 
 
 def parallel_kernel(fields: str, **options: Any) -> Any:

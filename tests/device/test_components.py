@@ -27,6 +27,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.support import parallel
 
 
 def expected(edges) -> np.ndarray:
@@ -249,3 +250,11 @@ def test_real_graphs(plain_place, name):
     with runs_of(edges, 2, plain_place) as runs:
         *_, where = runs.places
         confirm(edges, runs.run(place=where))
+
+
+@pytest.mark.parametrize("shared_from", [1, 1 << 20])
+def test_ids_are_restored_by_one_thread_or_by_all(monkeypatch, shared_from):
+    monkeypatch.setattr(parallel, "_SHARED_FROM", shared_from)
+    edges = nasty("isolated vertices")
+    with runs_of(edges, 2, None) as runs:
+        confirm(edges, runs.run())

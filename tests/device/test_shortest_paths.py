@@ -24,10 +24,10 @@ from hetero_bfs.algorithms.sssp.kernels import phases, tree
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.graph.kernels import old_ids
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph.weighted_lists import Plan, WeightedLists
 from hetero_bfs.programs import device as device_run
+from hetero_bfs.support import parallel
 
 DTYPES = [np.int32, np.float32, np.float64]
 
@@ -179,7 +179,7 @@ def test_parents_of_a_device_that_fails_or_is_closed_are_the_hosts(plain_device)
 
 @pytest.mark.parametrize("shared_from", [1, 1 << 20])
 def test_ids_are_restored_by_one_thread_or_by_all(monkeypatch, shared_from):
-    monkeypatch.setattr(old_ids, "_SHARED_FROM", shared_from)
+    monkeypatch.setattr(parallel, "_SHARED_FROM", shared_from)
     edges = weighted(nasty("isolated vertices"), np.float32)
     with searches_of(edges, 2, None) as searches:
         confirm(edges, searches.run(sources_of(edges, 1)[0]))

@@ -34,7 +34,7 @@ from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_min, clock_seconds, compare_and_swap
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import in_parallel, part_of, parts_for
 
 LARGEST = OWN
 """Word that phases keep: the root of the largest component, by the last sample."""
@@ -322,7 +322,7 @@ def smallest_ids(label: npt.NDArray[np.uint32], relabelling: Relabelling) -> npt
         "component": component,
     }
     for step in (_begin_with_labels, _find_least, _write_least):
-        in_parallel(step, **given)
+        in_parallel(step, parts_for(component.size), **given)
     return component
 
 

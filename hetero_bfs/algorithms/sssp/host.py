@@ -19,7 +19,7 @@ from hetero_bfs.graph.weighted_lists import (
     planned,
 )
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import in_parallel
+from hetero_bfs.support.parallel import in_parallel, parts_for
 
 # Contracts the chains of a graph: paths of vertices with one or two edges; kernels/chains.py.
 #
@@ -99,8 +99,6 @@ _POOL_EDGES = 1 << 14
 _MOST_RECORDS = 1 << 14
 
 _NONE = np.empty(0, np.uint32)
-
-_SHARED_FROM = 1 << 16  # from this number of vertices, threads share a pass over all
 
 
 def _in_narrowest(
@@ -263,7 +261,7 @@ class _Run(HostRun):
 
         names = "distance", "bits", "relaxed", "listed"
         arrays = {name: self.fields[name] for name in names}
-        parts = self.threads if left.distance.size >= _SHARED_FROM else 1
+        parts = min(self.threads, parts_for(left.distance.size))
         in_parallel(adopt, parts, found=left.distance, **arrays)
         return self._windows(self._arguments(source, plan, left.waiting, left.start))
 
@@ -340,7 +338,7 @@ class ChainSearch:
         """Set all distances from those of the core; return whether their type holds them."""
         from hetero_bfs.algorithms.sssp.kernels.chains import fill_in
 
-        parts = self.threads if distance.size >= _SHARED_FROM else 1
+        parts = min(self.threads, parts_for(distance.size))
         too_far = np.zeros(parts, np.int64)
         in_parallel(
             fill_in,

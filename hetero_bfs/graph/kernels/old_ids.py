@@ -14,12 +14,9 @@ import numpy.typing as npt
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import in_parallel, part_of, parts_for
 
 Array = npt.NDArray[Any]
-
-_SHARED_FROM = 1 << 17
-"""Threads share the work from this number of vertices; for fewer, waking them takes longer."""
 
 
 def by_old_ids(found: Array, old_of_new: VertexArray, size: int, outside: Any = 0) -> Array:
@@ -33,12 +30,13 @@ def by_old_ids(found: Array, old_of_new: VertexArray, size: int, outside: Any = 
         restored = np.full(shape, outside, found.dtype)
     else:
         restored = np.empty(shape, found.dtype)
-    if len(found) < _SHARED_FROM or found.ndim > 1:
+    parts = parts_for(len(found))
+    if parts == 1 or found.ndim > 1:
         restored[old_of_new] = found
     else:
         bits = np.dtype(f"u{found.itemsize}")  # so that few types are compiled
         given = {"found": found.view(bits), "restored": restored.view(bits)}
-        in_parallel(_scatter, **given, old_of_new=old_of_new)
+        in_parallel(_scatter, parts, **given, old_of_new=old_of_new)
     return restored
 
 
@@ -70,8 +68,7 @@ def parents_by_old_ids(
 
 
 def _share(work: Any, new_of_old: Array, **given: Any) -> None:
-    parts = None if new_of_old.size >= _SHARED_FROM else 1
-    in_parallel(work, parts, new_of_old=new_of_old, **given)
+    in_parallel(work, parts_for(new_of_old.size), new_of_old=new_of_old, **given)
 
 
 @kernel(counted=False, inner=True)

@@ -8,11 +8,12 @@ import pytest
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.kernels import old_ids
 from hetero_bfs.graph.relabel import Relabelling, inverse
+from hetero_bfs.support import parallel
 
 
 @pytest.fixture(params=[1, 1 << 20], ids=["all threads", "one thread"])
 def _shared_from(request, monkeypatch):
-    monkeypatch.setattr(old_ids, "_SHARED_FROM", request.param)
+    monkeypatch.setattr(parallel, "_SHARED_FROM", request.param)
 
 
 def numbers_of(random, size: int, searched: int) -> Relabelling:
