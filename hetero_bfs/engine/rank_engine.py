@@ -21,11 +21,10 @@ from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.parameters import Parameters
 from hetero_bfs.programs.plan import Plan, ProgramClass
 from hetero_bfs.programs.program import Along, Program
-from hetero_bfs.programs.ranks import RankProgram, graph_along
+from hetero_bfs.programs.ranks import RankProgram, RankProgramResult, graph_along
 from hetero_bfs.programs.renumbered import usual_step, weight_sums
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.gathered_result import RankProgramResult
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess

@@ -82,7 +82,8 @@ def is_skewed(degree: VertexArray) -> bool:
     if count == 0:
         return True
     degrees = degree.astype(np.float64)
-    total, squares = float(degrees.sum()), float(np.dot(degrees, degrees))
+    total = float(degrees.sum())
+    squares = float(np.square(degrees, out=degrees).sum())  # `dot` would wake the BLAS's threads
     return bool(squares * count >= SKEWED * total * total)
 
 

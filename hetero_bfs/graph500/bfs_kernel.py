@@ -267,7 +267,7 @@ class RankBFS(RankKernel):
             lambda level: (level.frontier_vertices, level.frontier_edges, level.on_device),
         )
         levels = [
-            RankLevel(
+            RanksLevel(
                 level=number,
                 direction=level.direction,
                 frontier_vertices=vertices,
@@ -296,7 +296,7 @@ class RankBFS(RankKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankLevel(RankStep):
+class RanksLevel(RankStep):
     """A level of a search; see `RankStep`.
 
     The frontier is that before the level. `on_devices` ranks ran it on their OpenCL device. The

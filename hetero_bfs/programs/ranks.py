@@ -11,7 +11,8 @@ A rank runs a program with one thread.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,7 @@ from hetero_bfs.programs.program import Along
 from hetero_bfs.programs.renumbered import join_lists
 from hetero_bfs.ranks.communicator import Communicator, Operation
 from hetero_bfs.ranks.exchange import mail
-from hetero_bfs.ranks.gathered_result import RankProgramResult
-from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.ranks.partition import RankGraph, gathered
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import Struct
@@ -58,6 +58,42 @@ def graph_along(graph: RankGraph, way: Along) -> RankGraph:
         both.indptr, both.indices, False, both.num_input_edges, degree, both.weights
     )
     return replace(graph, graph=lists, degree=degree)
+
+
+@dataclass(eq=False)
+class RankProgramResult:
+    """The final states of a rank's vertices; `gathered` returns the states of all vertices.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    state : mapping of name to array, shape (own old ids,)
+        Rank r of P has the vertices r, r + P, r + 2 P and so on, in this order.
+    num_vertices : int
+        Number of vertices of the whole graph.
+    seconds : float
+        From the initial states to the last iteration, on the slowest rank.
+    iterations : int
+    converged : bool
+        False if `max_iterations` ended the run.
+    totals : mapping of name to float
+        The program's sums after the last iteration.
+    traces : list of IterationTrace
+        Vertices and edges are of all ranks; the seconds are this rank's.
+    """
+
+    communicator: Communicator = field(repr=False)
+    state: Mapping[str, npt.NDArray[Any]] = field(repr=False)
+    num_vertices: int
+    seconds: float
+    iterations: int
+    converged: bool
+    totals: Mapping[str, float]
+    traces: list[IterationTrace] = field(repr=False)
+
+    def gathered(self, name: str) -> npt.NDArray[Any]:
+        """Return a field of all vertices, by the caller's ids; all ranks must call this."""
+        return gathered(self.communicator, self.state[name], self.num_vertices)
 
 
 class RankProgram:

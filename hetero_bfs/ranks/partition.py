@@ -1,4 +1,4 @@
-"""What each rank has: the vertices that it owns, with its numbers, and the edges that it reads.
+"""Each rank's part: own vertices, with its numbers, their values, and the edges that it reads.
 
 Rank r of P owns the old ids (the caller's) r, r + P, r + 2 P and so on. A rank numbers its own
 vertices by falling degree; vertices without edges get no number.
@@ -258,3 +258,18 @@ def share_out(communicator: Communicator, edges: EdgeSource | None) -> FileShare
         mine = np.empty(int(owned[rank]), np.uint32)
         communicator.exchange_parts(send, counts, parts_of(counts), mine, received)
     return FileShare(edges, num_edges, mine)
+
+
+def gathered(
+    communicator: Communicator, mine: npt.NDArray[Any], num_vertices: int
+) -> npt.NDArray[Any]:
+    """Return an array of all vertices from each rank's own items; all ranks must call this."""
+    ranks = communicator.size
+    owned = count_owned(num_vertices, ranks)
+    first = parts_of(owned)
+    parts = np.empty(num_vertices, mine.dtype)
+    communicator.gather_to_all(np.ascontiguousarray(mine), parts, owned, first)
+    whole = np.empty_like(parts)
+    for rank, (begin, count) in enumerate(zip(first, owned, strict=True)):
+        whole[rank::ranks] = parts[begin : begin + count]
+    return whole

@@ -27,11 +27,32 @@ from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import Exchange
-from hetero_bfs.ranks.gathered_result import RankLevel, edges_of_levels, gathered, level_traces
-from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.ranks.partition import RankGraph, gathered
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
+from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
+
+
+@dataclass(frozen=True)
+class RankLevel:
+    """A level as one rank ran it.
+
+    `seconds` are the rank's own work, `exchange_seconds` exchanges and the reduction, including
+    waits for other ranks. The frontier is the rank's own, before the level. `push_seconds` and
+    `pull_seconds` are predicted for the slowest rank, including exchanges. `on_device`: whether the
+    rank ran the level on its OpenCL device.
+    """
+
+    direction: Direction
+    seconds: float
+    exchange_seconds: float
+    bytes_sent: int
+    frontier_vertices: int
+    frontier_edges: int
+    push_seconds: float
+    pull_seconds: float
+    on_device: bool
 
 
 def search_by_ranks(engine: Any, query: Query) -> BFSResult:
@@ -55,13 +76,55 @@ def search_by_ranks(engine: Any, query: Query) -> BFSResult:
     search, degree = engine.kept[key]
     found = search.search(source)
     parent = as_parents(gathered(communicator, found.parent, n), query.dtype)
-    edges = edges_of_levels(communicator, search.graph, found.levels)
+    edges = _edges_of_levels(communicator, search.graph, found.levels)
     searched = int(engine.graph.partition.sizes.sum())
     result = BFSResult(
         source, parent, found.seconds, 0.0, degree, directed,
-        lambda: level_traces(found.levels, searched, edges, result.level), reverse=query.reverse,
+        lambda: _level_traces(found.levels, searched, edges, result.level), reverse=query.reverse,
     )  # fmt: skip
     return result
+
+
+def _edges_of_levels(
+    communicator: Communicator, graph: RankGraph, levels: list[RankLevel]
+) -> npt.NDArray[np.int64]:
+    """Return the edges that leave each level, then the stored edges; all ranks must call this."""
+    counts = [level.frontier_edges for level in levels]
+    edges = np.array([*counts, graph.graph.num_stored_edges], np.int64)
+    communicator.reduce_to_all(edges, "sum")
+    return edges
+
+
+def _level_traces(
+    levels: list[RankLevel],
+    searched: int,
+    edges: npt.NDArray[np.int64],
+    level_of: npt.NDArray[np.int32],
+) -> list[LevelTrace]:
+    """Return the levels of a search: vertices and edges of all ranks, seconds of this one.
+
+    `searched` is the number of vertices with edges, `edges` the result of `_edges_of_levels`.
+    `level_of` is -1 for unreached vertices. `transfer_seconds` is the time of exchanges.
+    """
+    vertices = np.bincount(level_of[level_of >= 0], minlength=len(levels) + 1).tolist()
+    *leaving, stored = edges.tolist()
+    growth, unvisited, left, traces = stored / max(searched, 1), searched, stored, []
+    for number, level in enumerate(levels):
+        unvisited, left = unvisited - vertices[number], left - leaving[number]
+        if number:
+            growth = leaving[number] / max(leaving[number - 1], 1)
+        is_push, pull = level.direction == "top-down", "BG" if level.on_device else "BC"
+        features = LevelFeatures(
+            number, vertices[number], leaving[number], unvisited, left, searched, stored, growth,
+            "cpu", "queue" if is_push else "bitmap",
+        )  # fmt: skip
+        predicted = {"TC": level.push_seconds, pull: level.pull_seconds}
+        times = level.seconds, level.exchange_seconds, 0.0
+        found, name = vertices[number + 1], "TC" if is_push else pull
+        traces.append(
+            LevelTrace(features, name, *times, found, predicted, "what the slowest rank expects")
+        )
+    return traces
 
 
 @dataclass(eq=False)

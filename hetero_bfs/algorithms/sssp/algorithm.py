@@ -149,7 +149,7 @@ class PathSearches(Analysis[ShortestPaths]):
         """Search on all ranks, each on its host."""
         from hetero_bfs.algorithms.bfs.serial import as_parents
         from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
-        from hetero_bfs.ranks.gathered_result import gathered
+        from hetero_bfs.ranks.partition import gathered
 
         communicator, n = engine.communicator, engine.num_vertices
         if cls not in engine.kept:
