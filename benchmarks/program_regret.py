@@ -16,6 +16,7 @@ import numba
 import pandas as pd
 from tables import markdown, provenance, run_script, save
 
+from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE
 from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_devices
@@ -76,8 +77,9 @@ def describe(
         "replayed in the same run, minus 1, as geometric means; `all` is the mean over "
         "families, `worst` the worst family. `place_regret` is the place's share, "
         "`first_regret` that of the very first run's schedule, on its place. Built-in "
-        "algorithms have one place for a run: `ms` and `regret` are means of ten runs from the "
-        "first, `schedule` their places.",
+        f"algorithms have one place for a run: `ms` and `regret` are means of {RUNS_OF_AN_ENGINE} "
+        "runs from the first, with the seconds of opening a device, and `schedule` has their "
+        "places.",
         "",
         summary_text(table),
         "",

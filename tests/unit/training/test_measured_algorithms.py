@@ -7,6 +7,7 @@ import pytest
 
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.scheduling.speed_model import GraphSize
+from hetero_bfs.training import measured_runs
 from hetero_bfs.training.measured_runs import (
     fit_algorithms,
     measure_algorithms,
@@ -43,6 +44,12 @@ def test_formulas_predict_what_they_were_fitted_to():
     for size in sizes:
         assert costs.run.seconds(GraphSize(*size)) == pytest.approx(1e-3 + 2e-9 * size[2], rel=1e-2)
         assert costs.opening.seconds(GraphSize(*size)) == pytest.approx(1e-2, rel=1e-2)
+
+
+def test_opening_a_device_counts_once():
+    seconds = {"cpu": 3.0, "device": 1.0}
+    assert measured_runs._mean(["cpu", "device", "device", "device"], seconds, 2.0) == 2.0
+    assert measured_runs._mean(["cpu", "cpu"], seconds, 2.0) == 3.0
 
 
 def test_one_place_has_no_regret():
