@@ -95,6 +95,12 @@ class Prepared(Runs[R]):
     named_place: DeviceKind | None = None
     """The place of all runs if the caller named it."""
 
+    choice: RunChoice[Any] | None = None
+    """How the place of the latest run was chosen; None if it was given."""
+
+    no_device: str = "no other place is in use"
+    """Why all runs are on the host, if they are."""
+
     executors: ClassVar[tuple[Callable[..., Any], ...]]
     """What makes the executors for the host, for a device that holds the neighbour lists, and for a
     device to which they are streamed.
@@ -131,7 +137,7 @@ class Prepared(Runs[R]):
     def places(self) -> RunChooser[DeviceKind]:
         """The places of runs, and what is known of their seconds."""
         if self._info is None:
-            return RunChooser(["cpu"])
+            return RunChooser(["cpu"], alone=self.no_device)
         graph = self.graph
         size = graph.num_searched, graph.graph.num_stored_edges, int(graph.degree.max())
         return choose_place(self.what, GraphSize(self.levels, *size), self._info)
@@ -207,9 +213,6 @@ class Analysis(Prepared[R]):
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:
         with cls(as_given(graph), 1) as analysis:
             return analysis.complete(analysis.run(*query, place="cpu"))
-
-    choice: RunChoice[DeviceKind] | None = None
-    """How the place of the latest run was chosen; None if it was given."""
 
     def run(self, *query: Any, place: DeviceKind | None = None) -> R:
         """Run the algorithm, and return the result in the caller's ids.
@@ -320,7 +323,8 @@ def open_analysis(
     import numba
 
     info, notes = None, list[str]()
-    if options.device is not None or _needs_device(kind, graph, expected_runs):
+    reason = None if options.device is not None else _why_no_device(kind, graph, expected_runs)
+    if reason is None:
         found, notes = options.find_devices()
         info = within_limits(found[0], options) if found else None
     check_weights(kind, graph)
@@ -328,6 +332,8 @@ def open_analysis(
         graph = build_search_graph(graph, options.order)
     analysis = kind(graph, options.threads or numba.get_num_threads(), info)
     analysis.expected_runs = expected_runs
+    if reason is not None:
+        analysis.no_device = reason
     if options.device is not None:
         if analysis.device is None and analysis.notes:
             raise DeviceError(analysis.notes[0])
@@ -336,17 +342,23 @@ def open_analysis(
     return analysis
 
 
-def _needs_device(
+def _why_no_device(
     kind: type[Prepared[Any]], graph: CSRGraph | EdgeSource | SearchGraph, runs: int
-) -> bool:
-    """Tell whether runs on the host are expected to take longer than a device, with its opening."""
+) -> str | None:
+    """Return why no device is looked for; None if it is expected to pay, with its opening."""
     costs = run_costs(kind.what, None)
     if not costs:
-        return False
+        return f"no device is looked for, since no speed model has {kind.what}; name a device"
     size = GraphSize(_USUAL_LEVELS, graph.num_vertices, 2 * graph.num_input_edges)
     device = costs["device"]
     saved = costs["cpu"].run.seconds(size) - device.run.seconds(size)
-    return runs * saved > _FINDING_SECONDS + device.opening.seconds(size)
+    saved, opening = runs * saved, _FINDING_SECONDS + device.opening.seconds(size)
+    if saved > opening:
+        return None
+    return (
+        f"no device is looked for, since it would save {1e3 * max(saved, 0.0):.3g} ms by the model "
+        f"and take {1e3 * opening:.3g} ms to find and open"
+    )
 
 
 def check_weights(kind: type[Runs[Any]], graph: CSRGraph | EdgeSource | SearchGraph) -> None:

@@ -265,10 +265,12 @@ class ProgramRuns(Prepared[ProgramResult]):
             key, tuple(mode.key for mode in modes), options.max_iterations, options.schedule,
             options.num_classes,
         )  # fmt: skip
-        trials = self._trials.setdefault(kept, RunChooser())
+        trials = self._trials.setdefault(kept, RunChooser(alone=self.no_device))
         limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
         chooses = time.perf_counter()
-        mode, place = trials.choose(choices).option
+        choice = trials.choose(choices)
+        mode, place = choice.option
+        self.choice = None if options.where != "auto" else choice
         ready = programs[mode].on[place]
         began = time.perf_counter()
         try:

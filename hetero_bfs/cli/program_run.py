@@ -62,8 +62,10 @@ def run(options: Namespace) -> int:
         result = analysis.run(program, values, run_options)
         print_notes(analysis.notes)
         device = analysis.device_info if result.used_device else None
+        choice = analysis.choice
     given = {"program": type(program).__name__, "arguments": shown, "mode": result.mode}
     report = ProgramReport(edges, result, given)
+    report.place_reason = None if choice is None else str(choice)
     print_notes(report.notes())
     if options.out is not None:
         save_values(options.out, columns_of(result.state), names, ())

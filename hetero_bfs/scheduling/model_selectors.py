@@ -53,6 +53,9 @@ _CLEARLY = 0.97
 """A new policy replaces the one in use if it is predicted to take less than this share of its time.
 Replacing delays searches, as the devices must get the policy."""
 
+_EACH_LEVEL = "choosing at each level"
+_SHOWN_RIVALS = 2
+
 _RULES = {
     "auto": (PLAN, THRESHOLDS),
     "learned": (PLAN,),
@@ -104,6 +107,8 @@ class ModelSelector(Selector):
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
         self._searches: list[npt.NDArray[np.float64]] = []
         """The graph's reference search, and searches like it (rehearsal.py)."""
+        self._compared: dict[str, float] = {}
+        """Predicted seconds of a search by each pair of strategies, and by choosing each level."""
         self.in_seconds, self.in_costs = self._policies(candidates, predictors)
         super().__init__(name, candidates, self._rule(candidates))
 
@@ -154,14 +159,21 @@ class ModelSelector(Selector):
             if self.rules == (THRESHOLDS,):
                 return self._by_thresholds(candidates, (*_pairs(candidates)[0], ALPHA, BETA))
             return self.in_costs
-        policies = []
         num_vertices, num_edges, reference = self._graph
-        if THRESHOLDS in self.rules and _pairs(candidates):
-            rule = find_rule(self.in_costs, num_vertices, self._searches, _pairs(candidates))
-            policies.append(self._by_thresholds(candidates, rule))
-        if PLAN in self.rules:
-            policies.append(with_cost_to_go(self.in_costs, num_vertices, num_edges, reference))
-        return min(policies, key=self._expected) if len(policies) > 1 else policies[0]
+        pairs, compared, by_thresholds = _pairs(candidates), dict[str, float](), None
+        if THRESHOLDS in self.rules and pairs:
+            rule, costs = find_rule(self.in_costs, num_vertices, self._searches, pairs)
+            names = [f"{candidates[down].name} and {candidates[up].name}" for down, up in pairs]
+            compared = dict(zip(names, costs.tolist(), strict=True))
+            by_thresholds = self._by_thresholds(candidates, rule)
+        if by_thresholds is not None and PLAN not in self.rules:
+            return by_thresholds
+        plan = with_cost_to_go(self.in_costs, num_vertices, num_edges, reference)
+        if by_thresholds is None:
+            return plan
+        compared[_EACH_LEVEL] = of_plan = self._expected(plan)
+        self._compared = {name: cost / len(self._searches) for name, cost in compared.items()}
+        return plan if of_plan < self._expected(by_thresholds) else by_thresholds
 
     def _expected(self, policy: Policy) -> float:
         assert self._graph is not None
@@ -242,7 +254,8 @@ class ModelSelector(Selector):
             bottom_up = not self.policy.top_down[best]
             whole = " and ".join(self.candidates[i].name for i in self.policy.schedule)
             threshold = direction_reason(record, bottom_up, self.policy)
-            return f"{threshold}; {whole} for the whole search, by the model"
+            rivals = "" if features.level else self._rivals(whole)
+            return f"{threshold}; {whole} for the whole search, by the model{rivals}"
         total = record[schema.PREDICTED + len(self.candidates) :]
         second = next((int(i) for i in np.argsort(total) if i != best), best)
         if second == best:
@@ -258,6 +271,15 @@ class ModelSelector(Selector):
         if factors[second] != 1.0:
             reason += f", {name} x{factors[second]:.2g}"
         return reason
+
+    def _rivals(self, chosen: str) -> str:
+        """Return what the model predicts for a search by the chosen pair and by the next ones."""
+        if self.objective is not None or not self._compared:
+            return ""
+        micros = {name: f"{1e6 * seconds:.0f} us" for name, seconds in self._compared.items()}
+        ranked = sorted(self._compared, key=self._compared.__getitem__)
+        rivals = [name for name in ranked if name != chosen][:_SHOWN_RIVALS]
+        return f": {micros[chosen]}; " + ", ".join(f"{name} {micros[name]}" for name in rivals)
 
 
 def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:

@@ -227,8 +227,8 @@ def find_rule(
     num_vertices: int,
     searches: Sequence[npt.NDArray[np.float64]],
     pairs: Sequence[tuple[int, int]],
-) -> Rule:
-    """Return the rule of least predicted cost in all of these searches.
+) -> tuple[Rule, npt.NDArray[np.float64]]:
+    """Return the rule of least predicted cost in all of these searches, and each pair's least cost.
 
     `policy` counts seconds or costs under an objective. `pairs` are candidates for top-down and
     bottom-up on one device.
@@ -242,7 +242,7 @@ def find_rule(
     alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
     distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))
     a, b = min(alike.tolist(), key=lambda places: (distance[places[0]], -places[1]))
-    return Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b]))
+    return Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b])), costs.min(axis=(1, 2))
 
 
 @kernel(counted=False)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +56,13 @@ class RunChoice(NamedTuple, Generic[Option]):
     reason: str
 
     def __str__(self) -> str:
-        known = ", ".join(f"{one} {1e3 * value:.3g} ms" for one, value in self.seconds.items())
-        return f"{self.option}: {self.reason}" + (f" ({known})" if known else "")
+        """Options are places, or modes with places."""
+        known = ", ".join(f"{_name(o)} {1e3 * value:.3g} ms" for o, value in self.seconds.items())
+        return f"{_name(self.option)}: {self.reason}" + (f" ({known})" if known else "")
+
+
+def _name(option: Any) -> str:
+    return option if isinstance(option, str) else " on ".join(option)
 
 
 class RunChooser(Generic[Option]):
@@ -71,6 +76,8 @@ class RunChooser(Generic[Option]):
         Predicted seconds of a run. Options that are not in it are tried.
     opening : mapping from option to float, optional
         Predicted seconds of opening an option; 0 for those that are not in it.
+    alone : str
+        Why there may be a single option.
     """
 
     def __init__(
@@ -78,7 +85,9 @@ class RunChooser(Generic[Option]):
         options: Sequence[Option] = (),
         expected: Mapping[Option, float] | None = None,
         opening: Mapping[Option, float] | None = None,
+        alone: str = "no other place is in use",
     ) -> None:
+        self._alone = alone
         self._runs = dict.fromkeys(options, 0)
         self._expected = dict(expected or {})
         self._unopened = dict(opening or {})
@@ -107,7 +116,7 @@ class RunChooser(Generic[Option]):
         """
         allowed = among or [*self._runs]
         if len(allowed) == 1:
-            return RunChoice(allowed[0], self._known(allowed), "no other place is in use")
+            return RunChoice(allowed[0], self._known(allowed), self._alone)
         for option in allowed:
             if option not in self._expected and self._runs.get(option, 0) < _TRIALS:
                 return RunChoice(option, self._known(allowed), "not measured yet")

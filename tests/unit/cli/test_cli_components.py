@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -36,6 +37,11 @@ def test_components(graph, tmp_path, capsys):
     data = json.loads(report.read_text())
     assert (data["num_components"], data["largest"], data["isolated"]) == (4, 3, 2)
     assert (data["num_vertices"], data["num_input_edges"], data["valid"]) == (7, 4, True)
+    assert re.fullmatch(
+        r"cpu: no device is looked for, since it would save [\d.]+ ms by the model and take "
+        r"[\d.]+ ms to find and open",
+        data["place_reason"],
+    )
     assert min(data["seconds"], data["restore_seconds"]) > 0
     with trace.open() as lines:
         rows = list(csv.DictReader(lines))

@@ -123,11 +123,18 @@ def test_numbers_arguments_and_outputs(program, graph, tmp_path, capsys):
     assert (data["program"], data["arguments"]) == ("Paths", {"source": 0})
     assert data["fields"] == {"distance": {"dtype": "float64", "min": 0.0, "max": "inf"}}
     assert (data["converged"], data["device"], data["mode"]) == (True, None, "synchronous")
+    assert data["place_reason"] is None
     with trace.open() as lines:
         assert len(list(csv.DictReader(lines))) == data["iterations"]
     assert "distance: float64, 0.0 to inf\nPaths: " in captured.err
     assert run("run", program(PATHS), graph, *options, "--directed", "-v") == 0
     assert "push" in (err := capsys.readouterr().err) or "pull" in err
+
+
+def test_it_says_why_it_ran_on_the_cpu(program, graph, capsys):
+    assert run("run", program(PATHS), graph, "--argument", "source=0", "--json", "-") == 0
+    reason = json.loads(capsys.readouterr().out)["place_reason"]
+    assert reason.startswith("synchronous on cpu: no device is looked for")
 
 
 def test_it_answers_as_an_engine_does(program, opencl_device, tmp_path, capsys):
@@ -146,6 +153,7 @@ def test_it_answers_as_an_engine_does(program, opencl_device, tmp_path, capsys):
         assert run("run", program(PATHS), path, *options, "--device", where) == 0
         data = json.loads(capsys.readouterr().out)
         assert data["device"] == (None if where == "cpu" else opencl_device.name)
+        assert data["place_reason"] is None
         assert np.load(out).tolist() == [found.get(v, np.inf) for v in range(len(peer))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from itertools import pairwise
@@ -179,6 +180,21 @@ def test_predictions_are_shown_though_it_needs_none():
     expected = choose(model_selector("learned", model(), ALL), features).predicted_seconds
     assert choice.predicted_seconds == pytest.approx(expected)
     assert "by the model" in choice.reason
+
+
+def test_the_first_level_names_the_seconds_that_were_compared():
+    made = model(TC=0.05, BC=0.1, BG=50, BGC=60, TG=50)
+    selector = model_selector("auto", made, ALL).on_graph(N, M, reference_of(levels()))
+    assert selector.policy.rule == DIRECTION
+    first, second = (choose(selector, features).reason for features in levels()[:2])
+    assert second.endswith("TC and BC for the whole search, by the model")
+    named = re.fullmatch(
+        r".*by the model: (\d+) us; choosing at each level (\d+) us, TG and BG (\d+) us", first
+    )
+    own, plan, device = map(int, named.groups())
+    expected = [predicted(made, selector, search) for search in searches()]
+    assert own == pytest.approx(1e6 * sum(expected) / len(expected), abs=1)
+    assert own <= plan < device
 
 
 def test_corrected_it_looks_for_other_thresholds():
