@@ -31,7 +31,6 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.io.graph_files import read_vertices
 from hetero_bfs.graph.io.registry import vertices_by_header
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
-from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.trace import format_levels
 
 
@@ -107,7 +106,7 @@ def _path(options: Namespace, edges: EdgeSource, result: BFSResult) -> list[int 
 def _summary(
     options: Namespace, edges: EdgeSource, engine: Engine, result: BFSResult
 ) -> dict[str, Any]:
-    model = model_of(engine.device_info)
+    model = engine.selector.model
     return {
         "graph": str(options.graph),
         "source": name_of(edges, result.source),

@@ -24,7 +24,6 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph
-from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
@@ -55,7 +54,7 @@ class BFSKernel(Kernel):
         engine = self.engine
         return BFSReport(
             selector=engine.selector.name,
-            model=model_of(engine.device_info),
+            model=engine.selector.model,
             objective=engine.objective,
             parts=engine.num_parts,
             streaming=engine.streaming,
@@ -150,7 +149,7 @@ class BFSReport(Graph500Report):
     def machine_lines(self) -> list[str]:
         return [
             f"selector: {self.selector}{_rules(self)}{_corrections(self)}",
-            f"speed model: {self.model.origin_text if self.model else 'none of this machine'}",
+            f"speed model: {self.model.origin_text if self.model else 'none in use'}",
             *([] if self.objective is None else _objective_lines(self, self.objective)),
             f"edge array: {_edge_array(self)}",
         ]

@@ -90,6 +90,8 @@ class ModelSelector(Selector):
         Formulas of the candidates at SMALL and at LARGE levels.
     """
 
+    model: SpeedModel
+
     _made: tuple[tuple[Any, ...], Policy] | None = None  # the last thresholds and their policy
 
     def __init__(
@@ -378,7 +380,9 @@ class ZhangSelector(Selector):
 
 def zhang_selector(model: SpeedModel, candidates: Sequence[Strategy]) -> ZhangSelector:
     speeds = model.zhang or ZhangSpeeds(1.0, {}, 0, 0)
-    return ZhangSelector(speeds, candidates, f"the speed model {model.name}")
+    selector = ZhangSelector(speeds, candidates, f"the speed model {model.name}")
+    selector.model = model
+    return selector
 
 
 def _migration_weights(model: SpeedModel, places: int) -> npt.NDArray[np.float64]:

@@ -24,6 +24,7 @@ from hetero_bfs.scheduling.policy import (
     fixed_policy,
     make_policy,
 )
+from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import DeviceKind, Direction, Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures
 
@@ -51,6 +52,9 @@ class Selector:
 
     objective: Objective | None = None
     """The objective (objective.py); None for the least time."""
+
+    model: SpeedModel | None = None
+    """The speed model that predicts, of this machine or of a similar one; None without one."""
 
     def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
         self.name = name
