@@ -11,7 +11,7 @@ the one with the least predicted seconds on the reference search applies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -165,7 +165,7 @@ class ModelSelector(Selector):
         pairs, compared, by_thresholds = _pairs(candidates), dict[str, float](), None
         if THRESHOLDS in self.rules and pairs:
             rule, costs = find_rule(self.in_costs, num_vertices, self._searches, pairs)
-            names = [f"{candidates[down].name} and {candidates[up].name}" for down, up in pairs]
+            names = [_pair_name(candidates, pair) for pair in pairs]
             compared = dict(zip(names, costs.tolist(), strict=True))
             by_thresholds = self._by_thresholds(candidates, rule)
         if by_thresholds is not None and PLAN not in self.rules:
@@ -254,7 +254,7 @@ class ModelSelector(Selector):
         best = int(record[schema.STRATEGY])
         if self.policy.rule == DIRECTION:
             bottom_up = not self.policy.top_down[best]
-            whole = " and ".join(self.candidates[i].name for i in self.policy.schedule)
+            whole = _pair_name(self.candidates, self.policy.schedule)
             threshold = direction_reason(record, bottom_up, self.policy)
             rivals = "" if features.level else self._rivals(whole)
             return f"{threshold}; {whole} for the whole search, by the model{rivals}"
@@ -282,6 +282,10 @@ class ModelSelector(Selector):
         ranked = sorted(self._compared, key=self._compared.__getitem__)
         rivals = [name for name in ranked if name != chosen][:_SHOWN_RIVALS]
         return f": {micros[chosen]}; " + ", ".join(f"{name} {micros[name]}" for name in rivals)
+
+
+def _pair_name(candidates: Sequence[Strategy], pair: Iterable[int]) -> str:
+    return " and ".join(candidates[number].name for number in pair)
 
 
 def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
