@@ -89,6 +89,9 @@ class Prepared(Runs[R]):
     expected_runs: int = 1
     """Runs that will follow, for which opening a device has to pay."""
 
+    resident: float = 0.0
+    """Share of the neighbour lists that the device holds already, for the engine's searches."""
+
     search: Callable[..., Any] | None = None
     """The engine's breadth-first search, which takes a `Query`; None without an engine."""
 
@@ -140,7 +143,7 @@ class Prepared(Runs[R]):
             return RunChooser(["cpu"], alone=self.no_device)
         graph = self.graph
         size = graph.num_searched, graph.graph.num_stored_edges, int(graph.degree.max())
-        return choose_place(self.what, GraphSize(self.levels, *size), self._info)
+        return choose_place(self.what, GraphSize(self.levels, *size), self._info, self.resident)
 
     def _make_lists(self) -> Any:
         """Return the neighbour lists in the form that the algorithm needs."""

@@ -19,7 +19,9 @@ the host does not count, since a run that stays needs it, too.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,6 +38,8 @@ from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 Option = TypeVar("Option")
 
 _TRIALS = 2  # runs of an option before it is judged; the first one may compile, and does not count
+_RECENT = 7
+"""Runs of an option whose lower median is its expected time. Others were disturbed, or lucky."""
 _AGAIN = 0.01
 """Share of the total time that trying slower options again may lose, since their runs may have been
 disturbed. A trial loses what it takes more than the fastest option."""
@@ -91,7 +95,7 @@ class RunChooser(Generic[Option]):
         self._runs = dict.fromkeys(options, 0)
         self._expected = dict(expected or {})
         self._unopened = dict(opening or {})
-        self._least: dict[Option, float] = {}
+        self._recent: dict[Option, deque[float]] = {}
         self._total: dict[Option, float] = {}
         self._missed: dict[Option, float] = {}
 
@@ -133,8 +137,8 @@ class RunChooser(Generic[Option]):
         rival = self._rival(allowed, fastest, seconds)
         if rival is not None:
             tried = "tried again, in case it is faster now"
-            return RunChoice(rival, seconds, tried if rival in self._least else "not measured yet")
-        measured = fastest in self._least
+            return RunChoice(rival, seconds, tried if rival in self._recent else "not measured yet")
+        measured = fastest in self._recent
         return RunChoice(
             fastest, seconds, "fastest so far" if measured else "fastest by prediction"
         )
@@ -143,30 +147,31 @@ class RunChooser(Generic[Option]):
         """Note the seconds of a run. An option's first run does not count: it may compile."""
         runs = self._runs.get(option, 0)
         if runs:
-            self._least[option] = min(seconds, self._least.get(option, seconds))
+            self._recent.setdefault(option, deque(maxlen=_RECENT)).append(seconds)
         self._total[option] = self._total.get(option, 0.0) + (seconds if runs else 0.0)
         self._runs[option] = runs + 1
 
     def _known(self, allowed: Sequence[Option]) -> dict[Option, float]:
-        """Return the least measured seconds of options, or else the predicted ones.
+        """Return the measured seconds of options, or else the predicted ones.
 
         The latter are corrected by a part of the error of the other options' predictions.
         """
+        measured = {option: median_low(recent) for option, recent in self._recent.items()}
         errors = [
             math.log(seconds / self._expected[option])
-            for option, seconds in self._least.items()
+            for option, seconds in measured.items()
             if seconds > 0.0 and self._expected.get(option, 0.0) > 0.0
         ]
         factor = math.exp(_SHARED_ERROR * sum(errors) / len(errors)) if errors else 1.0
         factor = min(max(factor, 1.0 / _MOST_SHARED), _MOST_SHARED)
         expected = {option: factor * seconds for option, seconds in self._expected.items()}
-        both = expected | self._least
+        both = expected | measured
         return {option: both[option] for option in allowed if option in both}
 
     def _rival(
         self, allowed: Sequence[Option], fastest: Option, seconds: Mapping[Option, float]
     ) -> Option | None:
-        if fastest not in self._least:
+        if fastest not in self._recent:
             return None
         others = [option for option in allowed if option != fastest]
         rival = min(others, key=lambda option: self._total.get(option, 0.0))
@@ -176,19 +181,27 @@ class RunChooser(Generic[Option]):
             for option in others
         )
         excess = max(seconds[rival] - least, 0.0)
-        if rival in self._least:
+        if rival in self._recent:
             return rival if lost + excess <= _AGAIN * total else None
         trial = _TRIALS * excess + self._unopened.get(rival, 0.0)
         doubted = seconds[rival] < _DOUBT * least
         return rival if lost + trial <= (_DOUBTED if doubted else _AGAIN) * total else None
 
 
-def choose_place(what: str, size: GraphSize, device: DeviceInfo) -> RunChooser[DeviceKind]:
+def choose_place(
+    what: str, size: GraphSize, device: DeviceInfo, resident: float = 0.0
+) -> RunChooser[DeviceKind]:
+    """Return the chooser of an algorithm's places.
+
+    `resident` is the share of the neighbour lists that the device already holds. Opening the
+    algorithm does not upload it again.
+    """
     costs = run_costs(what, device)
+    uploaded = size._replace(edges=size.edges * (1.0 - resident))
     return RunChooser(
         DEVICE_KINDS,
         {place: one.run.seconds(size) for place, one in costs.items()},
-        {place: one.opening.seconds(size) for place, one in costs.items() if place == "device"},
+        {place: one.opening.seconds(uploaded) for place, one in costs.items() if place == "device"},
     )
 
 
