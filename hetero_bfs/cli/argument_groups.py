@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
+from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, STRATEGIES, schedule_names
 
 if TYPE_CHECKING:
     from hetero_bfs.options import EngineOptions
@@ -82,13 +82,6 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         help=f"{', '.join(NAMED_SELECTORS)}, or fixed:NAME ({', '.join(STRATEGIES)}; "
         "with commas one per level); default %(default)s: the learned model or its "
         "thresholds, whichever is predicted to be faster",
-    )
-    add(
-        "--optimize",
-        choices=OBJECTIVES,
-        default="time",
-        help="what the selector minimises: seconds, joules, or edp (joules times seconds); the "
-        "latter two need watts measured in training (default %(default)s)",
     )
     add_device_arguments(command)
     add_memory_arguments(command)

@@ -277,12 +277,6 @@ def _add_train(commands: Any) -> None:
         help="take about this long, and fit a model to what was measured (default: 105 with "
         "--quick, else until all is measured)",
     )
-    add(
-        "--power-only",
-        action="store_true",
-        help="only measure watts, and add them to the existing model",
-    )
-    add_power_log(command)
     add_device_arguments(command)
 
 

@@ -123,21 +123,10 @@ def _summary(
         "selector": engine.selector.name,
         "rule": result.rule or None,
         "model": None if model is None else model.origin,
-        "optimize": _objective_figures(engine, result),
         "corrections": engine.corrections,
         "device": None if engine.device_info is None else engine.device_info.name,
         "strategies": [trace.strategy for trace in result.traces],
         "valid": True if options.validate else None,
-    }
-
-
-def _objective_figures(engine: Engine, result: BFSResult) -> dict[str, Any]:
-    objective = engine.objective
-    if objective is None:
-        return {"objective": "time"}
-    return objective.to_dict() | {
-        "model_joules": objective.joules(result.traces),
-        "model_net_joules": objective.net_joules(result.traces),
     }
 
 
@@ -161,12 +150,5 @@ def _print_summary(
         print(f"target {name_of(edges, options.target)}: {found}", file=text)
     rule = result.rule and f" ({result.rule})"
     print(f"selector {engine.selector.name}{rule}, device {summary['device'] or 'none'}", file=text)
-    if engine.objective is not None:
-        figures = summary["optimize"]
-        print(
-            f"objective: least {engine.objective}\n{1e3 * figures['model_joules']:.4g} mJ by these "
-            f"watts, {1e3 * figures['model_net_joules']:.4g} above idle",
-            file=text,
-        )
     if options.verbose:
         print(format_levels(result.traces), file=text)

@@ -236,8 +236,7 @@ def _fit(model: SpeedModel, info: DeviceInfo | None) -> Finding:
     if lacking:
         text = f"{model.name} does not fit: it lacks {', '.join(lacking)}"
         return Finding(MODELS, "model", "failed", text, TRAIN_COMMAND, True)
-    watts = "with watts" if model.power is not None else "without watts"
-    text = f"{model.origin_text}, {watts}; it is used"
+    text = f"{model.origin_text}; it is used"
     return Finding(MODELS, "model", "ok", f"{text}{_other_driver(model, info)}")
 
 

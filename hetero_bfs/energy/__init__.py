@@ -21,9 +21,6 @@ from hetero_bfs.energy.meters import (
     Unmeasured,
     format_report,
     measure,
-    metered,
-    sampling_error_seconds,
-    trusted_seconds,
 )
 from hetero_bfs.energy.power_log import PowerLog
 
@@ -40,7 +37,4 @@ __all__ = [
     "find_meters",
     "format_report",
     "measure",
-    "metered",
-    "sampling_error_seconds",
-    "trusted_seconds",
 ]

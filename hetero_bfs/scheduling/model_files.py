@@ -18,7 +18,6 @@ from typing import Any
 
 from hetero_bfs.devices.machine import NO_DEVICE, read_tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.objective import read_power
 from hetero_bfs.scheduling.schema import COLUMNS, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import (
     FORMAT,
@@ -56,7 +55,6 @@ def read_model(text: str, origin: str) -> SpeedModel:
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=_about(data["about"]),
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
-            power=read_power(data["power"]) if "power" in data else None,
             programs=_program_costs(data["programs"]) if "programs" in data else None,
             algorithms=_run_costs(data["algorithms"]) if "algorithms" in data else None,
             zhang=_zhang_speeds(data["zhang"]) if "zhang" in data else None,

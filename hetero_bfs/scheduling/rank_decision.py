@@ -308,6 +308,6 @@ def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.
     if model is None:
         return np.zeros((2, _NUM_COLUMNS))
     wanted = plain(direction, "cpu" if device is None else "device")
-    policy = model_selector("learned", model, candidates).in_seconds
+    policy = model_selector("learned", model, candidates).by_model
     weights: npt.NDArray[np.float64] = policy.weights[:, candidates.index(wanted)].copy()
     return weights

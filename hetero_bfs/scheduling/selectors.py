@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.policy import (
     DIRECTION,
     FIXED,
@@ -49,9 +48,6 @@ class Selector:
 
     `policy` is the rule as data (policy.py), which compiled code evaluates on host and device.
     """
-
-    objective: Objective | None = None
-    """The objective (objective.py); None for the least time."""
 
     model: SpeedModel | None = None
     """The speed model that predicts, of this machine or of a similar one; None without one."""

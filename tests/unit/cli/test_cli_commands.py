@@ -326,7 +326,6 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
     [
         (["--from", "that"], "--from names the model that --calibrate starts from"),
         (["--calibrate", "--budget", "9"], "--budget goes with a whole training; --calibrate"),
-        (["--power-only", "--budget", "9"], "--budget goes with a whole training; --power-only"),
         (["--calibrate", "--quick"], "not allowed with"),
     ],
 )

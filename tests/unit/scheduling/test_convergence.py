@@ -70,7 +70,7 @@ class Machine:
         records = np.zeros((len(reference), schema.record_width(len(selector.candidates))))
         records[:, : schema.RECORD_STATE] = reference
         place, is_queue = schema.NOWHERE, True
-        costs, columns = self.truth.in_seconds, np.zeros(NUM_COLUMNS)
+        costs, columns = self.truth.by_model, np.zeros(NUM_COLUMNS)
         for record, c in zip(records, chosen, strict=True):
             s = numbers[c]
             record[schema.PLACE] = place
@@ -93,7 +93,7 @@ class Machine:
 
 def _costs_of(selector: ModelSelector, numbers):
     """Return the costs of some candidates, in another order."""
-    costs = selector.in_costs
+    costs = selector.by_model
     return costs._replace(
         weights=costs.weights[:, numbers],
         places=costs.places[numbers],

@@ -368,6 +368,26 @@ def test_shipped_models_are_usable(monkeypatch):
         assert model.about["machine"]["cpu"]
 
 
+def test_parts_that_only_older_models_have_are_left_out():
+    """Watts, and the selectors that `auto` took."""
+    parts = {"power": {"watts": {"TX": 1.0}}, "auto": {"deep": {"selector": "learned"}}}
+    model = read_model(json.dumps(model_json("m") | parts), "m.json")
+    assert model.to_json() == model_json("m")
+
+
+def test_shipped_models_with_watts_are_read(monkeypatch):
+    with_watts = {
+        name
+        for name, file in model_files._shipped_files().items()
+        if "power" in json.loads(file.read_text())
+    }
+    monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
+    assert with_watts <= {model.name for model in model_files.shipped_models()}
+    assert any(name.endswith("nvidia-h200") for name in with_watts)
+    for name in with_watts:
+        assert "power" not in find_model(*name.split("__")).to_json()
+
+
 @pytest.mark.parametrize("device", ["card", None])
 def test_a_corrupt_model_of_this_machine_is_not_passed_over(shipped, tmp_path, device):
     own(tmp_path, "host__card", "{")
