@@ -194,10 +194,11 @@ def choose_place(
     """Return the chooser of an algorithm's places.
 
     `resident` is the share of the neighbour lists that the device already holds. Opening the
-    algorithm does not upload it again.
+    algorithm does not upload it again. The largest degree stands for the upload, too, since it
+    grows with the lists in most of the fitted graphs.
     """
-    costs = run_costs(what, device)
-    uploaded = size._replace(edges=size.edges * (1.0 - resident))
+    costs, sent = run_costs(what, device), 1.0 - resident
+    uploaded = size._replace(edges=sent * size.edges, largest_degree=sent * size.largest_degree)
     return RunChooser(
         DEVICE_KINDS,
         {place: one.run.seconds(size) for place, one in costs.items()},
