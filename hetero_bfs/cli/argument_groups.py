@@ -73,7 +73,7 @@ def add_directed(
     command.add_argument("--directed", action="store_true", help=text)
 
 
-def add_engine_arguments(command: argparse.ArgumentParser) -> None:
+def add_selector_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add(
         "--selector",
@@ -83,10 +83,6 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "with commas one per level); default %(default)s: the learned model or its "
         "thresholds, whichever is predicted to be faster",
     )
-    add_device_arguments(command)
-    add_memory_arguments(command)
-    add_directed(command)
-    add_order_argument(command)
     add(
         "--decision-interval",
         type=positive,
@@ -100,7 +96,6 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         action="store_false",
         help="use the speed model unchanged: the same choices in every search",
     )
-    add_output_arguments(command)
 
 
 def add_memory_arguments(command: argparse.ArgumentParser) -> None:

@@ -12,7 +12,6 @@ from hetero_bfs.algorithms.table import commands as algorithm_commands
 from hetero_bfs.cli.argument_groups import (
     add_device_arguments,
     add_directed,
-    add_engine_arguments,
     add_file,
     add_graph_argument,
     add_json,
@@ -21,6 +20,7 @@ from hetero_bfs.cli.argument_groups import (
     add_output_arguments,
     add_power_log,
     add_reading,
+    add_selector_arguments,
     add_trace,
     add_verbose,
     depth,
@@ -38,8 +38,16 @@ from hetero_bfs.study import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
-_READERS = {"int": integer, "float": number, "str": str}
+_READERS = {"int": integer, "float": number}
 """The parser of an algorithm's argument, by its annotation."""
+
+_BY_NAME: dict[str, dict[str, Any]] = {
+    "source": {"type": vertex, "metavar": "V"},
+    "target": {"type": vertex, "metavar": "V"},
+    "depth_limit": {"type": depth, "metavar": "N"},
+    "dtype": {"choices": ("int64", "int32")},
+}
+"""How an algorithm's argument is parsed, if its annotation does not say so."""
 
 
 def option_of(name: str) -> str:
@@ -60,7 +68,6 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"hetero-bfs {version}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_graph500(commands)
-    _add_bfs(commands)
     for name, row in algorithm_commands().items():
         _add_algorithm(commands, name, row)
     _add_run(commands)
@@ -117,39 +124,12 @@ def _add_graph500(commands: Any) -> None:
     )
     add_trace(command, "level or window")
     add_power_log(command)
-    add_engine_arguments(command)
-
-
-def _add_bfs(commands: Any) -> None:
-    command = commands.add_parser(
-        "bfs",
-        help="search any graph from one vertex or several",
-        description="Search a graph file from one vertex, or from the nearest of several. "
-        + help_text(),
-    )
-    add_graph_argument(command)
-    add = command.add_argument
-    add(
-        "--source",
-        type=vertex,
-        action="append",
-        required=True,
-        metavar="V",
-        help="vertex id from 0 on, or name; give it several times for several sources",
-    )
-    add("--depth-limit", type=depth, metavar="N", help="reach no vertex farther than N edges")
-    add("--target", type=vertex, metavar="V", help="stop at this vertex; print the path to it")
-    add_file(
-        command,
-        "--mask",
-        "ignore these vertices: one id or name a line, or NumPy .npy of ids or of flags",
-    )
-    add("--reverse", action="store_true", help="follow edges backwards (with --directed)")
-    add_file(command, "--out", f"write parents (-1 unreached) {_TO}")
-    add("--dtype", choices=("int64", "int32"), default="int64", help="type of the parents")
-    add_file(command, "--levels", f"write levels (int32) {_TO}")
-    add_trace(command, "level")
-    add_engine_arguments(command)
+    add_selector_arguments(command)
+    add_device_arguments(command)
+    add_memory_arguments(command)
+    add_directed(command)
+    add_order_argument(command)
+    add_output_arguments(command)
 
 
 def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
@@ -161,6 +141,8 @@ def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
     for option, output in row.outputs.items():
         add_file(command, f"--{option}", f"{output.help} {_TO}")
     add_trace(command, row.record)
+    if row.selects:
+        add_selector_arguments(command)
     add_device_arguments(command)
     add_memory_arguments(command)
     add_directed(command, row.directed)
@@ -171,20 +153,20 @@ def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
 def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     """Add an algorithm's argument, with the type and the default of its `ask` function."""
     option, needed = option_of(parameter.name), parameter.default is inspect.Parameter.empty
+    how = _BY_NAME.get(parameter.name)
     if parameter.annotation == "bool":
         command.add_argument(option, action="store_true", help=text)
         return
-    if parameter.annotation == "Any":
+    if parameter.annotation == "Any" and how is None:
         add_file(command, option, text)
         return
-    is_vertex = parameter.name == "source"
     command.add_argument(
         option,
-        type=vertex if is_vertex else _READERS[parameter.annotation],
-        metavar="V" if is_vertex else "N",
+        action="append" if "Iterable" in parameter.annotation else "store",
         required=needed,
         default=None if needed else parameter.default,
         help=text,
+        **(how or {"type": _READERS[parameter.annotation], "metavar": "N"}),
     )
 
 

@@ -28,7 +28,7 @@ from hetero_bfs.support.messages import naming_options
 
 def outputs(command: str) -> list[str]:
     row = table.commands().get(command)
-    arrays = ["output", "out", "edges_out", "levels"] if row is None else [*row.outputs]
+    arrays = ["output", "out", "edges_out"] if row is None else [*row.outputs]
     return [*arrays, "trace", "json"]
 
 
@@ -180,7 +180,7 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("algorithms", "bfs", "info", "layers", "run"):
+    if name in ("algorithms", "info", "layers", "run"):
         module = {"run": "program_run", "layers": "info"}.get(name, name)
         entry = "layers" if name == "layers" else "run"
         run = getattr(import_module(f"hetero_bfs.cli.{module}"), entry)

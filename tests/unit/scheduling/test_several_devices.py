@@ -24,7 +24,7 @@ from hetero_bfs.scheduling.strategies import MOST_DEVICES, STRATEGIES, available
 SEARCHES = """
 import json
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 
 edges = KroneckerEdges(9).materialise()
@@ -34,7 +34,7 @@ with hb.Engine(edges, device="all", threads=1) as engine:
         engine.set_selector(selector)
         for _ in range(2):
             result = engine.bfs(key)
-            raise_if_invalid(validate(edges, key, result.parent))
+            validate(edges, key, result.parent).raise_if_invalid()
         ran.append([trace.strategy for trace in result.traces])
     factors = sorted(engine.corrections)
     print(json.dumps([ran, [s.name for s in engine.candidates], factors, engine.notes]))
