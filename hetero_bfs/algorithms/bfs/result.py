@@ -329,4 +329,11 @@ class SearchReport(Report[BFSResult]):
         return lines
 
     def table(self) -> str:
-        return format_levels(self.result.traces)
+        factors = format_factors(self.corrections)
+        return "\n".join([format_levels(self.result.traces), *([factors] if factors else [])])
+
+
+def format_factors(corrections: Mapping[str, float]) -> str:
+    """Return correction factors as a report prints them; empty if there are none."""
+    factors = ", ".join(f"{name} x{value:.2g}" for name, value in corrections.items())
+    return factors and f"predictions corrected by what was measured: {factors}"
