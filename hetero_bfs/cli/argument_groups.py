@@ -17,6 +17,10 @@ _FLAGS = {"true": True, "false": False}
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
+def option_of(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 def fields_of(kind: Any, options: argparse.Namespace) -> dict[str, Any]:
     """Return the options that were given and are named like fields of a dataclass."""
     known = kind.__dataclass_fields__

@@ -15,8 +15,9 @@ from pathlib import Path
 from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
-from hetero_bfs.cli.argument_groups import Argument, VertexName
-from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
+from hetero_bfs.cli.argument_groups import Argument, VertexName, option_of
+from hetero_bfs.cli.arguments import make_parser, option_names
+from hetero_bfs.cli.graph_arguments import FAMILIES
 from hetero_bfs.cli.output import open_files
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX

@@ -17,8 +17,9 @@ from hetero_bfs.devices.opencl.driver import choose_devices, list_devices
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, NUM_MIGRATION_COLUMNS, SWITCH
+from hetero_bfs.scheduling.device_policy import OPENCL, pack_policy
 from hetero_bfs.scheduling.model_selectors import model_selector
-from hetero_bfs.scheduling.policy import OPENCL, ROW, choose, pack_policy
+from hetero_bfs.scheduling.policy import ROW, choose
 from hetero_bfs.scheduling.strategies import MOST_DEVICES, STRATEGIES, available
 
 SEARCHES = """
