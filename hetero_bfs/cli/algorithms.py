@@ -26,7 +26,6 @@ from hetero_bfs.cli.output import (
     write_trace,
 )
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
-from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.io.graph_files import read_vertices
 from hetero_bfs.graph.io.registry import vertices_by_header
@@ -102,6 +101,8 @@ def _opened(
         with open_analysis(request.analysis, edges, options) as analysis:
             yield analysis, lambda: analysis.run(*request.query)
         return
+    from hetero_bfs.engine.engine import Engine  # which others need not load
+
     graph = build_search_graph(edges, options.order).reversed() if request.reverse else edges
     with Engine(graph, **options.settings()) as engine:
         yield engine, lambda: engine.answer(request._replace(reverse=False))

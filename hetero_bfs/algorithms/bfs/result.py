@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.bfs.query import as_mask
 from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.errors import ArgumentError, CheckOutcome, GraphError
@@ -262,6 +261,8 @@ class SearchReport(Report[BFSResult]):
         self.selector, self.model = runs.selector.name, runs.selector.model
 
     def check(self) -> CheckOutcome:
+        from hetero_bfs.algorithms.bfs.check import validate
+
         result, given, mask = self.result, self.arguments, self.values.get("mask")
         return validate(
             self.edges,
