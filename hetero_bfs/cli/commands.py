@@ -75,7 +75,7 @@ def write_graph(graph: EdgeList | CSRGraph, path: Path, text: TextIO | None = No
 
 
 def generate(options: Namespace) -> int:
-    from hetero_bfs.cli.arguments import FAMILIES
+    from hetero_bfs.cli.graph_arguments import FAMILIES
     from hetero_bfs.graph.generators.families import generated
     from hetero_bfs.graph.io.registry import check_output
 

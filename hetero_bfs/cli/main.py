@@ -15,8 +15,9 @@ from pathlib import Path
 from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
-from hetero_bfs.cli.argument_groups import Argument, VertexName
-from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
+from hetero_bfs.cli.argument_groups import Argument, VertexName, option_of
+from hetero_bfs.cli.arguments import make_parser, option_names
+from hetero_bfs.cli.graph_arguments import FAMILIES
 from hetero_bfs.cli.output import open_files
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
@@ -28,7 +29,7 @@ from hetero_bfs.support.messages import naming_options
 
 def outputs(command: str) -> list[str]:
     row = table.commands().get(command)
-    arrays = ["output", "out", "edges_out", "levels"] if row is None else [*row.outputs]
+    arrays = ["output", "out", "edges_out"] if row is None else [*row.outputs]
     return [*arrays, "trace", "json"]
 
 
@@ -180,7 +181,7 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("algorithms", "bfs", "info", "layers", "run"):
+    if name in ("algorithms", "info", "layers", "run"):
         module = {"run": "program_run", "layers": "info"}.get(name, name)
         entry = "layers" if name == "layers" else "run"
         run = getattr(import_module(f"hetero_bfs.cli.{module}"), entry)

@@ -11,7 +11,6 @@ meter. `discover` finds this machine's meters.
 
 from hetero_bfs.energy.discover import find_meters
 from hetero_bfs.energy.meters import (
-    DOMAINS,
     Domain,
     EnergyReport,
     Meter,
@@ -25,7 +24,6 @@ from hetero_bfs.energy.meters import (
 from hetero_bfs.energy.power_log import PowerLog
 
 __all__ = [
-    "DOMAINS",
     "Domain",
     "EnergyReport",
     "Meter",

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
 from hetero_bfs.algorithms.bfs.check_report import RankValidator
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
-from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.result import BFSResult, format_factors
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList
@@ -164,8 +164,8 @@ def _rules(report: BFSReport) -> str:
 
 
 def _corrections(report: BFSReport) -> str:
-    factors = ", ".join(f"{name} x{value:.2g}" for name, value in report.corrections.items())
-    return f"; predictions corrected by what was measured: {factors}" if factors else ""
+    factors = format_factors(report.corrections)
+    return factors and f"; {factors}"
 
 
 def _edge_array(report: BFSReport) -> str:

@@ -27,11 +27,11 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import fill_columns, size_of_level
+from hetero_bfs.scheduling.columns import dot, fill_columns, size_of_level
 from hetero_bfs.scheduling.model_files import default_model
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.policy import CAUTION, dot
+from hetero_bfs.scheduling.policy import CAUTION
 from hetero_bfs.scheduling.selectors import ALPHA, BETA
 from hetero_bfs.scheduling.strategies import (
     DIRECTIONS,

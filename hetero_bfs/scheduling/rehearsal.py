@@ -25,9 +25,11 @@ from numba import njit
 
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
+    dot,
     fill_columns,
     is_dense_push_level,
     leaves_queue,
+    share_left,
     size_of_level,
     transition_seconds,
 )
@@ -39,8 +41,6 @@ from hetero_bfs.scheduling.policy import (
     Policy,
     are_near,
     choose,
-    dot,
-    share_left,
 )
 from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.support.compiling import kernel

@@ -13,7 +13,8 @@ from oracle import engine_on
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.scheduling import program_rule, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
-from hetero_bfs.scheduling.policy import MODEL, choose, choose_level, pack_policy, stays_within
+from hetero_bfs.scheduling.device_policy import pack_policy
+from hetero_bfs.scheduling.policy import MODEL, choose, choose_level, stays_within
 from hetero_bfs.scheduling.program_rule import NUM_COSTS, OTHER
 
 

@@ -25,7 +25,7 @@ from hetero_bfs.algorithms.bfs.check_report import (
     level_failure,
     unreached_depth,
 )
-from hetero_bfs.errors import GraphError, ValidationError
+from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
     CHUNK_EDGES,
@@ -289,11 +289,6 @@ def validate(
     level = None if level is None else _signed(level, "level", n)
     validator.add(asked.source(), asked.parent(parent), asked.level(level))
     return asked.without_root(validator.finish_at(asked, depth_limit, target))
-
-
-def raise_if_invalid(validation: Validation) -> None:
-    if not validation.valid:
-        raise ValidationError(validation.message)
 
 
 def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:

@@ -106,6 +106,7 @@ class Recording:
             int(record[schema.FOUND_VERTICES]),
             choice.predicted_seconds,
             reason,
+            choice.compared_seconds,
         )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from validated import PAIRS, PARENT, N, count_edges, graph, graphs, search
 
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.bfs.check_report import CHECK_NAMES
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph.csr import CSRGraph
@@ -357,6 +357,6 @@ def test_an_edge_source_with_ends_out_of_range():
 
 
 def test_raise_if_invalid():
-    assert raise_if_invalid(check_changed()) is None
+    assert check_changed().raise_if_invalid() is None
     with pytest.raises(ValidationError, match=r"^source 0: check 4 .* fails at vertex 4: edge"):
-        raise_if_invalid(check_changed({4: N}))
+        check_changed({4: N}).raise_if_invalid()

@@ -16,12 +16,12 @@ from hetero_bfs.algorithms.bfs.selection import Correction, Probe, _least, pairs
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
     NUM_COLUMNS,
+    dot,
     fill_columns,
     size_of_level,
     transition_seconds,
 )
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
-from hetero_bfs.scheduling.policy import dot
 from hetero_bfs.scheduling.rehearsal import rehearse
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.support.compiling import kernel
