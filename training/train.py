@@ -30,7 +30,7 @@ from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
     UNREADABLE,
-    default_model,
+    similar_model,
     user_models_folder,
     write_model,
 )
@@ -271,7 +271,7 @@ def _tuning_path(samples_path: Path) -> Path:
 
 def _tune(info: DeviceInfo, quick: bool, budget: Budget) -> Tuning:
     if quick:
-        return borrowed_tuning(default_model(info.type), info)
+        return borrowed_tuning(similar_model(info), info)
     plan = plan_for(info)
     steps = budget.within("tuning", tune(info, plan), "tuning the kernels", plan.steps)
     *_, best = steps

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.model_files import default_model, find_model
+from hetero_bfs.scheduling.model_files import find_model, similar_model
 from hetero_bfs.scheduling.model_selectors import model_selector, zhang_selector
 from hetero_bfs.scheduling.selectors import (
     DirectionSelector,
@@ -92,7 +92,7 @@ def _model_selector(
                 f"`{TRAIN_COMMAND}`"
             )
         if model is None:
-            model = default_model(None if device is None else device.type)
+            model = similar_model(device)
             if model is None:
                 notes.append(
                     f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`"

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.model_files import default_model
+from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.program_rule import MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
@@ -209,16 +209,21 @@ def choose_place(
 def run_costs(what: str, device: DeviceInfo | None) -> dict[DeviceKind, RunCosts]:
     """Return an algorithm's costs on both places, empty if unknown.
 
-    They are those of this machine's model, or else of the shipped model of the most similar one.
+    They are those of this machine's model, or else of the shipped models of the most similar ones.
+    Without a device, the device is then a GPU, which may be there.
     """
     try:
-        model = model_of(device)
+        own = model_of(device)
     except ModelError:  # the searches report it
-        model = None
-    if model is None or model.algorithms is None:
-        model = default_model(None if device is None else device.type)
-    table = (model and model.algorithms) or {}
-    found = {place: runs[what] for place, runs in table.items() if what in runs}
+        own = None
+    host = device_model = own
+    if own is None or own.algorithms is None:
+        host, device_model = similar_model(device), similar_model(device, "GPU")
+    found: dict[DeviceKind, RunCosts] = {}
+    for place, model in zip(DEVICE_KINDS, (host, device_model), strict=True):
+        runs = (model and model.algorithms) or {}
+        if what in runs.get(place, ()):
+            found[place] = runs[place][what]
     return found if len(found) == len(DEVICE_KINDS) else {}
 
 
