@@ -13,6 +13,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.weighted_lists import (
     ByWeight,
     Plan,
+    Strategy,
     Unfinished,
     WeightedLists,
     Windows,
@@ -75,7 +76,7 @@ def contracted(lists: WeightedLists) -> Core | None:
     vertices, entries, heaviest = contract(tuple(lists.forward), numbers, ends, along, made)
     total = float(made[2].sum(dtype=np.float64))
     plan = planned(lists.weight_dtype, total, entries, entries, vertices)
-    if heaviest >= np.iinfo(np.int32).max or not plan.is_full:
+    if heaviest >= np.iinfo(np.int32).max or plan.strategy is not Strategy.FULL:
         return None
     indptr = indptr[: vertices + 2].copy()
     indptr[-1] = entries + 2
@@ -86,7 +87,7 @@ def contracted(lists: WeightedLists) -> Core | None:
 
 def _is_of_chains(lists: WeightedLists) -> bool:
     graph = lists.graph.graph
-    if graph.directed or graph.num_stored_edges < _LEAST_EDGES or not lists.plan.is_full:
+    if graph.directed or graph.num_stored_edges < _LEAST_EDGES:
         return False
     few = int(np.count_nonzero(np.diff(graph.indptr) <= 2))
     is_int32 = bool(lists.distance_dtypes[0] == np.int32)
@@ -102,12 +103,10 @@ _NONE = np.empty(0, np.uint32)
 
 
 def _in_narrowest(
-    dtypes: Sequence[np.dtype[Any]],
-    source: int,
-    run_as: Callable[[np.dtype[Any], int], Windows | None],
+    dtypes: Sequence[np.dtype[Any]], run_as: Callable[[np.dtype[Any]], Windows | None]
 ) -> Windows:
     for dtype in dtypes:
-        found = run_as(dtype, source)
+        found = run_as(dtype)
         if found is not None:
             return found
     raise AssertionError("a distance exceeds 64 bits")
@@ -121,23 +120,25 @@ class HostSearch:
         self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
         self._runs: dict[np.dtype[Any], _Run] = {}
 
-    def run(self, source: int) -> Windows:
-        """Search from `source` (a new id) by the plan of the graph; see loop.py.
+    def run(self, source: int, plan: Plan | None = None) -> Windows:
+        """Search from `source` (a new id); see loop.py. By default the plan is that of the lists.
 
         If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
-        return _in_narrowest(self.lists.distance_dtypes, source, self.run_as)
+        return _in_narrowest(
+            self.lists.distance_dtypes, lambda dtype: self.run_as(dtype, source, plan)
+        )
 
-    def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
+    def run_as(self, dtype: np.dtype[Any], source: int, plan: Plan | None) -> Windows | None:
         """Search with distances of one type; None if it has 32 bits and a distance exceeds it.
 
         Distances beyond float64 are infinite. Sums of int32 weights never exceed int64.
         """
-        return self._run_of(dtype).search(source, self.lists.plan)
+        return self._run_of(dtype).search(source, plan or self.lists.plan)
 
-    def go_on(self, source: int, left: Unfinished) -> Windows | None:
+    def go_on(self, source: int, left: Unfinished, plan: Plan | None) -> Windows | None:
         """Continue a search; None if its type has 32 bits and a distance exceeds it."""
-        return self._run_of(left.distance.dtype).go_on(source, left, self.lists.plan)
+        return self._run_of(left.distance.dtype).go_on(source, left, plan or self.lists.plan)
 
     def prepare(self) -> None:
         self._run_of(self.lists.distance_dtypes[0])
@@ -244,8 +245,8 @@ class _Run(HostRun):
         bucket = plan.full_width / PLANNED_BUCKETS
         widths = np.maximum((plan.prefix_width, bucket), least)
         start = self.distance.dtype.type(start)
-        is_full = plan.is_full or waiting.size > 0
-        return self.control, self.shared, source, waiting, start, widths, is_full, self.records
+        strategy = int(Strategy.FULL if waiting.size else plan.strategy)
+        return self.control, self.shared, source, waiting, start, widths, strategy, self.records
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         from hetero_bfs.algorithms.sssp.kernels.loop import search
@@ -280,9 +281,15 @@ class _Run(HostRun):
 # distances, one by each end of the chain.
 
 
-def search_on_host(lists: WeightedLists, threads: int) -> HostSearch | ChainSearch:
-    """Return the host's executor. It contracts chains if they have most of the vertices."""
-    core = contracted(lists)
+def search_on_host(
+    lists: WeightedLists, threads: int, plan: Plan | None = None
+) -> HostSearch | ChainSearch:
+    """Return the host's executor. It contracts chains if they have most of the vertices.
+
+    By default the plan is that of the lists. A search with PREFIX pulls, which a core's adjacency
+    does not allow.
+    """
+    core = contracted(lists) if (plan or lists.plan).strategy is Strategy.FULL else None
     return HostSearch(lists, threads) if core is None else ChainSearch(lists, core, threads)
 
 
@@ -294,18 +301,20 @@ class ChainSearch:
         self._search = HostSearch(core, threads)
         self._distances: dict[np.dtype[Any], npt.NDArray[Any]] = {}
 
-    def run(self, source: int) -> Windows:
-        """Search from `source` (a new id); the recorded windows are those of the core.
+    def run(self, source: int, plan: Plan | None = None) -> Windows:
+        """Search from `source` (a new id); windows, and by default their plan, are the core's.
 
         If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
-        return _in_narrowest(self.lists.distance_dtypes, source, self._run_as)
+        return _in_narrowest(
+            self.lists.distance_dtypes, lambda dtype: self._run_as(dtype, source, plan)
+        )
 
-    def _run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
+    def _run_as(self, dtype: np.dtype[Any], source: int, plan: Plan | None) -> Windows | None:
         """Search with distances of one type; None if one exceeds it. In int64 none does."""
         distance = self._distance(dtype)
         starts = self._walk(source, distance)
-        found = self._search.run_as(dtype, self.core.start_from(starts))
+        found = self._search.run_as(dtype, self.core.start_from(starts), plan)
         if found is None or not self._fill_in(found, distance):
             return None
         self._walk(source, distance)

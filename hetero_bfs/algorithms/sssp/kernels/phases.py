@@ -69,9 +69,9 @@ of buckets."""
 QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
 """Words of a job: which queue and which list of active vertices are read."""
 
-SOURCE, ROUND, BUCKETS, PILE, PILE_BLOCKS = range(OWN, OWN + 5)
+SOURCE, ROUND, BUCKETS, LISTED, LISTED_BLOCKS = range(OWN, OWN + 5)
 """Words that phases keep: the source, the number of the round, the buckets of a window, and the
-numbers of items and blocks in the far pile."""
+numbers of items and blocks in the list of active vertices, or the far pile."""
 
 START, END, INFINITY = range(3)
 
@@ -421,11 +421,11 @@ def _put_share(control, arrays, part, me, far_at, scale):
     """
     items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
     stop, infinity = arrays.window[END], arrays.window[INFINITY]
-    first = control[PILE] * part // control[ITEMS]
-    last = control[PILE] * (part + 1) // control[ITEMS]
+    first = control[LISTED] * part // control[ITEMS]
+    last = control[LISTED] * (part + 1) // control[ITEMS]
     before = ZERO
     for owner in range(arrays.threads):
-        for position in range(owner, control[PILE_BLOCKS], arrays.threads):
+        for position in range(owner, control[LISTED_BLOCKS], arrays.threads):
             begin, end = block_of(arrays.active_blocks, position)
             for i in range(begin + max(first - before, 0), min(begin + last - before, end)):
                 v = np.int64(items[i])
