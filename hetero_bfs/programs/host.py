@@ -15,7 +15,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run
 from hetero_bfs.programs.schema import SLOTS, TOTALS
-from hetero_bfs.scheduling.program_rule import lone_costs
+from hetero_bfs.scheduling.program_decision import lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 

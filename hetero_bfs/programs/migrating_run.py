@@ -1,7 +1,7 @@
 """A vertex program whose run migrates between the host and a device, between iterations.
 
 Each place runs iterations in compiled code or in launches, until its rule migrates the run
-(program_rule.py) or a stay of a schedule ends. Then it packs the state that the other place needs
+(program_decision.py) or a stay of a schedule ends. Then it packs the state that the other place needs
 (device_stay.py).
 """
 
@@ -27,7 +27,7 @@ from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record, Run
-from hetero_bfs.scheduling.program_rule import (
+from hetero_bfs.scheduling.program_decision import (
     CHANGES_PER_EDGE,
     LOST,
     MIGRATION,
@@ -45,7 +45,7 @@ class HostStay:
     """One run's stays on the host.
 
     `program` is neither monotone nor in sweeps. `costs` is a float64 array in the layout of
-    program_rule.py, with the costs on the host first, then those on the device.
+    program_decision.py, with the costs on the host first, then those on the device.
     """
 
     def __init__(
