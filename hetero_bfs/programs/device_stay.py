@@ -82,9 +82,9 @@ class Handover:
     """State in transfer; its arrays belong to the sender, which may overwrite them later.
 
     `edges` counts the edges of the `num_active` active vertices; `receivers` is the expected number
-    of receivers. program_decision.py explains `changes_per_edge`. `lowest` is the lowest priority that
-    waits. `values` has arrays by field, for the vertices in `changed`, or for all vertices if that
-    is None.
+    of receivers. program_decision.py explains `changes_per_edge`. `lowest` is the lowest priority
+    that waits. `values` has arrays by field, for the vertices in `changed`, or for all vertices if
+    that is None.
     """
 
     iteration: int

@@ -83,10 +83,11 @@ def place_by_vertex(keys, weights, places, neighbours, placed):
 
 @kernel
 def combine_duplicates(degree, neighbours, weights, duplicates):
-    """Combine weights of equal neighbours in sorted lists: `duplicates` is 0 (min), 1 (max), 2 (sum).
+    """Combine the weights of equal neighbours in sorted lists.
 
-    The lists are closed up in place, and `degree` gets their new lengths. Returns the total length,
-    or -1 if a sum does not fit.
+    `duplicates` is an index into `weights.DUPLICATES`: min, max or sum. The lists are closed up
+    in place, and `degree` gets their new lengths. Returns the total length, or -1 if a sum does not
+    fit.
     """
     begin, written = np.int64(0), np.int64(-1)
     for v in range(degree.size):
