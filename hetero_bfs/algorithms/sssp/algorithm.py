@@ -63,7 +63,7 @@ class PathSearches(Analysis[ShortestPaths]):
         lists.sort()
         return lists
 
-    def _make_host(self, threads: int) -> HostSearch | ChainSearch:
+    def _make_host(self, threads: int) -> HostSearch:
         return search_on_host(self.lists, threads, self._plan)
 
     def _make_device(self, info: DeviceInfo) -> DeviceSearch | StreamedPaths:
@@ -105,7 +105,7 @@ class PathSearches(Analysis[ShortestPaths]):
         if isinstance(executor, StreamedPaths):
             return executor.run(source), True
         # A run stays on a place that the caller named.
-        may_leave = self.choice is not None and isinstance(self.host, HostSearch)
+        may_leave = self.choice is not None and not isinstance(self.host, ChainSearch)
         found = executor.run(source, self._plan, may_leave)
         if isinstance(found, Unfinished):
             return self._go_on(executor, source, found), False

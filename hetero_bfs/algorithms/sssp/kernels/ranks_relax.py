@@ -31,6 +31,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.sssp.kernels.phases import best_by_settled
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
@@ -220,34 +221,20 @@ def pull(arrays):
     The distances of all ranks must be known. Afterwards the pile has the reached vertices beyond
     the window. Returns the vertices that scanned edges, and these edges.
     """
-    distance, settled, infinity = arrays.distance, arrays.window[END], arrays.window[INFINITY]
-    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
-    weights, order, is_directed = arrays.backward_weights, arrays.backward_order, arrays.is_directed
+    settled, infinity = arrays.window[END], arrays.window[INFINITY]
     arrays.counts[PILED] = 0
     arrays.piled[:] = _OFF
     arrays.lowest[0] = infinity
     vertices, edges = np.int64(0), np.int64(0)
     for v in range(arrays.searched):
-        best = distance[v]
-        if best < settled:
+        if arrays.distance[v] < settled:
             continue
-        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        best, scanned, is_beyond = best_by_settled(arrays, v, settled, infinity)
+        arrays.counts[OVERFLOW] |= np.int64(is_beyond)
         vertices += 1
-        edges -= first
-        k = first
-        while k < last:
-            at = first + np.int64(order[k]) if is_directed else k
-            if weights[at] >= best:
-                break
-            before = distance[neighbours[at]]
-            if before < settled:
-                reached = distance.dtype.type(before + weights[at])
-                best = min(best, reached)
-                arrays.counts[OVERFLOW] |= np.int64(reached >= infinity)
-            k += 1
-        edges += k
+        edges += scanned
         if best < infinity:
-            distance[v] = best
+            arrays.distance[v] = best
             arrays.lowest[0] = min(arrays.lowest[0], best)
             _put_on_pile(arrays, v)
     return vertices, edges
