@@ -126,7 +126,7 @@ class RankExecutor(CPUExecutor):
             first = int(self.partition.first_column[rank])
             found = self._kernels.receive(self.struct, state, words, first, *found)
         if state[schema.FOUND_LISTED] >= 0:
-            self._kernels.list_found(self.struct, state, found[0])
+            self._kernels.list_level(self.struct, state, found[0])
         schema.advance(state, schema.QUEUE, *found)
 
     def pull(self, frontier: Frontier) -> int:

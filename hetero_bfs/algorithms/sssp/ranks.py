@@ -166,8 +166,8 @@ class _Run:
             "position": aligned_empty(own, np.uint32),
             "queue": aligned_empty(own, np.uint32),
             "queued": aligned_empty(own, np.uint8),
-            "pile": aligned_empty(own, np.uint32),
-            "piled": aligned_empty(own, np.uint8),
+            "active": aligned_empty(own, np.uint32),
+            "listed": aligned_empty(own, np.uint8),
             "outbox": aligned_empty(columns, np.uint32),
             "noted": aligned_empty(columns, np.uint8),
             "window": window,
@@ -186,7 +186,7 @@ class _Run:
         arrays, words = self._arrays, np.empty(1, np.uint32)
         none, counts = words[:0], np.zeros(1, np.int64)
         loops.begin(arrays, -1)
-        loops.relax_pile(arrays, self._infinity, False)
+        loops.relax_active(arrays, self._infinity, False)
         loops.relax_queue(arrays, False)
         loops.take_outbox(arrays, self._fields["lowest"])
         loops.take_in(arrays, none, self._fields["lowest"][:0])
@@ -211,7 +211,7 @@ class _Run:
             is_full = strategy is Strategy.FULL
             end = self._end_of(start, plan.full_width if is_full else plan.prefix_width)
             clock = _Clock()
-            vertices, edges = loops.relax_pile(self._arrays, end, is_full)
+            vertices, edges = loops.relax_active(self._arrays, end, is_full)
             rounds, waiting = 0, 1.0
             while waiting:
                 clock.work_ended()
