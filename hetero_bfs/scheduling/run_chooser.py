@@ -4,7 +4,7 @@ A prediction counts until a run was measured. Predictions come from a speed mode
 
 An option must be opened before its first run: lists are uploaded, kernels are built. Each run
 elsewhere adds the seconds that it loses, by prediction, to a sum. The option is opened once the sum
-exceeds the seconds of opening (the ski-rental rule of program_rule.py). So one long run opens a
+exceeds the seconds of opening (the ski-rental rule of program_decision.py). So one long run opens a
 device at once, and many short ones do so after a while.
 
 `Leaving` decides when a run that began on a device ends on the host, since few vertices are left.
@@ -31,7 +31,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.program_rule import MigrationCosts
+from hetero_bfs.scheduling.program_decision import MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 

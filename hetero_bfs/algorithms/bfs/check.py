@@ -37,8 +37,8 @@ from hetero_bfs.graph.edge_source import (
     typed_chunks,
 )
 from hetero_bfs.support import memory, processes
-from hetero_bfs.support.checks import as_array, as_integer, check_integer
-from hetero_bfs.support.messages import progress, shown
+from hetero_bfs.support.checks import as_array, check_integer
+from hetero_bfs.support.messages import progress
 
 MAX_SEARCHES = 64
 """Maximum number of searches per pass: a tree edge has one bit for each."""
@@ -95,14 +95,7 @@ class Validator:
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
         num_vertices = self.edges.num_vertices
-        number = as_integer(source)
-        if number is None:
-            raise GraphError(f"source {shown(source)} is not a vertex id; ids are integers")
-        source = number
-        if not 0 <= source < num_vertices:
-            raise GraphError(
-                f"source {shown(source)} is not a vertex of a graph of {num_vertices} vertices"
-            )
+        source = check_vertex(source, num_vertices)
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)
         packed = np.empty(num_vertices, np.int64)

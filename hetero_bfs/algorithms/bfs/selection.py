@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform, streaming_of
-from hetero_bfs.algorithms.bfs.search import Recording, Search, restored_parents
+from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.algorithms.bfs.search import Search, restored_parents
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.options import check_selector
 from hetero_bfs.scheduling import correction_kernels as kernels

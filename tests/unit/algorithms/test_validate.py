@@ -337,8 +337,8 @@ def test_signed_dtypes_and_strided_arrays(dtype):
         ((0, np.zeros((2, 1), np.int64)), r"parent has shape \(2, 1\)"),
         ((0, np.zeros(2, np.int64), np.zeros(1, np.int32)), r"level has shape \(1,\)"),
         ((0, np.ones(2, np.int64), np.zeros(2, np.bool_)), "level holds bool"),
-        ((2, np.zeros(2, np.int64)), "source 2 is not a vertex of a graph of 2 vertices"),
-        ((-1, np.zeros(2, np.int64)), "source -1 is not a vertex"),
+        ((2, np.zeros(2, np.int64)), "vertex 2 is not in the graph; its ids are 0 to 1"),
+        ((-1, np.zeros(2, np.int64)), "vertex -1 is not in the graph"),
     ],
 )
 def test_unusable_arguments(arguments, message):
@@ -347,7 +347,7 @@ def test_unusable_arguments(arguments, message):
 
 
 def test_a_graph_without_vertices_has_no_root():
-    with pytest.raises(GraphError, match="source 0 is not a vertex of a graph of 0 vertices"):
+    with pytest.raises(GraphError, match="vertex 0 is not in the graph, which has no vertices"):
         validate(graph([], 0), 0, np.empty(0, np.int64))
 
 

@@ -11,7 +11,7 @@ import pytest
 from selector_levels import ALL, reference_of, states_of
 from test_plans import M, N, core_and_tail_levels, machine
 
-from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.algorithms.bfs.selection import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
