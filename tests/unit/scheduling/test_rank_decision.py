@@ -35,7 +35,9 @@ def decision(monkeypatch):
     """A decision of one rank on a GPU that has no model, which has predicted the large level."""
     monkeypatch.setattr(module, "model_of", lambda device: None)
     device = SimpleNamespace(
-        info=SimpleNamespace(type="GPU"), floor_seconds=np.full(2, 1e-4), move_seconds=1e-4
+        info=SimpleNamespace(type="GPU", compute_units=132),
+        floor_seconds=np.full(2, 1e-4),
+        move_seconds=1e-4,
     )
     costs = ExchangeCosts(dense=1e-4, latency=2e-5, per_byte=1e-10)
 
