@@ -34,7 +34,8 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
-from hetero_bfs.programs.kernels.host import PHASES, is_active, merge, written
+from hetero_bfs.programs.kernels.host import PHASES, is_active, merge
+from hetero_bfs.programs.kernels.loop import written
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
 
