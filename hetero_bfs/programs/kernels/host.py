@@ -419,7 +419,8 @@ def _push_and_apply(control, arrays, chunk, me):
             if exchange(arrays.touched, v, number) != number:
                 if tracks:
                     arrays.changed[v] = 1
-                if apply(arrays, np.uint64(v), message, arrays.sums[0]):  # the program has no totals
+                # The program has no totals.
+                if apply(arrays, np.uint64(v), message, arrays.sums[0]):
                     activated += 1
                     at, far_at, edges = activate(control, arrays, v, at, far_at, me)
                     next_edges += edges
